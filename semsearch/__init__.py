@@ -1,0 +1,79 @@
+"""Semantic search for sentences and passages.
+
+    from semsearch import Document, Index, Retriever
+
+    with Index.create("indexes/notes") as index:
+        index.add([Document("n1", "The cat dozed on the radiator."), ...])
+    hits = Retriever.open("indexes/notes").search("a sleeping pet", k=3)
+
+The names below are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from semsearch.version import __version__
+
+if TYPE_CHECKING:
+    from semsearch.corpus import Corpus
+    from semsearch.encoders import load_encoder
+    from semsearch.errors import SemsearchError
+    from semsearch.index import Index, IndexInfo, IndexWriter, Summary
+    from semsearch.protocols import Encoder, Reranker, SearchBackend
+    from semsearch.records import Chunk, Document, Hit, Hits, Pair
+    from semsearch.retriever import Retriever, SearchMode
+
+__all__ = [
+    "Chunk",
+    "Corpus",
+    "Document",
+    "Encoder",
+    "Hit",
+    "Hits",
+    "Index",
+    "IndexInfo",
+    "IndexWriter",
+    "Pair",
+    "Reranker",
+    "Retriever",
+    "SearchBackend",
+    "SearchMode",
+    "SemsearchError",
+    "Summary",
+    "__version__",
+    "load_encoder",
+]
+
+_MODULES = {
+    "Chunk": "records",
+    "Corpus": "corpus",
+    "Document": "records",
+    "Encoder": "protocols",
+    "Hit": "records",
+    "Hits": "records",
+    "Index": "index",
+    "IndexInfo": "index",
+    "IndexWriter": "index",
+    "Pair": "records",
+    "Reranker": "protocols",
+    "Retriever": "retriever",
+    "SearchBackend": "protocols",
+    "SearchMode": "retriever",
+    "SemsearchError": "errors",
+    "Summary": "index",
+    "load_encoder": "encoders",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'semsearch' has no attribute '{name}'")
+    value = getattr(import_module(f"semsearch.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

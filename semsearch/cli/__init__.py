@@ -1,0 +1,75 @@
+"""The command line: parse, call, render. One file a command; none is imported before it is used."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import Any
+
+import click
+
+from semsearch.errors import SemsearchError
+from semsearch.version import __version__
+
+__all__ = ["main"]
+
+#: Commands by name, in the order in which help lists them: module and first line of help.
+COMMANDS = {
+    "index": "Encode a corpus into an index.",
+    "query": "Find what is meant.",
+    "info": "Tell what an index holds.",
+    "delete": "Remove documents from an index.",
+}
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when that command is called, and says our errors in one line."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"semsearch.cli.{name}_command").command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(context)
+        except SemsearchError as error:
+            from semsearch.cli.render import visible
+
+            raise click.ClickException(visible(str(error))) from error
+
+
+class _MessageHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(record.getMessage(), err=True)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="semsearch", message="%(prog)s %(version)s")
+def main() -> None:
+    """Search sentences and passages by what they mean.
+
+    \b
+    semsearch index corpus.csv                 encode a corpus into indexes/corpus
+    semsearch query "ways to save money"       search it
+    semsearch COMMAND --help                   options and examples of a command
+    """
+    logger = logging.getLogger("semsearch")
+    if not logger.handlers:
+        logger.addHandler(_MessageHandler())
+        logger.propagate = False

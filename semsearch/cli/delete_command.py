@@ -1,0 +1,35 @@
+"""``semsearch delete``: documents out of an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from semsearch.cli.options import existing_index, index_option
+from semsearch.errors import ArgumentError
+from semsearch.index import Index
+
+__all__ = ["command"]
+
+
+@click.command("delete")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@index_option
+@click.option("--where", metavar="EXPR", help="Documents whose metadata meet this.")
+def command(ids: tuple[str, ...], directory: Path | None, where: str | None) -> None:
+    """Remove documents, by their ids or by a filter.
+
+    With ids and a filter, a document goes when both name it. An unknown id is an error, and
+    then nothing is removed.
+
+    \b
+    semsearch delete doc-17 doc-18
+    semsearch delete --where "year < 1950" --index indexes/films
+    """
+    if not ids and where is None:
+        raise ArgumentError("say what to delete: IDs or --where")
+    with Index.open(existing_index(directory)) as index:
+        removed = index.delete(list(ids) or None, where)
+        left = len(index)
+    click.echo(f"{removed:,} documents deleted, {left:,} left")

@@ -1,0 +1,162 @@
+"""``semsearch index``: a corpus into an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semsearch.cli.options import INDEXES
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.errors import ArgumentError, BadRowError, refuse
+from semsearch.index import Index, Summary
+from semsearch.index.store import DATABASE_NAME
+from semsearch.records import Document
+
+__all__ = ["command"]
+
+
+@click.command("index")
+@click.argument("corpora", metavar="CORPUS...", nargs=-1)
+@click.option(
+    "--index",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]",
+)
+@click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")
+@click.option("--id-column", metavar="C", help="The column that holds the ids.")
+@click.option("--title-column", metavar="C", help="The column that holds the titles.")
+@click.option(
+    "--text-column",
+    "text_columns",
+    metavar="C",
+    multiple=True,
+    help="The column that is searched; several are joined.",
+)
+@click.option(
+    "--encoder",
+    "encoders",
+    metavar="SPEC",
+    multiple=True,
+    help="minilm, a Sentence-Transformers model by name or folder, or hashing; several make "
+    f"several spaces.  [default: the index's own, or {DEFAULT_ENCODER}]",
+)
+@click.option("--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]")
+@click.option(
+    "--input-format",
+    "format_name",
+    type=click.Choice([item.value for item in CorpusFormat]),
+    help="Of the corpus, where name and content do not tell.",
+)
+@click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
+@click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on.")
+def command(
+    corpora: tuple[str, ...],
+    directory: Path | None,
+    sample: bool,
+    encoders: tuple[str, ...],
+    format_name: str | None,
+    sync: bool,
+    skip_bad_rows: bool,
+    **columns: Any,
+) -> None:
+    """Encode a corpus into an index, or bring an index up to date with it.
+
+    CORPUS is a CSV, TSV, JSON-lines, JSON or Parquet file (also .gz), a folder of .txt and .md
+    files, or - for standard input. Documents that the index has are renewed when they changed
+    and left alone when not; a run that was interrupted goes on where it stopped.
+
+    \b
+    semsearch index corpus.csv
+    semsearch index films.json --text-column extract --index indexes/films
+    semsearch index papers.jsonl --text-column title --text-column abstract --skip-bad-rows
+    zcat dump.csv.gz | semsearch index - --index indexes/dump
+    """
+    if sample == bool(corpora):
+        raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
+    with _sources(corpora) as paths, IndexingProgress() as progress:
+        skipped = 0
+
+        def skip(error: BadRowError) -> None:
+            nonlocal skipped
+            skipped += 1
+            progress.note(visible(f"skipped {error}"))
+
+        on_bad_row = skip if skip_bad_rows else refuse
+        corpus = Corpus(
+            paths,
+            format=CorpusFormat(format_name) if format_name else None,
+            notify=lambda message: progress.note(visible(message)),
+            on_bad_row=on_bad_row,
+            **columns,
+        )
+        documents = _begun(corpus)  # a corpus that cannot be read leaves no directory behind
+        target = directory or INDEXES / corpus.name
+        committed = Summary()
+
+        def on_batch(summary: Summary) -> None:
+            nonlocal committed
+            committed = summary
+            progress.update(summary.documents, corpus.fraction_read)
+
+        with _opened(target, encoders) as index:
+            try:
+                with index.writer(on_bad_row=on_bad_row, on_batch=on_batch) as writer:
+                    summary = (writer.sync if sync else writer.upsert)(documents)
+            except KeyboardInterrupt:
+                progress.note(
+                    f"\ninterrupted; {committed.documents:,} documents are safe in "
+                    f"{target}, the same command goes on from there"
+                )
+                click.get_current_context().exit(130)
+    click.echo(_told(target, summary, skipped))
+
+
+@contextmanager
+def _sources(corpora: tuple[str, ...]) -> Iterator[list[str]]:
+    """The corpora that were named; without names, the sample."""
+    if corpora:
+        yield list(corpora)
+    else:
+        with as_file(files("semsearch") / "sample" / "notes.csv") as file:
+            yield [str(file)]
+
+
+def _begun(corpus: Corpus) -> Iterator[Document]:
+    """The documents of a corpus whose first one could be read."""
+    documents = iter(corpus)
+    return chain([next(documents)], documents)
+
+
+def _opened(directory: Path, encoders: tuple[str, ...]) -> Index:
+    """The index; made if need be, and checked against the encoders that were named."""
+    if encoders or not (directory / DATABASE_NAME).exists():
+        return Index.create(directory, encoders or (DEFAULT_ENCODER,))
+    return Index.open(directory)
+
+
+def _told(directory: Path, summary: Summary, skipped: int) -> str:
+    counts = {
+        "added": summary.added,
+        "changed": summary.changed,
+        "with new metadata": summary.metadata_changed,
+        "unchanged": summary.unchanged,
+        "removed": summary.removed,
+        "bad rows skipped": skipped,
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    rate = summary.documents / max(summary.seconds, 1e-9)
+    return (
+        f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
+        f"written in {summary.seconds:.1f} s ({rate:,.0f} documents/s)"
+    )

@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from semsearch.errors import IndexNotFoundError
+
+__all__ = ["INDEXES", "existing_index", "index_option"]
+
+#: Where indexes are made unless `--index` says otherwise.
+INDEXES = Path("indexes")
+
+index_option = click.option(
+    "--index",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    envvar="SEMSEARCH_INDEX",
+    help="The index directory; may be left out when there is one index under indexes/. "
+    "[env: SEMSEARCH_INDEX]",
+)
+
+
+def existing_index(directory: Path | None) -> Path:
+    """The index that is meant: the one named, or the only one there is.
+
+    Raises:
+        IndexNotFoundError: none is named, and there is none or more than one.
+    """
+    if directory is not None:
+        return directory
+    found = sorted(file.parent for file in INDEXES.glob("*/index.sqlite"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise IndexNotFoundError(
+            f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
+            "or name one with --index"
+        )
+    names = ", ".join(str(path) for path in found)
+    raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")

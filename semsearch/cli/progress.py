@@ -1,0 +1,76 @@
+"""How far long work has come: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+import click
+
+__all__ = ["IndexingProgress"]
+
+LINE_EVERY_SECONDS = 10.0
+
+
+class IndexingProgress:
+    """Shows documents, their rate and the time that remains, on standard error.
+
+    Use it in a ``with``; `update` it after each batch and `note` what must be said meanwhile.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._progress = Progress(
+            SpinnerColumn(),
+            BarColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._progress.add_task("loading, encoding the first batch", total=None)
+        self._started = self._last_line = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def update(self, documents: int, fraction: float | None) -> None:
+        """Tell how many documents are done, and which part of the corpus that is, if known."""
+        seconds = time.perf_counter() - self._started
+        text = f"{documents:,} documents, {documents / max(seconds, 1e-9):,.0f}/s"
+        if fraction:
+            text += f", {_duration(seconds * (1 - fraction) / fraction)} left"
+        self._progress.update(self._task, description=text, completed=fraction, total=1.0)
+        if fraction is None:
+            self._progress.update(self._task, total=None)
+        if not self._console.is_terminal and seconds - self._last_line >= LINE_EVERY_SECONDS:
+            self._last_line = seconds
+            self.note(text)
+
+    def note(self, message: str) -> None:
+        """Say something above the bar."""
+        from rich.text import Text
+
+        if self._console.is_terminal:
+            self._progress.console.print(Text(message))
+        else:
+            click.echo(message, err=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

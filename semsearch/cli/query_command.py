@@ -1,0 +1,121 @@
+"""``semsearch query``: texts in, hits out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.render import hits_output
+from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.retriever import Retriever, SearchMode
+
+__all__ = ["command"]
+
+QUERIES_AT_ONCE = 256
+QUERY_MAX_CHARACTERS = 1_000_000
+
+
+@click.command("query")
+@click.argument("text", required=False)
+@index_option
+@click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
+@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@click.option("--encoder", "space", metavar="SPACE", help="The embedding space to search in.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SearchMode]),
+    default="semantic",
+    show_default=True,
+    help="By meaning, by words, or both.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    default="table",
+    show_default=True,
+    help="For people, or one line a query, or one row a hit.",
+)
+@click.option("--show", metavar="FIELD", multiple=True, help="A metadata field for the table.")
+@click.option(
+    "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
+)
+def command(
+    text: str | None,
+    directory: Path | None,
+    k: int,
+    where: str | None,
+    space: str | None,
+    mode: str,
+    format_name: str,
+    show: tuple[str, ...],
+    queries: str | None,
+) -> None:
+    """Find the documents that mean what TEXT means.
+
+    Each document comes once, by its best passage; the score is the cosine. Without TEXT, on a
+    terminal, it asks for queries until the end of input (Ctrl-D).
+
+    \b
+    semsearch query "ways to save money"
+    semsearch query "a heist goes wrong" -k 5 --show year \\
+        --where "year >= 1990 and genres in ('Crime', 'Thriller')"
+    semsearch query --queries questions.txt --format jsonl > answers.jsonl
+    """
+    if text is not None and queries is not None:
+        raise ArgumentError("give a TEXT or --queries, not both")
+    with Retriever.open(existing_index(directory), space) as retriever:
+        known = retriever.index.fields()
+        for name in show:
+            if name not in known:
+                raise ArgumentError(f"no metadata field '{name}' (fields: {', '.join(known)})")
+        output = hits_output(format_name, show, known)
+        if text is not None:
+            output.add(retriever.search(text, k, where=where, mode=mode), heading=False)
+        elif queries is not None:
+            lines = _lines(queries)
+            while block := list(islice(lines, QUERIES_AT_ONCE)):
+                for hits in retriever.search_many(block, k, where=where, mode=mode):
+                    output.add(hits, heading=True)
+        elif sys.stdin.isatty():
+            for line in _typed():
+                try:
+                    output.add(retriever.search(line, k, where=where, mode=mode), heading=False)
+                except SemsearchError as error:
+                    click.echo(f"Error: {error}", err=True)
+        else:
+            raise ArgumentError("give a TEXT to search for, or --queries FILE")
+
+
+def _lines(name: str) -> Iterator[str]:
+    """The queries of a file; a blank line is told, because answers are counted by lines."""
+    try:
+        with click.open_file(name, encoding="utf-8") as file:
+            for number, line in enumerate(iter(lambda: file.readline(QUERY_MAX_CHARACTERS), ""), 1):
+                if not line.strip():
+                    raise ArgumentError(f"{name}:{number}: the query is empty")
+                yield line.strip().removeprefix("\ufeff")
+    except OSError as error:
+        raise ArgumentError(f"{name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{name}: not UTF-8") from None
+
+
+def _typed() -> Iterator[str]:
+    """What a person types, until the end of input."""
+    with suppress(ImportError):  # Windows has none
+        import readline  # noqa: F401 - gives `input` its line editing and history
+    while True:
+        try:
+            line = input("query> ")
+        except EOFError:
+            click.echo()
+            return
+        if line.strip():
+            yield line

@@ -1,0 +1,154 @@
+"""How results look: a table for people, JSON lines and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from semsearch.records import Hit, Hits
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["HitsOutput", "hits_output", "visible"]
+
+PASSAGE_MAX_CHARACTERS = 300
+
+#: Control characters, and the marks that reorder text: a document could hide or fake output.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """One line of text that cannot steer a terminal."""
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+
+
+def _console() -> Console:
+    """Where tables go: standard output, at a terminal's width or, elsewhere, a good one."""
+    from rich.console import Console
+
+    out = Console(highlight=False, markup=False, emoji=False)
+    if not out.is_terminal:
+        out.width = 120
+    return out
+
+
+class HitsOutput(Protocol):
+    """Prints the answers to queries, one after another."""
+
+    def add(self, hits: Hits, *, heading: bool) -> None:
+        """Print the answers to one query, under its text if `heading`."""
+
+
+def hits_output(format_name: str, show: Sequence[str], fields: Sequence[str]) -> HitsOutput:
+    """The output of that name: ``table`` (with the fields to `show`), ``jsonl`` or ``csv``."""
+    if format_name == "table":
+        return HitsAsTable(show)
+    return HitsAsJsonLines() if format_name == "jsonl" else HitsAsCsv(fields)
+
+
+class HitsAsTable:
+    """Rank, score, title or id, passage, and the metadata that was asked for."""
+
+    def __init__(self, show: Sequence[str]) -> None:
+        self._show = show
+        self._console = _console()
+
+    def add(self, hits: Hits, *, heading: bool) -> None:
+        """Print the answers to one query."""
+        from rich.table import Table
+        from rich.text import Text
+
+        if heading:
+            self._console.print(Text(visible(hits.query), style="bold"))
+        if not hits:
+            self._console.print(Text("no hits"))
+            return
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column("", justify="right", style="dim")
+        table.add_column("score", justify="right")
+        titled = any(hit.title for hit in hits)
+        table.add_column("title" if titled else "id", max_width=32, overflow="fold")
+        for name in self._show:
+            table.add_column(visible(name), max_width=24, overflow="fold")
+        table.add_column("passage", ratio=1, overflow="fold")
+        for hit in hits:
+            cells = [str(hit.rank), f"{hit.score:.3f}", visible(hit.title or hit.document_id)]
+            cells += [visible(_plain(hit.metadata.get(name))) for name in self._show]
+            table.add_row(*map(Text, [*cells, _shortened(visible(hit.text))]))
+        self._console.print(table)
+        if heading:
+            self._console.print()
+
+
+class HitsAsJsonLines:
+    """One line a query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
+
+    def add(self, hits: Hits, *, heading: bool) -> None:
+        """Print the answers to one query."""
+        del heading  # each line carries its query
+        line = {"query": hits.query, "hits": [_hit_record(hit) for hit in hits]}
+        _write_line(json.dumps(line, ensure_ascii=False))
+
+
+class HitsAsCsv:
+    """One row a hit; the metadata fields of the index are the last columns."""
+
+    HEADER = ("query", "rank", "score", "id", "title", "text")
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        self._fields = fields
+        names = [f"metadata.{name}" if name in self.HEADER else name for name in fields]
+        self._write([*self.HEADER, *names])
+
+    def add(self, hits: Hits, *, heading: bool) -> None:
+        """Print the answers to one query."""
+        del heading  # each row carries its query
+        for hit in hits:
+            start = [hits.query, hit.rank, f"{hit.score:.6f}", hit.document_id, hit.title, hit.text]
+            self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
+
+    def _write(self, row: Iterable[Any]) -> None:
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="").writerow(row)
+        _write_line(buffer.getvalue())
+
+
+def _write_line(line: str) -> None:
+    import click
+
+    click.echo(line)
+
+
+def _hit_record(hit: Hit) -> dict[str, Any]:
+    return {
+        "rank": hit.rank,
+        "score": round(hit.score, 6),
+        "id": hit.document_id,
+        "title": hit.title,
+        "text": hit.text,
+        "start": hit.chunk.start,
+        "end": hit.chunk.end,
+        "metadata": hit.metadata,
+    }
+
+
+def _plain(value: Any) -> str:
+    """A metadata value in a cell: lists by their items, nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= PASSAGE_MAX_CHARACTERS:
+        return text
+    return text[:PASSAGE_MAX_CHARACTERS].rsplit(" ", 1)[0] + " …"

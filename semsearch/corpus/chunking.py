@@ -1,0 +1,106 @@
+"""Cut a long text into passages that an encoder can read whole.
+
+Passages end at sentence ends. Which sentence ends are taken depends on the sentences themselves
+and not on how many came before (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001),
+so that an edit inside a long document changes the passages around it and leaves the others, whose
+vectors are then kept.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy
+from sentencex import segment
+
+from semsearch.protocols import TokenSpans
+
+__all__ = ["chunk_spans"]
+
+
+class _Piece(NamedTuple):
+    """A sentence, or a part of one that is too long to stay whole."""
+
+    end: int
+    tokens: int
+    rank: tuple[bool, int]  # the least rank in reach is where a passage ends
+
+
+def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[int, int]]:
+    """Character ranges [start, end) of the passages of a text, in order.
+
+    Args:
+        text: the document.
+        tokens: where its tokens stand, shape (n, 2), as `Encoder.token_spans` gives them.
+        max_tokens: the most tokens in a passage; each but the last has at least half as many.
+
+    Returns:
+        Ranges that hold all of the text but the white space around passages.
+    """
+    if len(tokens) <= max_tokens:
+        return [_trimmed(text, 0, len(text))]
+    spans = []
+    start = 0
+    for end in _passage_ends(list(_pieces(text, tokens, max_tokens)), max_tokens):
+        first, last = _trimmed(text, start, end)
+        if first < last:
+            spans.append((first, last))
+        start = end
+    return spans
+
+
+def _passage_ends(pieces: list[_Piece], max_tokens: int) -> Iterator[int]:
+    first = 0
+    while first < len(pieces):
+        size = 0
+        end = first
+        candidates = []
+        while end < len(pieces) and size + pieces[end].tokens <= max_tokens:
+            size += pieces[end].tokens
+            end += 1
+            if 2 * size >= max_tokens:
+                candidates.append(end)
+        if end < len(pieces) and candidates:
+            end = min(candidates, key=lambda last: pieces[last - 1].rank)
+        yield pieces[end - 1].end
+        first = end
+
+
+def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
+    starts = tokens[:, 0]
+    position = token = 0
+    for sentence in segment("en", text):  # the rules of English serve other scripts' marks too
+        end = position + len(sentence)
+        after = int(numpy.searchsorted(starts, end))
+        for cut in _cuts(text, starts, token, after, max_tokens):
+            piece = text[position : int(starts[cut])]
+            yield _Piece(position + len(piece), cut - token, _rank(piece))
+            position, token = position + len(piece), cut
+        yield _Piece(end, after - token, _rank(text[position:end]))
+        position, token = end, after
+
+
+def _cuts(
+    text: str, starts: numpy.ndarray, first: int, after: int, max_tokens: int
+) -> Iterator[int]:
+    """The tokens before which a sentence of too many tokens is cut: at words where it has them."""
+    while after - first > max_tokens:
+        cut = first + max_tokens
+        for candidate in range(cut, first + max_tokens // 2, -1):
+            if text[int(starts[candidate]) - 1].isspace():
+                cut = candidate
+                break
+        yield cut
+        first = cut
+
+
+def _rank(piece: str) -> tuple[bool, int]:
+    ends_paragraph = "\n" in piece[len(piece.rstrip()) :]
+    return (not ends_paragraph, zlib.crc32(piece.strip().encode()))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    return end - len(part.lstrip()), start + len(part.rstrip())

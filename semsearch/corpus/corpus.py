@@ -1,0 +1,154 @@
+"""A corpus: files, folders or standard input, read as documents."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from semsearch.corpus.columns import Roles
+from semsearch.corpus.delimited import read_delimited
+from semsearch.corpus.documents import Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.formats import CorpusFormat, format_by_content, format_by_name, without_gz
+from semsearch.corpus.jsonrows import read_json_array, read_json_lines
+from semsearch.corpus.parquet import read_parquet
+from semsearch.corpus.plaintext import read_folder, read_text, text_files
+from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
+from semsearch.corpus.table import Table
+from semsearch.corpus.textstream import TextStream, encoding_of
+from semsearch.errors import ArgumentError, CorpusError, refuse
+from semsearch.records import Document
+
+__all__ = ["Corpus"]
+
+CorpusPath = str | os.PathLike[str]
+
+_FORMATS = ", ".join(known.value for known in CorpusFormat)
+
+
+class Corpus:
+    """The documents of one or several files, read while they are asked for.
+
+    Args:
+        paths: files, folders of .txt and .md files, or ``-`` for standard input; any of them may
+            be packed with gzip.
+        id_column: the column that names the documents; guessed where there is one called so.
+        title_column: the column of their titles; guessed likewise.
+        text_columns: the column of their texts, or several to be joined by line breaks; guessed
+            where it is plain. All other columns become metadata.
+        encoding: of all files but those that begin with a byte order mark; UTF-8 by default.
+        format: of all files; else it is told by their names, or by how they begin.
+        on_bad_row: is called with the error of each row that cannot be used. By default it raises
+            it; where it returns, reading goes on behind the row.
+        notify: is called with one line a file that tells which columns are taken for what.
+
+    Iterating raises CorpusError when a file cannot be read at all. All but standard input can be
+    iterated several times.
+    """
+
+    def __init__(
+        self,
+        paths: CorpusPath | Iterable[CorpusPath],
+        *,
+        id_column: str | None = None,
+        title_column: str | None = None,
+        text_columns: str | Sequence[str] = (),
+        encoding: str | None = None,
+        format: CorpusFormat | str | None = None,  # noqa: A002 - what it is called everywhere
+        on_bad_row: OnBadRow = refuse,
+        notify: Notify = silent,
+    ) -> None:
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        if not given:
+            raise ArgumentError("a corpus needs at least one file")
+        self._paths = [None if os.fspath(path) == "-" else Path(path) for path in given]
+        self._wanted = Roles.wanted(text_columns, title_column, id_column)
+        self._encoding = encoding
+        self._format = None if format is None else _format(format)
+        self._on_bad_row = on_bad_row
+        self._notify = notify
+        self._progress = Progress(None)
+
+    @property
+    def name(self) -> str:
+        """What an index of it is called unless told otherwise: by its file or folder."""
+        # Not resolved, for a link is called what its user calls it.
+        paths = [path and Path(os.path.abspath(path)) for path in self._paths]  # noqa: PTH100
+        first = paths[0]
+        if first is None:
+            name = "stdin"
+        elif len(paths) > 1 and all(path and path.parent == first.parent for path in paths):
+            name = first.parent.name
+        else:
+            name = first.name if _is_folder(first) else without_gz(first).stem
+        return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "corpus"
+
+    @property
+    def fraction_read(self) -> float | None:
+        """How much of it is behind the reader, from 0 to 1; None when that cannot be known."""
+        return self._progress.fraction
+
+    def __iter__(self) -> Iterator[Document]:
+        self._progress = Progress(_total_size(self._paths))
+        for path in self._paths:
+            if path is not None and _is_folder(path):
+                yield from self._documents(self._read_folder(path))
+                continue
+            with open_source(path, self._progress) as source:
+                yield from self._documents(_read(source, self._format, self._encoding))
+
+    def _documents(self, table: Table) -> Iterator[Document]:
+        return table_documents(table, self._wanted, self._on_bad_row, self._notify)
+
+    def _read_folder(self, path: Path) -> Table:
+        if self._format not in (None, CorpusFormat.TEXT):
+            raise CorpusError(f"{path} is a folder; only texts are read from folders")
+        return read_folder(path, self._encoding, self._progress)
+
+
+def _format(name: CorpusFormat | str) -> CorpusFormat:
+    try:
+        return CorpusFormat(name)
+    except ValueError:
+        raise ArgumentError(f"no such format: {name!r} (formats: {_FORMATS})") from None
+
+
+def _total_size(paths: Iterable[Path | None]) -> int | None:
+    total = 0
+    for path in paths:
+        if path is None:
+            return None
+        for file in text_files(path) if _is_folder(path) else (path,):
+            size = file_size(file)
+            if size is None:
+                return None
+            total += size
+    return total
+
+
+def _is_folder(path: Path) -> bool:
+    with reading(str(path)):
+        return path.is_dir()
+
+
+def _read(source: Source, wanted: CorpusFormat | None, encoding: str | None) -> Table:
+    """The table of an open source."""
+    if not source.head:
+        raise CorpusError(f"{source.name} is empty")
+    sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
+    match wanted or format_by_name(Path(source.name)) or sniffed:
+        case CorpusFormat.CSV:
+            return read_delimited(TextStream(source, encoding, newline=""))
+        case CorpusFormat.TSV:
+            return read_delimited(TextStream(source, encoding, newline=""), delimiters="\t")
+        case CorpusFormat.JSON if sniffed is not CorpusFormat.JSONL:
+            return read_json_array(TextStream(source, encoding, newline="\n"))
+        case CorpusFormat.JSON | CorpusFormat.JSONL:
+            return read_json_lines(TextStream(source, encoding, newline="\n"))
+        case CorpusFormat.PARQUET:
+            return read_parquet(source)
+        case CorpusFormat.TEXT:
+            return read_text(source, encoding)
+        case None:
+            raise CorpusError(f"{source.name}: not in a format that can be read ({_FORMATS})")

@@ -1,0 +1,57 @@
+"""Reads pandas DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from semsearch.corpus.columns import Roles
+from semsearch.corpus.documents import Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.table import Row, Table
+from semsearch.errors import CorpusError, refuse
+from semsearch.records import Document
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["frame_documents"]
+
+_BATCH_ROWS = 1_000
+
+
+def frame_documents(
+    frame: pandas.DataFrame,
+    *,
+    id_column: str | None = None,
+    title_column: str | None = None,
+    text_columns: str | Sequence[str] = (),
+    on_bad_row: OnBadRow = refuse,
+    notify: Notify = silent,
+) -> Iterator[Document]:
+    """The documents of a DataFrame, by the same rules as those of a file; see `Corpus`.
+
+    The index of the frame is not read; `frame.reset_index()` makes columns of it.
+    """
+    wanted = Roles.wanted(text_columns, title_column, id_column)
+    return table_documents(_table(frame), wanted, on_bad_row, notify)
+
+
+def _table(frame: pandas.DataFrame) -> Table:
+    columns = [str(column) for column in frame.columns]
+    if frame.empty:
+        raise CorpusError("frame has no rows")
+    return Table("frame", columns, _rows(frame, columns))
+
+
+def _rows(frame: pandas.DataFrame, columns: Sequence[str]) -> Iterator[Row]:
+    for start in range(0, len(frame), _BATCH_ROWS):
+        batch = frame.iloc[start : start + _BATCH_ROWS]
+        cells = [_cells(batch.iloc[:, number]) for number in range(len(columns))]
+        for number, row in enumerate(zip(*cells, strict=True), start):
+            yield Row(f"frame.iloc[{number}]", dict(zip(columns, row, strict=True)))
+
+
+def _cells(series: pandas.Series) -> list[object]:
+    """Its values as Python's own; None for whatever pandas takes for missing."""
+    missing = series.isna()
+    return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]

@@ -1,0 +1,179 @@
+"""Reads JSON lines, and JSON arrays of objects without holding the array."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, look_ahead, size_shown
+from semsearch.errors import BadRowError, CorpusError
+
+if TYPE_CHECKING:
+    from semsearch.corpus.textstream import TextStream
+
+__all__ = ["read_json_array", "read_json_lines"]
+
+_BLOCK_CHARACTERS = 64 << 10
+_BLANK = re.compile(r"[ \t\n\r]*")
+_TOO_DEEP = "its lists and objects are nested too deep"
+
+
+def read_json_lines(text: TextStream) -> Table:
+    """The table of a file with one JSON object a line.
+
+    Raises:
+        CorpusError: when it has no rows, or none of the first can be used.
+    """
+    return _table(text, _line_rows(text))
+
+
+def read_json_array(text: TextStream) -> Table:
+    """The table of a file that is one JSON array of objects.
+
+    Raises:
+        CorpusError: when it has no rows, or none of the first can be used, or later where the
+            array is broken.
+    """
+    return _table(text, _item_rows(text))
+
+
+def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
+    head = look_ahead(rows, lambda: text.position)
+    if not head:
+        raise CorpusError(f"{text.name} has no rows")
+    good = [row for row in head if isinstance(row, Row)]
+    if not good and isinstance(head[0], BadRowError):
+        raise head[0]
+    columns = dict.fromkeys(name for row in good for name in row.fields)
+    return Table(text.name, tuple(columns), chain(head, rows))
+
+
+def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
+    for number, line in enumerate(text.lines(), start=1):
+        row = line.strip()
+        if not row:
+            continue
+        source = f"{text.name}:{number}"
+        try:
+            yield _row(source, json.loads(row))
+        except RecursionError:
+            yield BadRowError(source, _TOO_DEEP)
+        except ValueError as error:
+            yield BadRowError(source, _reason(error))
+
+
+def _item_rows(text: TextStream) -> Iterator[Row | BadRowError]:
+    array = _Scanner(text)
+    array.take("[")
+    if array.peek() == "]":
+        return
+    for number in count(1):
+        source = f"{text.name}, item {number}"
+        try:
+            value = array.value()
+        except RecursionError:
+            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
+        except ValueError as error:
+            raise CorpusError(f"{source}: {_reason(error)}") from None
+        yield _row(source, value)
+        if array.peek() == "]":
+            break
+        array.take(",")
+    array.take("]")
+    if array.peek():
+        raise CorpusError(f"{text.name}: something follows the end of the array")
+
+
+def _row(source: str, value: Any) -> Row | BadRowError:
+    if isinstance(value, dict):
+        return Row(source, value)
+    return BadRowError(source, f"not a JSON object but {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case list():
+            return "a list"
+        case str():
+            return "a string"
+        case bool():
+            return "a truth value"
+        case _:
+            return "a number"
+
+
+def _reason(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        near = error.doc[error.pos : error.pos + 20].rstrip()
+        return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'where it ends'})"
+    return f"not JSON: {error}"  # an integer of thousands of digits
+
+
+class _Scanner:
+    """Decodes a JSON text value by value, with no more of it in memory than one value.
+
+    An incremental parser (ijson) does not serve: it takes gigabytes for a few thousand nested
+    brackets, and gives up the file at one wrong byte or large integer, which here are bad rows.
+    """
+
+    def __init__(self, text: TextStream) -> None:
+        self._text = text
+        self._buffer = ""
+        self._at = 0
+        self._decode = json.JSONDecoder().raw_decode
+
+    def peek(self) -> str:
+        """The next character that is not blank, which stays; none at the end."""
+        while True:
+            blank = _BLANK.match(self._buffer, self._at)
+            self._at = blank.end() if blank else self._at
+            if self._at < len(self._buffer) or not self._read_on():
+                return self._buffer[self._at : self._at + 1]
+
+    def take(self, character: str) -> None:
+        """Steps over this character, which has to come next."""
+        found = self.peek()
+        if found != character:
+            shown = repr(found) if found else "the end of the file"
+            raise CorpusError(
+                f"{self._text.name}: not a JSON array: {shown} where {character!r} is expected"
+            )
+        self._at += 1
+
+    def value(self) -> Any:
+        """The next value, which may be followed by anything."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                if not (_may_be_cut_off(error) and self._read_on()):
+                    raise
+            else:
+                # What is decoded may be the first digits of a number that is cut off in "1e+".
+                if end + 2 < len(self._buffer) or not self._read_on():
+                    self._at = end
+                    return value
+
+    def _read_on(self) -> bool:
+        rest = self._buffer[self._at :]
+        if len(rest) > MAX_ROW_BYTES:
+            raise CorpusError(
+                f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
+            )
+        # What is left has to be decoded again: doubling it keeps that in proportion.
+        block = self._text.read(max(_BLOCK_CHARACTERS, len(rest)))
+        if not block:
+            return False
+        self._buffer, self._at = rest + block, 0
+        return True
+
+
+def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
+    """Whether more text could mend it: no name, number or escape of JSON is longer than that."""
+    return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 16

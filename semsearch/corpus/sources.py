@@ -1,0 +1,178 @@
+"""Where bytes come from: files and standard input, unpacked if gzip packed them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+from semsearch.errors import CorpusError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["Progress", "Source", "file_size", "open_source", "reading"]
+
+#: How much of a file is looked at to tell its format and encoding.
+HEAD_BYTES = 4096
+#: How much is read at once.
+BUFFER_BYTES = 128 << 10
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Progress:
+    """How far reading has come, in bytes as they are stored.
+
+    Args:
+        total: of all files together; None when that cannot be known.
+    """
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._behind = 0
+        self.position = 0
+
+    @property
+    def fraction(self) -> float | None:
+        """From 0 to 1, or None when unknown."""
+        if self._total is None:
+            return None
+        return min((self._behind + self.position) / max(self._total, 1), 1.0)
+
+    def next_file(self) -> None:
+        """Starts counting positions anew, behind the file that has been read."""
+        self._behind += self.position
+        self.position = 0
+
+
+class _Stream(io.RawIOBase):
+    """Bytes whose beginning can be looked at and whose failures are CorpusErrors.
+
+    Closing it leaves what is beneath it open, for that may be standard input.
+    """
+
+    def __init__(self, inner: IO[bytes] | io.BufferedIOBase, name: str, progress: Progress) -> None:
+        self._inner = inner
+        self._name = name
+        self._progress = progress
+        self._head = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def head(self) -> bytes:
+        """The first bytes, which stay to be read."""
+        while len(self._head) < HEAD_BYTES and (more := self._read(HEAD_BYTES - len(self._head))):
+            self._head += more
+        return self._head
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        target = memoryview(buffer).cast("B")
+        data = self._head[: len(target)] or self._read(len(target))
+        self._head = self._head[len(data) :]
+        target[: len(data)] = data
+        return len(data)
+
+    def _read(self, size: int) -> bytes:
+        with reading(self._name):
+            data: bytes | None = self._inner.read(size)
+        if data is None:  # a pipe set not to block, and nothing in it yet: this is not its end
+            raise CorpusError(f"cannot read {self._name}: it does not block")
+        self._progress.position += len(data)
+        return data
+
+
+@dataclass(frozen=True)
+class Source:
+    """One open file of a corpus, or standard input.
+
+    Args:
+        name: what messages call it.
+        head: its first bytes; none if it is empty.
+        stream: all its bytes, unpacked.
+        progress: where its reader tells how far it has come; reading `stream` does so by itself.
+    """
+
+    name: str
+    head: bytes
+    stream: BinaryIO
+    progress: Progress
+    _file: IO[bytes] | None
+    _open_files: ExitStack
+
+    def seekable(self) -> IO[bytes]:
+        """The same bytes as a file to jump about in, by way of a temporary one if need be."""
+        if self._file is not None:
+            self._file.seek(0)
+            return self._file
+        spool = self._open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack does
+        with reading(self.name):
+            shutil.copyfileobj(self.stream, spool)
+            spool.seek(0)
+        return spool
+
+
+@contextmanager
+def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
+    """Opens a file, or standard input for None.
+
+    Raises:
+        CorpusError: when it cannot be opened; reading from it raises the same.
+    """
+    name = "stdin" if path is None else str(path)
+    with ExitStack() as stack:
+        if path is None:
+            file = _standard_input()
+        else:
+            with reading(name):
+                file = stack.enter_context(path.open("rb"))
+        stream = _Stream(file, name, progress)
+        packed = stream.head().startswith(_GZIP_MAGIC)
+        if packed:
+            unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
+            stream = _Stream(unpacked, name, Progress(None))
+        direct = None if packed or path is None or not file.seekable() else file
+        buffered = io.BufferedReader(stream, BUFFER_BYTES)
+        yield Source(name, stream.head(), buffered, progress, direct, stack)
+    progress.next_file()
+
+
+def file_size(path: Path) -> int | None:
+    """How many bytes a file has; None where only reading it can tell (pipes).
+
+    Raises:
+        CorpusError: when there is no such file.
+    """
+    with reading(str(path)):
+        status = path.stat()
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turns what the system and gzip raise into a CorpusError that names the file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise CorpusError(f"no such file: {name}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CorpusError(f"{name}: damaged gzip data: {error}") from error
+    except OSError as error:
+        raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
+
+
+def _standard_input() -> IO[bytes]:
+    # Python has no sys.stdin when the shell closed it (<&-).
+    if sys.stdin is None:
+        raise CorpusError("standard input is closed")
+    return sys.stdin.buffer

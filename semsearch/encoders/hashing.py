@@ -1,0 +1,63 @@
+"""Hashed bags of words: vectors without a model, for baselines and fast tests."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from semsearch.errors import EncoderError
+from semsearch.protocols import Matrix, TokenSpans
+
+__all__ = ["HashingEncoder"]
+
+_WORD = re.compile(r"\w+")
+
+
+class HashingEncoder:
+    """Signed feature hashing of lower-cased words (Weinberger et al. 2009), cosine-normalised.
+
+    It knows nothing of meaning: texts are near when they share words. It needs no files and is
+    the same everywhere, which makes it the fake of choice for tests of what stands around an
+    encoder.
+
+    Args:
+        spec: ``hashing`` or ``hashing:DIMENSION``.
+    """
+
+    def __init__(self, spec: str = "hashing") -> None:
+        _, _, dimension = spec.partition(":")
+        if dimension and not (dimension.isdecimal() and 2 <= int(dimension) <= 65_536):
+            raise EncoderError(f"'{spec}': the dimension is a number from 2 to 65536")
+        self.spec = spec
+        self.dimension = int(dimension or 256)
+        self.fingerprint = f"hashing-1-{self.dimension}"
+        self.max_tokens = 256
+
+    def description(self) -> Mapping[str, Any]:
+        """How much of a text it reads."""
+        return {"max_tokens": self.max_tokens}
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """Where the words of a text stand."""
+        spans = [match.span() for match in _WORD.finditer(text)]
+        return numpy.array(spans, numpy.int64).reshape(-1, 2)
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """The same as for documents."""
+        return self.encode_documents(texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors, shape (len(texts), dimension)."""
+        matrix = numpy.zeros((len(texts), self.dimension), numpy.float32)
+        for row, text in zip(matrix, texts, strict=True):
+            for word in _WORD.findall(text.lower()) or [text]:
+                code = zlib.crc32(word.encode())
+                row[code % self.dimension] += 1 if code & 0x8000_0000 else -1
+            if not row.any():  # its words cancelled out
+                row[0] = 1
+            row /= numpy.linalg.norm(row)
+        return matrix

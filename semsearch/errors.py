@@ -1,0 +1,120 @@
+"""Every error that semsearch raises on purpose, as one tree.
+
+    SemsearchError                  catch this one to catch them all
+    ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
+    ├── CorpusError                 a corpus cannot be read at all
+    │   └── BadRowError             one row of it cannot be used; reading can go on behind it
+    ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
+    ├── EncoderError                an encoder cannot be loaded or used
+    │   ├── ModelNotFoundError      its files are neither here nor to be had from the hub
+    │   └── UnsafeModelError        its files would have to be trusted with running code
+    ├── IndexStoreError             an index directory cannot be used
+    │   ├── IndexNotFoundError      there is none
+    │   ├── IndexFormatError        it is something else, damaged, or of a newer format
+    │   ├── IndexBusyError          another process is writing it
+    │   └── SpaceError              the embedding space is unknown or belongs to another model
+    └── MissingExtraError           an optional dependency is not installed
+
+The message of each is one line that a user can act on; the command line prints it as it is.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "BadRowError",
+    "CorpusError",
+    "EncoderError",
+    "FilterError",
+    "IndexBusyError",
+    "IndexFormatError",
+    "IndexNotFoundError",
+    "IndexStoreError",
+    "MissingExtraError",
+    "ModelNotFoundError",
+    "SemsearchError",
+    "SpaceError",
+    "UnsafeModelError",
+    "refuse",
+]
+
+
+class SemsearchError(Exception):
+    """Root of the tree."""
+
+
+class ArgumentError(SemsearchError, ValueError):
+    """A value that a caller passed cannot be used."""
+
+
+class CorpusError(SemsearchError):
+    """A corpus cannot be read at all: no such file, no text column, not the format it claims."""
+
+
+class BadRowError(CorpusError):
+    """One row of a corpus cannot be used.
+
+    Args:
+        source: where the row stands, as a person would look it up: ``corpus.csv:418`` (a line),
+            ``films.json, item 7``; empty for a document made in Python.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(f"{source}: {reason}" if source else reason)
+        self.source = source
+        self.reason = reason
+
+
+class FilterError(SemsearchError, ValueError):
+    """A `where` expression cannot be parsed, or names a field that no document has."""
+
+
+class EncoderError(SemsearchError):
+    """An encoder cannot be loaded or used."""
+
+
+class ModelNotFoundError(EncoderError):
+    """The files of a model are neither on this machine nor to be had from the hub."""
+
+
+class UnsafeModelError(EncoderError):
+    """A model's files would have to be trusted with running code (custom modules, pickles)."""
+
+
+class IndexStoreError(SemsearchError):
+    """An index directory cannot be used."""
+
+
+class IndexNotFoundError(IndexStoreError):
+    """There is no index at that path."""
+
+
+class IndexFormatError(IndexStoreError):
+    """The directory is something else, its database is damaged, or its format is newer."""
+
+
+class IndexBusyError(IndexStoreError):
+    """Another process is writing the index."""
+
+
+class SpaceError(IndexStoreError):
+    """An embedding space is unknown, or its vectors come from another model."""
+
+
+class MissingExtraError(SemsearchError, ImportError):
+    """An optional dependency is not installed.
+
+    Args:
+        package: the distribution that is missing.
+        extra: the extra of semsearch that brings it.
+        purpose: what it was wanted for.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'semsearch[{extra}]'")
+
+
+def refuse(error: BadRowError) -> None:
+    """What to do with a bad row unless told otherwise: stop there."""
+    raise error

@@ -1,0 +1,452 @@
+r"""The language of ``where``: conditions on the metadata of documents.
+
+    year >= 1970 and (genres in ('Drama', 'Crime') or not "release date" is null)
+
+Grammar, keywords in any case::
+
+    condition   = conjunction { "or" conjunction }
+    conjunction = negation { "and" negation }
+    negation    = "not" negation | "(" condition ")" | test
+    test        = field ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) literal
+                | field [ "not" ] "in" "(" [ literal { "," literal } ] ")"
+                | field [ "not" ] "like" text
+                | field [ "not" ] "between" literal "and" literal
+                | field "is" [ "not" ] "null"
+    field       = letters, digits and _, not starting with a digit | "a name" | `a name`
+    literal     = text | number | "true" | "false"
+    text        = 'text' | "text"
+
+Between quotes of any kind, the quote itself is written twice. A number is an integer of 64 bits or
+a finite decimal fraction, with or without sign and exponent.
+
+Meaning:
+
+*   Every condition is true or false. A test of a field that a document lacks, or that is null
+    there, is false, so its ``not`` is true. ``a != 1`` is ``not a = 1``, ``a not in …`` is
+    ``not a in …``, and so on.
+*   A test of a list holds when it holds for any of its elements. ``genres != 'Drama'`` therefore
+    asks for lists without that element. ``a between 1 and 5`` is ``a >= 1 and a <= 5``, whose
+    halves may hold for different elements.
+*   A literal compares with values of its own JSON type only: numbers with numbers (1990 equals
+    1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
+    nothing. Booleans have no order.
+*   Text is equal when its code points are; code points give it its order too.
+*   ``like`` matches the whole text: ``%`` stands for any run of characters, ``_`` for any one, a
+    backslash makes the next character ordinary. Only A-Z equal their small letters.
+*   ``is null`` holds when the field is missing or null. An empty list is neither; nor is [null].
+*   ``in ()`` holds for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from semsearch.errors import FilterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "And",
+    "Comparison",
+    "Condition",
+    "In",
+    "IsNull",
+    "Like",
+    "Not",
+    "Operator",
+    "Or",
+    "Value",
+    "field_text",
+    "fields",
+    "filter_error",
+    "parse",
+]
+
+#: The longest expression that is read, and how deep parentheses and `not` may be nested in it.
+MAX_CHARACTERS = 100_000
+MAX_NESTING = 100
+
+Value: TypeAlias = str | int | float | bool
+
+
+class Operator(Enum):
+    """How a value is compared with a literal."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``year >= 1970``."""
+
+    field: str
+    operator: Operator
+    value: Value
+
+    def __str__(self) -> str:
+        return f"{field_text(self.field)} {self.operator.value} {_literal_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``genres in ('Drama', 'Crime')``."""
+
+    field: str
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"{field_text(self.field)} in ({', '.join(map(_literal_text, self.values))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """``title like 'The %'``."""
+
+    field: str
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{field_text(self.field)} like {_literal_text(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``year is null``."""
+
+    field: str
+
+    def __str__(self) -> str:
+        return f"{field_text(self.field)} is null"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``not year = 1970``."""
+
+    condition: Condition
+
+    def __str__(self) -> str:
+        return f"not {_operand_text(self.condition, And, Or)}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """``year = 1970 and genres = 'Drama'``: two conditions or more."""
+
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(_operand_text(operand, And, Or) for operand in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``year = 1970 or year = 1971``: two conditions or more."""
+
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(_operand_text(operand, Or) for operand in self.conditions)
+
+
+#: What an expression means. ``str()`` of it is an expression that means the same.
+Condition: TypeAlias = Comparison | In | Like | IsNull | Not | And | Or
+
+
+def parse(expression: str) -> Condition:
+    """The condition that an expression stands for.
+
+    Raises:
+        FilterError: the expression cannot be read; the message says where and what was expected.
+    """
+    if len(expression) > MAX_CHARACTERS:
+        raise filter_error(f"the expression is longer than {MAX_CHARACTERS:,} characters")
+    if unusable := _UNUSABLE.search(expression):
+        code = ord(unusable.group())
+        raise filter_error(f"no text holds the character U+{code:04X}", unusable.start() + 1)
+    return _Parser(expression).parse()
+
+
+def fields(condition: Condition) -> set[str]:
+    """The names of the fields that a condition tests."""
+    match condition:
+        case Not(inner):
+            return fields(inner)
+        case And(conditions) | Or(conditions):
+            return set().union(*map(fields, conditions))
+        case _:
+            return {condition.field}
+
+
+def field_text(name: str) -> str:
+    """A field's name as an expression writes it, quoted if need be."""
+    if _is_bare_name(name):
+        return name
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def filter_error(reason: str, column: int | None = None) -> FilterError:
+    """An error of one printable line, whatever the expression or the names of fields hold."""
+    place = "" if column is None else f" (column {column})"
+    line = "".join(character if character.isprintable() else " " for character in reason)
+    return FilterError(f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}")
+
+
+def _literal_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'{}'".format(value.replace("'", "''"))
+    return repr(value)
+
+
+def _operand_text(condition: Condition, *looser: type[And | Or]) -> str:
+    return f"({condition})" if isinstance(condition, looser) else str(condition)
+
+
+def _is_bare_name(text: str) -> bool:
+    return _BARE_NAME.fullmatch(text) is not None and text.lower() not in _KEYWORDS
+
+
+_KEYWORDS = {"and", "between", "false", "in", "is", "like", "not", "null", "or", "true"}
+_BARE_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_OPERATORS = {operator.value: operator for operator in Operator} | {
+    "==": Operator.EQUAL,
+    "<>": Operator.NOT_EQUAL,
+}
+
+# SQLite ends a text at NUL and cannot take unpaired surrogates, nor can a corpus hold these.
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
+
+# A word is all that stands between separators, whatever it may be good for: so 1990-05-01 is one
+# word, and the message about it can say to put it in quotes.
+_TOKEN = re.compile(
+    r"""
+      (?P<SPACE> \s+ )
+    | (?P<QUOTED> '(?:[^']|'')*+' | "(?:[^"]|"")*+" | `(?:[^`]|``)*+` )
+    | (?P<SYMBOL> [=!<>]= | <> | [=<>(),] )
+    | (?P<WORD> [^\s'"`=!<>(),]+ )
+    """,
+    re.VERBOSE,
+)
+
+
+class _Kind(Enum):
+    QUOTED = auto()
+    SYMBOL = auto()
+    WORD = auto()
+    END = auto()
+
+
+class _Token(NamedTuple):
+    kind: _Kind
+    text: str
+    column: int
+
+    @property
+    def unquoted(self) -> str:
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+    def __str__(self) -> str:
+        if self.kind is _Kind.END:
+            return "the end"
+        return reprlib.repr(self.text)
+
+
+def _tokens(expression: str) -> Iterator[_Token]:
+    position = 0
+    while position < len(expression):
+        match = _TOKEN.match(expression, position)
+        if match is None:
+            character = expression[position]
+            reason = "is no operator; write != or not" if character == "!" else "is never closed"
+            raise filter_error(f"the {character} {reason}", position + 1)
+        if match.lastgroup is not None and match.lastgroup != "SPACE":
+            yield _Token(_Kind[match.lastgroup], match.group(), position + 1)
+        position = match.end()
+    yield _Token(_Kind.END, "", position + 1)
+
+
+class _Parser:
+    """Recursive descent, one method a rule of the grammar, one token of lookahead."""
+
+    def __init__(self, expression: str) -> None:
+        self._following = _tokens(expression)
+        self._token = next(self._following)
+        self._nesting = 0
+
+    def parse(self) -> Condition:
+        condition = self._condition()
+        if self._token.kind is not _Kind.END:
+            raise self._unexpected("and, or, or the end")
+        return condition
+
+    def _condition(self) -> Condition:
+        return self._chain("or", Or, self._conjunction)
+
+    def _conjunction(self) -> Condition:
+        return self._chain("and", And, self._negation)
+
+    def _chain(
+        self, keyword: str, kind: type[And | Or], operand: Callable[[], Condition]
+    ) -> Condition:
+        conditions = [operand()]
+        while self._accept(keyword):
+            conditions.append(operand())
+        return kind(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+
+    def _negation(self) -> Condition:
+        if self._accept("not"):
+            return Not(self._nested(self._negation))
+        if self._accept("("):
+            condition = self._nested(self._condition)
+            self._expect(")")
+            return condition
+        return self._test()
+
+    def _nested(self, rule: Callable[[], Condition]) -> Condition:
+        if self._nesting == MAX_NESTING:
+            raise filter_error(f"nested deeper than {MAX_NESTING} levels", self._token.column)
+        self._nesting += 1
+        condition = rule()
+        self._nesting -= 1
+        return condition
+
+    def _test(self) -> Condition:
+        field = self._field()
+        if self._token.text in _OPERATORS:
+            return self._comparison(field)
+        if self._accept("is"):
+            negated = self._accept("not")
+            self._expect("null")
+            return Not(IsNull(field)) if negated else IsNull(field)
+        negated = self._accept("not")
+        test = self._membership(field)
+        return Not(test) if negated else test
+
+    def _comparison(self, field: str) -> Comparison:
+        spelling = self._advance().text
+        operator = _OPERATORS[spelling]
+        equality = operator is Operator.EQUAL or operator is Operator.NOT_EQUAL
+        read = self._value if equality else self._ordered_value
+        return Comparison(field, operator, read(f"{field_text(field)} {spelling} "))
+
+    def _membership(self, field: str) -> Condition:
+        if self._accept("in"):
+            return In(field, self._values())
+        if self._accept("like"):
+            return Like(field, self._pattern())
+        if self._accept("between"):
+            lowest = self._ordered_value()
+            self._expect("and")
+            highest = self._ordered_value()
+            return And(
+                (
+                    Comparison(field, Operator.GREATER_OR_EQUAL, lowest),
+                    Comparison(field, Operator.LESS_OR_EQUAL, highest),
+                )
+            )
+        hint = "a field's name with spaces goes in double quotes"
+        raise self._unexpected(
+            "a test (=, !=, <, <=, >, >=, in, like, between, is)",
+            hint if self._token.kind is _Kind.WORD else "",
+        )
+
+    def _field(self) -> str:
+        token = self._token
+        if token.kind is _Kind.QUOTED and token.text[0] != "'":
+            return self._advance().unquoted
+        if token.kind is _Kind.WORD and _is_bare_name(token.text):
+            return self._advance().text
+        hint = ""
+        if token.kind is _Kind.QUOTED or token.kind is _Kind.WORD:
+            name = token.text if token.kind is _Kind.WORD else token.unquoted
+            hint = f"a field's name goes bare or in double quotes: {field_text(name)}"
+        raise self._unexpected("a field", hint)
+
+    def _values(self) -> tuple[Value, ...]:
+        self._expect("(")
+        if self._accept(")"):
+            return ()
+        values = [self._value()]
+        while self._accept(","):
+            values.append(self._value())
+        self._expect(")")
+        return tuple(values)
+
+    def _value(self, before: str = "") -> Value:
+        """A literal; ``before`` is what stands before it, for a message that shows both."""
+        token = self._token
+        if token.kind is _Kind.QUOTED and token.text[0] != "`":
+            return self._advance().unquoted
+        hint = ""
+        if token.kind is _Kind.WORD:
+            word = token.text.lower()
+            if word in ("true", "false"):
+                self._advance()
+                return word == "true"
+            if _NUMBER.fullmatch(word):
+                return self._number()
+            if word == "null":
+                hint = "null equals nothing; write 'is null' or 'is not null'"
+            elif word not in _KEYWORDS:
+                hint = f"put text in quotes: {before}{_literal_text(token.text)}"
+        raise self._unexpected("a value", hint)
+
+    def _ordered_value(self, before: str = "") -> Value:
+        token = self._token
+        value = self._value(before)
+        if isinstance(value, bool):
+            raise filter_error(f"{token.text} has no order, only = and !=", token.column)
+        return value
+
+    def _number(self) -> int | float:
+        token = self._advance()
+        number: int | float = float(token.text)
+        if math.isfinite(number) and token.text.lstrip("+-").isdigit():
+            number = int(Decimal(token.text))  # int() refuses a text of thousands of digits
+        if math.isinf(number) or (isinstance(number, int) and not -(2**63) <= number < 2**63):
+            raise filter_error(f"the number {token} is too large", token.column)
+        return number
+
+    def _pattern(self) -> str:
+        token = self._token
+        pattern = self._value()
+        if not isinstance(pattern, str):
+            raise filter_error(f"like takes a text in quotes, not {token}", token.column)
+        if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+            raise filter_error("the pattern ends in a backslash; write it twice", token.column)
+        return pattern
+
+    def _advance(self) -> _Token:
+        token, self._token = self._token, next(self._following)
+        return token
+
+    def _accept(self, text: str) -> bool:
+        """Whether the next token is this keyword or symbol; if it is, go past it."""
+        found = self._token.text.lower() == text
+        if found:
+            self._advance()
+        return found
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise self._unexpected(text)
+
+    def _unexpected(self, expected: str, hint: str = "") -> FilterError:
+        reason = f"expected {expected} at column {self._token.column}, found {self._token}"
+        return filter_error(f"{reason}; {hint}" if hint else reason)

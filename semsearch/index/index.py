@@ -1,0 +1,233 @@
+"""An index directory, as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from sqlalchemy import Connection, func, select
+
+from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.index.lock import writer_lock
+from semsearch.index.schema import FORMAT_VERSION, chunks, documents
+from semsearch.index.search import field_names
+from semsearch.index.spaces import Space, add_space, all_spaces, find_space
+from semsearch.index.store import Store, put_setting
+from semsearch.index.writer import IndexWriter, Summary
+from semsearch.protocols import Encoder
+from semsearch.records import Document
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Index", "IndexInfo"]
+
+
+class IndexInfo(NamedTuple):
+    """What an index holds."""
+
+    path: Path
+    format: int
+    documents: int
+    chunks: int
+    fields: list[str]
+    spaces: list[Space]
+    files: dict[str, int]  #: name → bytes
+
+
+class Index:
+    """A directory of documents, their passages and their vectors.
+
+    Open one with `Index.open` or `Index.create`; close it when done, or use it in a ``with``.
+
+    Args:
+        store: its database.
+        encoders: encoders at hand. A space whose fingerprint one of them has uses it; the others
+            are loaded by their spec when they are needed.
+    """
+
+    def __init__(self, store: Store, encoders: Iterable[Encoder] = ()) -> None:
+        self._store = store
+        self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
+
+    @classmethod
+    def open(cls, path: str | Path, encoders: Iterable[Encoder] = ()) -> Self:
+        """The index in a directory.
+
+        Raises:
+            IndexNotFoundError: there is none.
+            IndexFormatError: the directory is something else, or of a newer format.
+        """
+        return cls(Store(Path(path)), encoders)
+
+    @classmethod
+    def create(
+        cls, path: str | Path, encoders: Sequence[str | Encoder] = (DEFAULT_ENCODER,)
+    ) -> Self:
+        """The index in a directory, made if it is not there yet.
+
+        Args:
+            path: an index, an empty directory, or none yet.
+            encoders: specs or encoders, one for each embedding space. The first one's length
+                decides how long texts are cut.
+
+        Raises:
+            IndexFormatError: the directory holds other things.
+            SpaceError: the index is there already and has other spaces.
+        """
+        if not encoders:
+            raise ArgumentError("an index needs at least one encoder")
+        loaded = [load_encoder(item) if isinstance(item, str) else item for item in encoders]
+        index = cls(Store.create(Path(path)), loaded)
+        index._take_spaces(loaded)
+        return index
+
+    @property
+    def path(self) -> Path:
+        """Its directory."""
+        return self._store.directory
+
+    def __len__(self) -> int:
+        with self.read() as connection:
+            return connection.scalar(select(func.count()).select_from(documents)) or 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of its files."""
+        self._store.close()
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One committed state, for queries of one's own."""
+        return self._store.read()
+
+    @contextmanager
+    def writer(
+        self,
+        *,
+        on_bad_row: Callable[[BadRowError], None] = refuse,
+        on_batch: Callable[[Summary], None] = lambda summary: None,
+    ) -> Iterator[IndexWriter]:
+        """The right to write; one process at a time has it.
+
+        Args:
+            on_bad_row: told of each document that cannot be used; the default raises.
+            on_batch: told after each commit what the run has done so far.
+
+        Raises:
+            IndexBusyError: another process is writing.
+            SpaceError: a model is another one than the vectors were made with.
+        """
+        with writer_lock(self.path), self._store.writing() as connection:
+            with connection.begin():
+                spaces = all_spaces(connection)
+            yield IndexWriter(
+                connection,
+                self.path,
+                [(space, self.encoder(space)) for space in spaces],
+                on_bad_row=on_bad_row,
+                on_batch=on_batch,
+            )
+
+    def add(self, corpus: Iterable[Document] | pandas.DataFrame, **columns: Any) -> Summary:
+        """Add documents, or the rows of a data frame; those the index has are renewed.
+
+        Args:
+            corpus: documents, or a data frame.
+            columns: for a data frame: `id_column`, `title_column`, `text_columns`; guessed where
+                that is plain.
+
+        Raises:
+            BadRowError: a document cannot be used; the batches before it stay.
+        """
+        with self.writer() as writer:
+            return writer.upsert(_documents(corpus, columns))
+
+    def delete(self, ids: Sequence[str] | None = None, where: str | None = None) -> int:
+        """Remove documents by id or filter; returns how many. See `IndexWriter.delete`."""
+        with self.writer() as writer:
+            return writer.delete(ids, where)
+
+    def fields(self) -> list[str]:
+        """The names of all metadata fields, sorted."""
+        with self.read() as connection:
+            return field_names(connection)
+
+    def space(self, name: str | None = None) -> Space:
+        """The space of that name; without one, the first.
+
+        Raises:
+            SpaceError: there is none of that name.
+        """
+        with self.read() as connection:
+            return find_space(connection, name)
+
+    def encoder(self, space: Space) -> Encoder:
+        """The encoder of a space.
+
+        Raises:
+            EncoderError: it cannot be loaded.
+            SpaceError: what its spec names has become another model.
+        """
+        if space.fingerprint not in self._encoders:
+            encoder = load_encoder(space.spec)
+            space.check(encoder)
+            self._encoders[space.fingerprint] = encoder
+        return self._encoders[space.fingerprint]
+
+    def info(self) -> IndexInfo:
+        """What it holds."""
+        with self.read() as connection:
+            return IndexInfo(
+                path=self.path,
+                format=FORMAT_VERSION,
+                documents=connection.scalar(select(func.count()).select_from(documents)) or 0,
+                chunks=connection.scalar(select(func.count()).select_from(chunks)) or 0,
+                fields=field_names(connection),
+                spaces=all_spaces(connection),
+                files={
+                    file.name: file.stat().st_size
+                    for file in sorted(self.path.iterdir())
+                    if file.is_file()
+                },
+            )
+
+    def _take_spaces(self, encoders: Sequence[Encoder]) -> None:
+        """Give a new index its spaces; of an old one, check that it has them."""
+        with self.read() as connection:
+            spaces = all_spaces(connection)
+        if not spaces:
+            max_tokens = encoders[0].max_tokens  # loads the model: before the transaction
+            with self._store.write() as connection:
+                put_setting(connection, "chunk_max_tokens", max_tokens)
+                for encoder in encoders:
+                    add_space(connection, encoder)
+            return
+        for encoder in encoders:
+            if all(encoder.fingerprint != space.fingerprint for space in spaces):
+                for space in spaces:
+                    if space.spec == encoder.spec:
+                        space.check(encoder)
+                names = ", ".join(space.name for space in spaces)
+                raise SpaceError(
+                    f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names})"
+                )
+
+
+def _documents(
+    corpus: Iterable[Document] | pandas.DataFrame, columns: dict[str, Any]
+) -> Iterable[Document]:
+    if type(corpus).__module__.partition(".")[0] == "pandas":
+        from semsearch.corpus import frame_documents
+
+        return frame_documents(cast("pandas.DataFrame", corpus), **columns)
+    if columns:
+        raise ArgumentError("columns are named for a data frame only")
+    return cast("Iterable[Document]", corpus)

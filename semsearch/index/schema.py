@@ -1,0 +1,137 @@
+"""The tables of ``index.sqlite``, format 1.
+
+    settings     what holds for the whole index
+    documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
+    fields       the names of metadata fields, for messages and output
+    chunks_fts   the words of the chunks, for BM25
+
+Whatever the vectors can be computed from, and the vectors themselves, are here; files beside the
+database are derived from it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    column,
+    table,
+)
+
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT_VERSION",
+    "chunks",
+    "chunks_fts",
+    "create_tables",
+    "documents",
+    "fields",
+    "settings",
+    "snapshots",
+    "spaces",
+    "vectors",
+]
+
+#: "SEMS": tells our databases from other people's (PRAGMA application_id).
+APPLICATION_ID: Final = 0x53454D53
+#: PRAGMA user_version; grows with every change that older programs could not read.
+FORMAT_VERSION: Final = 1
+
+tables = MetaData()
+
+settings = Table(
+    "settings",
+    tables,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),  # JSON
+)
+
+documents = Table(
+    "documents",
+    tables,
+    Column("document_id", Integer, primary_key=True),
+    Column("external_id", Text, nullable=False, unique=True),
+    Column("title", Text),
+    Column("metadata", Text, nullable=False),  # a JSON object
+    Column("text_hash", Text, nullable=False),
+)
+
+chunks = Table(
+    "chunks",
+    tables,
+    # Ids only grow and are never used again: a snapshot covers all up to its highest.
+    Column("chunk_id", Integer, primary_key=True),
+    Column(
+        "document_id",
+        ForeignKey("documents.document_id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("start", Integer, nullable=False),  # characters [start, end) of the document
+    Column("end", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("text_hash", Text, nullable=False, index=True),
+    sqlite_autoincrement=True,
+)
+
+spaces = Table(
+    "spaces",
+    tables,
+    Column("space_id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("spec", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("dtype", Text, nullable=False),
+    Column("description", Text, nullable=False),  # a JSON object
+    sqlite_autoincrement=True,
+)
+
+vectors = Table(
+    "vectors",
+    tables,
+    Column("chunk_id", ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
+    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),  # little-endian, of the space's dtype
+)
+
+snapshots = Table(
+    "snapshots",
+    tables,
+    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("vectors", Integer, nullable=False),
+    Column("last_chunk_id", Integer, nullable=False),
+)
+
+fields = Table("fields", tables, Column("name", Text, primary_key=True))
+
+#: External content: the texts stand in `chunks` alone. Its rows are written beside those of
+#: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
+_CREATE_FTS = """
+CREATE VIRTUAL TABLE chunks_fts USING fts5(
+    text, content='chunks', content_rowid='chunk_id',
+    tokenize='porter unicode61 remove_diacritics 2'
+)
+"""
+#: For inserting and deleting; the first column takes FTS5's own commands.
+chunks_fts = table("chunks_fts", column("chunks_fts"), column("rowid"), column("text"))
+
+
+def create_tables(connection: Connection) -> None:
+    """Make the tables of an empty database and mark it as an index of this format."""
+    tables.create_all(connection, checkfirst=False)
+    connection.exec_driver_sql(_CREATE_FTS)
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")

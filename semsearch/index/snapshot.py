@@ -1,0 +1,123 @@
+"""FAISS snapshots: vectors of one space in a file that is searched without reading SQLite.
+
+A snapshot is derived: it can be lost at any time. It is handed to FAISS only when its SHA-256 is
+the one that SQLite recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.protocols import Matrix
+
+__all__ = ["Ids", "Snapshot", "SnapshotRecord", "open_snapshot", "write_snapshot"]
+
+logger = logging.getLogger(__name__)
+
+Ids = NDArray[numpy.int64]
+
+
+class SnapshotRecord(NamedTuple):
+    """What SQLite knows of a snapshot file."""
+
+    space_id: int
+    generation: int
+    file: str
+    bytes: int
+    sha256: str
+    vectors: int
+    last_chunk_id: int
+
+
+class Snapshot:
+    """An opened snapshot: exact inner products over a memory-mapped file."""
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
+        """The `n` nearest chunks of each query: scores and chunk ids, shape (len(queries), n).
+
+        Args:
+            queries: unit vectors, shape (m, dimension).
+            n: how many; places that cannot be filled hold the id -1.
+            allowed: only these chunk ids, sorted; None allows all.
+        """
+        parameters = None
+        if allowed is not None:
+            import faiss
+
+            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
+        scores, ids = self._index.search(queries, n, params=parameters)
+        return scores, ids
+
+
+def write_snapshot(
+    directory: Path, space_name: str, space_id: int, generation: int, ids: Ids, matrix: Matrix
+) -> SnapshotRecord:
+    """Write a snapshot beside the database: whole under its name, or not there at all."""
+    import faiss
+
+    index = faiss.IndexIDMap(faiss.IndexFlatIP(matrix.shape[1]))
+    index.add_with_ids(matrix, ids)
+    file = directory / f"{space_name}-{generation}.faiss"
+    draft = file.with_suffix(".faiss.tmp")
+    faiss.write_index(index, str(draft))
+    with draft.open("rb+") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        os.fsync(stream.fileno())
+    size = draft.stat().st_size
+    draft.replace(file)
+    _sync_directory(directory)
+    return SnapshotRecord(
+        space_id, generation, file.name, size, sha256, len(ids), int(ids[-1]) if len(ids) else 0
+    )
+
+
+def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
+    """The snapshot of that record; None, with a message, when its file is not what it was."""
+    file = directory / record.file
+    if fault := snapshot_fault(file, record):
+        logger.warning(
+            "%s %s; searching the vectors in SQLite instead (the next `semsearch index` "
+            "writes it anew)",
+            file,
+            fault,
+        )
+        return None
+    import faiss
+
+    return Snapshot(faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC))
+
+
+def snapshot_fault(file: Path, record: SnapshotRecord) -> str | None:
+    """What is wrong with a snapshot's file, or None."""
+    try:
+        with file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size != record.bytes:
+                return "has another size than it was written with"
+            if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
+                return "is damaged (its SHA-256 is not the recorded one)"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename last; Windows has no such call and needs none."""
+    if os.name == "posix":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,205 @@
+"""The SQLite file of an index: opening it, reading one committed state, writing one transaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+
+from semsearch.errors import (
+    IndexBusyError,
+    IndexFormatError,
+    IndexNotFoundError,
+    IndexStoreError,
+)
+from semsearch.index.schema import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    create_tables,
+    settings,
+)
+
+__all__ = ["DATABASE_NAME", "Store", "get_setting", "put_setting"]
+
+DATABASE_NAME = "index.sqlite"
+BUSY_TIMEOUT_MS = 10_000
+
+_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA synchronous = FULL",  # what was committed survives a power cut
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",  # a crafted database cannot call functions from its schema
+    "PRAGMA cell_size_check = ON",
+)
+
+
+class Store:
+    """An index directory's database.
+
+    Raises:
+        IndexNotFoundError: there is no index in `directory`.
+        IndexFormatError: it is something else, or of a newer format.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.file = directory / DATABASE_NAME
+        _check_place(directory)
+        if not self.file.exists():
+            raise _not_found(directory)
+        self._engine = self._make_engine()
+        self._check_format()
+
+    @classmethod
+    def create(cls, directory: Path) -> Self:
+        """The store in `directory`, made with empty tables unless there is one.
+
+        An empty or missing directory is taken; so is one where an earlier creation was cut short.
+
+        Raises:
+            IndexFormatError: the directory holds other things.
+        """
+        _check_place(directory)
+        file = directory / DATABASE_NAME
+        if directory.exists() and not file.exists() and any(directory.iterdir()):
+            raise IndexFormatError(
+                f"{directory} is a directory with other things in it, not an index; choose another"
+            )
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        except OSError as error:
+            raise IndexStoreError(f"cannot create {directory}: {error.strerror}") from None
+        store = cls.__new__(cls)
+        store.directory, store.file = directory, file
+        store._engine = store._make_engine()
+        with store.write() as connection:
+            blank = _is_blank(connection)
+            if blank:
+                create_tables(connection)
+        store._check_format()
+        if blank:
+            with store._translated(), closing(store._connect()) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")  # many read while one writes
+        return store
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One committed state of the database, the same until the block ends."""
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that lands whole or not at all."""
+        with self.writing() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection whose transactions (``with connection.begin():``) take the write lock."""
+        with self._translated(), self._engine.connect() as connection:
+            yield connection.execution_options(semsearch_begin="IMMEDIATE")
+
+    def close(self) -> None:
+        """Let go of the file; the last one to do so folds the write-ahead log into it."""
+        self._engine.dispose()
+
+    def _make_engine(self) -> Engine:
+        engine = create_engine("sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _connect(self) -> sqlite3.Connection:
+        writable = os.access(self.directory, os.W_OK)
+        mode = "mode=rw" if writable else "mode=ro&immutable=1"
+        connection = sqlite3.connect(
+            f"{self.file.absolute().as_uri()}?{mode}", uri=True, check_same_thread=False
+        )
+        connection.isolation_level = None  # `_begin` says BEGIN
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        return connection
+
+    def _check_format(self) -> None:
+        with self.read() as connection:
+            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            if _is_blank(connection):
+                raise _not_found(self.directory)
+        if application != APPLICATION_ID:
+            raise IndexFormatError(f"{self.file} is another program's database, not an index")
+        if version > FORMAT_VERSION:
+            raise IndexFormatError(
+                f"{self.directory} has index format {version}; this semsearch reads up to "
+                f"{FORMAT_VERSION}: update semsearch"
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors as ours."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise _our_error(self.file, str(error.orig)) from error
+        except sqlite3.Error as error:
+            raise _our_error(self.file, str(error)) from error
+
+
+def get_setting(connection: Connection, name: str, default: Any = None) -> Any:
+    """A value that holds for the whole index."""
+    value = connection.scalar(select(settings.c.value).where(settings.c.name == name))
+    return default if value is None else json.loads(value)
+
+
+def put_setting(connection: Connection, name: str, value: Any) -> None:
+    """Remember a JSON value for the whole index."""
+    row = {"name": name, "value": json.dumps(value)}
+    connection.execute(
+        insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
+    )
+
+
+def _begin(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("semsearch_begin", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _is_blank(connection: Connection) -> bool:
+    count: int = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
+    return count == 0
+
+
+def _check_place(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise IndexFormatError(f"{directory} is a file, not an index directory")
+
+
+def _not_found(directory: Path) -> IndexStoreError:
+    if directory.is_dir() and any(
+        entry.name.partition(".")[0] != "index" for entry in directory.iterdir()
+    ):
+        return IndexFormatError(
+            f"{directory} is a directory, but no index: no {DATABASE_NAME} in it"
+        )
+    return IndexNotFoundError(
+        f"no index at {directory}; make one with: semsearch index CORPUS --index {directory}"
+    )
+
+
+def _our_error(file: Path, message: str) -> IndexStoreError:
+    if "not a database" in message or "malformed" in message:
+        return IndexFormatError(f"{file} is no SQLite database or a damaged one ({message})")
+    if "locked" in message:
+        return IndexBusyError(f"{file} is locked by another process")
+    return IndexStoreError(f"{file}: {message}")

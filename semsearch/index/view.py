@@ -1,0 +1,92 @@
+"""The vectors of one space as they are in one committed state of the index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+from sqlalchemy import Connection, select
+
+from semsearch.index.schema import snapshots, vectors
+from semsearch.index.snapshot import Ids, Snapshot, SnapshotRecord, open_snapshot
+from semsearch.index.spaces import Space
+from semsearch.protocols import Matrix
+
+__all__ = ["SpaceView", "read_vectors", "snapshot_record"]
+
+
+class SpaceView:
+    """A FAISS snapshot and, searched exactly, the tail: what was added after it.
+
+    Rows deleted since the snapshot are still found here; whoever searches drops the ids that
+    the database no longer has.
+    """
+
+    def __init__(self, snapshot: Snapshot | None, tail_ids: Ids, tail: Matrix) -> None:
+        self._snapshot = snapshot
+        self._tail_ids = tail_ids
+        self._tail = tail
+
+    @classmethod
+    def load(cls, connection: Connection, directory: Path, space: Space) -> SpaceView:
+        """The view of the state that `connection` reads."""
+        record = snapshot_record(connection, space)
+        snapshot = open_snapshot(directory, record) if record else None
+        after = record.last_chunk_id if record and snapshot else 0
+        return cls(snapshot, *read_vectors(connection, space, after))
+
+    def __len__(self) -> int:
+        return len(self._tail_ids) + (len(self._snapshot) if self._snapshot else 0)
+
+    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
+        """The `n` nearest chunks of each query, best first; equal scores by chunk id.
+
+        Args:
+            queries: unit vectors, shape (m, dimension).
+            n: how many; places that cannot be filled hold the id -1.
+            allowed: only these chunk ids, sorted; None allows all.
+
+        Returns:
+            Cosines and chunk ids, both of shape (m, n or more).
+        """
+        parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
+        if self._snapshot:
+            parts.append(self._snapshot.search(queries, n, allowed))
+        scores = numpy.concatenate([part[0] for part in parts], axis=1)
+        ids = numpy.concatenate([part[1] for part in parts], axis=1)
+        order = numpy.lexsort((ids, -scores, ids < 0), axis=1)
+        return (
+            numpy.take_along_axis(scores, order, axis=1),
+            numpy.take_along_axis(ids, order, axis=1),
+        )
+
+    def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
+        if allowed is None:
+            return self._tail_ids, self._tail
+        kept = numpy.isin(self._tail_ids, allowed)
+        return self._tail_ids[kept], self._tail[kept]
+
+
+def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
+    """What the database knows of a space's snapshot."""
+    row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
+    return SnapshotRecord(*row) if row else None
+
+
+def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
+    """Ids and vectors of the chunks above an id, in the order of their ids."""
+    rows = connection.execute(
+        select(vectors.c.chunk_id, vectors.c.vector)
+        .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
+        .order_by(vectors.c.chunk_id)
+    ).all()
+    ids = numpy.fromiter((row[0] for row in rows), numpy.int64, len(rows))
+    return ids, space.from_bytes([row[1] for row in rows])
+
+
+def _exact_search(queries: Matrix, n: int, ids: Ids, matrix: Matrix) -> tuple[Matrix, Ids]:
+    scores = queries @ matrix.T
+    if len(ids) <= n:
+        return scores, numpy.broadcast_to(ids, scores.shape)
+    best = numpy.argpartition(scores, -n, axis=1)[:, -n:]
+    return numpy.take_along_axis(scores, best, axis=1), ids[best]

@@ -1,0 +1,68 @@
+"""Where the floors meet: what an encoder, a reranker and a searchable store have to offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.records import Hits
+
+__all__ = ["Encoder", "Matrix", "Reranker", "SearchBackend", "TokenSpans"]
+
+#: Vectors as rows: float32, shape (n, dimension), each row of unit length.
+Matrix = NDArray[numpy.float32]
+
+#: The tokens of one text as character ranges [start, end): integers, shape (n, 2).
+TokenSpans = NDArray[numpy.int64]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A bi-encoder: it turns texts into unit vectors whose inner product is their cosine."""
+
+    @property
+    def spec(self) -> str:
+        """What was asked for (``minilm``, a hub name, a folder); loads the same encoder again."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of all that decides its vectors: weights, tokenizer, pooling, prompts."""
+
+    @property
+    def dimension(self) -> int:
+        """Width of its vectors."""
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text it reads, special tokens not counted."""
+
+    def description(self) -> Mapping[str, Any]:
+        """What a person wants to know of it, as JSON values."""
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """Where the tokens of a text stand, special tokens left out, nothing cut off."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of queries, float32, shape (len(texts), dimension)."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of passages, float32, shape (len(texts), dimension)."""
+
+
+class Reranker(Protocol):
+    """A cross-encoder: it reads a query and a passage together."""
+
+    def score(self, query: str, passages: Sequence[str]) -> NDArray[numpy.float32]:
+        """One score a passage, higher is better, shape (len(passages),)."""
+
+
+class SearchBackend(Protocol):
+    """Anything that can be searched: the local index, or a store elsewhere."""
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 10, *, where: str | None = None
+    ) -> list[Hits]:
+        """The best `k` documents for each query, in the order of the queries."""

@@ -1,0 +1,188 @@
+"""The records that travel between the floors of semsearch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from semsearch.errors import BadRowError
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Chunk", "Document", "Hit", "Hits", "Metadata", "Pair"]
+
+#: JSON values by field name.
+Metadata = Mapping[str, Any]
+
+#: How deep lists and objects may be nested in metadata.
+METADATA_MAX_DEPTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of a corpus, as its author wrote it. It checks itself when it is made.
+
+    Args:
+        id: what the corpus calls it; None lets the index name it by its content, so that it
+            keeps its name wherever it stands in the file.
+        text: what is searched; must hold more than white space.
+        title: shown to people; not encoded (name it as a text column to search in it too).
+        metadata: JSON values by field name. Numpy scalars, dates and decimals become their JSON
+            counterparts, NaN becomes null.
+        source: where it was read from (``corpus.csv:418``), for messages.
+
+    Raises:
+        BadRowError: when the document cannot be indexed.
+    """
+
+    id: str | None
+    text: str
+    title: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    source: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise BadRowError(self.source, f"text is not a string but {_shown(self.text)}")
+        if not self.text or self.text.isspace():
+            raise BadRowError(self.source, "empty text")
+        if self.id is not None and not isinstance(self.id, str):
+            raise BadRowError(self.source, f"id is not a string but {_shown(self.id)}")
+        if self.id is not None and not self.id.strip():
+            raise BadRowError(self.source, "empty id")
+        if self.title is not None and not isinstance(self.title, str):
+            raise BadRowError(self.source, f"title is not a string but {_shown(self.title)}")
+        for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):
+            if value is not None:
+                _check_characters(value, name, self.source)
+        if not isinstance(self.metadata, Mapping):
+            raise BadRowError(self.source, "metadata is not a mapping")
+        metadata = {}
+        for name, value in self.metadata.items():
+            if not isinstance(name, str):
+                raise BadRowError(self.source, f"metadata field {_shown(name)} has no string name")
+            _check_characters(name, "the name of a metadata field", self.source)
+            metadata[name] = _json_value(value, name, self.source)
+        object.__setattr__(self, "metadata", metadata)
+
+
+class Chunk(NamedTuple):
+    """A passage of a document: the characters [start, end) of its text."""
+
+    id: int
+    document_id: str
+    start: int
+    end: int
+    text: str
+
+
+class Hit(NamedTuple):
+    """One answer to a query: a document, by its best passage.
+
+    ``rank`` counts from 1; ``score`` is higher for better (the cosine, for semantic search);
+    ``text`` is the passage, ``chunk`` says where it stands in the document.
+    """
+
+    rank: int
+    score: float
+    document_id: str
+    chunk: Chunk
+    text: str
+    metadata: Metadata
+    title: str | None = None
+
+
+class Hits(list[Hit]):
+    """The answers to one query, best first."""
+
+    def __init__(self, query: str, hits: Iterable[Hit] = ()) -> None:
+        super().__init__(hits)
+        self.query = query
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a hit: rank, score, id, title, text, then a column for each metadata field."""
+        import pandas
+
+        columns = ["rank", "score", "id", "title", "text"]
+        rows = [(hit.rank, hit.score, hit.document_id, hit.title, hit.text) for hit in self]
+        frame = pandas.DataFrame(rows, columns=columns)
+        metadata = pandas.DataFrame([hit.metadata for hit in self], index=frame.index)
+        clashes = {name: f"metadata.{name}" for name in columns}
+        return frame.join(metadata.rename(columns=clashes))
+
+
+class Pair(NamedTuple):
+    """Two texts and how similar they are; higher is more similar."""
+
+    left: str
+    right: str
+    score: float
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "missing"
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    text = repr(value)
+    return f"{text[:40]}…" if len(text) > 40 else text
+
+
+def _check_characters(text: str, name: str, source: str) -> None:
+    """Refuse what UTF-8 has no form for: a byte that was not decoded, half a surrogate pair."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        if 0xDC80 <= code <= 0xDCFF:  # how Python's "surrogateescape" keeps an undecodable byte
+            byte = f"byte 0x{code - 0xDC00:02x}"
+            reason = f"{byte}, which is not of this encoding; name it with --encoding"
+        else:
+            reason = f"an unpaired surrogate (U+{code:04X})"
+        raise BadRowError(source, f"{name} holds {reason}") from None
+
+
+def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
+    """The JSON value that stands for a metadata value (numpy, pandas and date types included)."""
+    if depth > METADATA_MAX_DEPTH:
+        raise BadRowError(source, f"{name} is nested deeper than {METADATA_MAX_DEPTH}")
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        _check_characters(value, name, source)
+        return value
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise BadRowError(source, f"{name} is infinite, which JSON cannot hold")
+        return None if math.isnan(value) else value
+    if isinstance(value, Mapping):
+        for key in value:
+            _check_characters(str(key), name, source)
+        return {str(key): _json_value(item, name, source, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item, name, source, depth + 1) for item in value]
+    return _json_value(_plain_value(value, name, source), name, source, depth + 1)
+
+
+def _plain_value(value: Any, name: str, source: str) -> Any:
+    """A value of a library's type as one of Python's own."""
+    if type(value).__name__ in ("NaTType", "NAType"):  # how pandas writes "missing"
+        return None
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return value.tolist()
+    if hasattr(value, "isoformat"):  # dates and times
+        return value.isoformat()
+    if hasattr(value, "as_tuple"):  # decimal.Decimal
+        return float(value)
+    if isinstance(value, (UUID, timedelta)):
+        return str(value)
+    raise BadRowError(source, f"{name} is a {type(value).__name__}, which JSON cannot hold")

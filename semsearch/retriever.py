@@ -1,0 +1,167 @@
+"""Searching an index: text in, hits out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy import Connection
+
+from semsearch.errors import ArgumentError
+from semsearch.fusion import reciprocal_rank_fusion
+from semsearch.index import Index
+from semsearch.index.search import (
+    Candidate,
+    fetch_hits,
+    search_vectors,
+    search_words,
+    where_clause,
+)
+from semsearch.index.store import get_setting
+from semsearch.index.view import SpaceView
+from semsearch.protocols import Encoder
+from semsearch.records import Hits
+
+__all__ = ["Retriever", "SearchMode"]
+
+#: How many documents each side of a hybrid search brings, for each one that is asked for.
+HYBRID_DEPTH = 10
+
+
+class SearchMode(Enum):
+    """What makes a document an answer."""
+
+    SEMANTIC = "semantic"  #: the cosine of its best chunk with the query
+    BM25 = "bm25"  #: the words that it shares with the query
+    HYBRID = "hybrid"  #: both, fused by rank
+
+
+class Retriever:
+    """Searches one embedding space of an index. The model is loaded at the first semantic query.
+
+    Several threads may search with one retriever; each search sees one committed state.
+
+    Args:
+        index: where to search.
+        space: the name of the embedding space; None takes the first.
+    """
+
+    def __init__(self, index: Index, space: str | None = None) -> None:
+        self.index = index
+        self.space = index.space(space)
+        self._view: tuple[int, SpaceView] | None = None
+
+    @classmethod
+    def open(
+        cls, path: str | Path, space: str | None = None, encoders: Iterable[Encoder] = ()
+    ) -> Self:
+        """A retriever on the index in a directory.
+
+        Args:
+            path: the index.
+            space: the name of the embedding space; None takes the first.
+            encoders: encoders at hand, used instead of loading the same ones again.
+
+        Raises:
+            IndexNotFoundError: there is no index.
+            SpaceError: it has no such space.
+        """
+        return cls(Index.open(path, encoders), space)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self.index.close()
+
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        where: str | None = None,
+        mode: SearchMode | str = SearchMode.SEMANTIC,
+    ) -> Hits:
+        """The `k` best documents for a text, each by its best passage, best first.
+
+        Args:
+            text: the query.
+            k: how many documents; fewer come only when fewer match.
+            where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
+            mode: by meaning, by words, or both.
+
+        Raises:
+            ArgumentError: the text is empty or `k` is below 1.
+            FilterError: the filter cannot be parsed or names an unknown field.
+        """
+        return self.search_many([text], k, where=where, mode=mode)[0]
+
+    def search_many(
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        where: str | None = None,
+        mode: SearchMode | str = SearchMode.SEMANTIC,
+    ) -> list[Hits]:
+        """The answers to several texts, in their order, encoded together. See `search`."""
+        mode = _mode(mode)
+        _check(texts, k)
+        with self.index.read() as connection:  # a wrong filter is told before a model is loaded
+            if where is not None:
+                where_clause(connection, where)
+        vectors = None
+        if mode is not SearchMode.BM25 and texts:
+            vectors = self.index.encoder(self.space).encode_queries(texts)
+        with self.index.read() as connection:
+            clause = None if where is None else where_clause(connection, where)
+            depth = k * HYBRID_DEPTH if mode is SearchMode.HYBRID else k
+            rankings = []
+            if vectors is not None:
+                view = self._current_view(connection)
+                rankings.append(search_vectors(connection, view, vectors, depth, clause))
+            if mode is not SearchMode.SEMANTIC:
+                rankings.append([search_words(connection, text, depth, clause) for text in texts])
+            answers = zip(texts, *rankings, strict=True)
+            return [fetch_hits(connection, text, _fused(ranked)[:k]) for text, *ranked in answers]
+
+    def _current_view(self, connection: Connection) -> SpaceView:
+        """The vectors as they are in the state that `connection` reads, kept until it changes."""
+        revision = get_setting(connection, "revision", 0)
+        current = self._view
+        if current is None or current[0] != revision:
+            view = SpaceView.load(connection, self.index.path, self.space)
+            current = self._view = (revision, view)
+        return current[1]
+
+
+def _fused(rankings: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
+    if len(rankings) == 1:
+        return rankings[0]
+    chunk = {item.document_id: item.chunk_id for ranking in reversed(rankings) for item in ranking}
+    fused = reciprocal_rank_fusion([[item.document_id for item in one] for one in rankings])
+    return [Candidate(document, chunk[document], score) for document, score in fused]
+
+
+def _mode(mode: SearchMode | str) -> SearchMode:
+    try:
+        return SearchMode(mode)
+    except ValueError:
+        choices = ", ".join(choice.value for choice in SearchMode)
+        raise ArgumentError(f"no search mode '{mode}' (modes: {choices})") from None
+
+
+def _check(texts: Sequence[str], k: int) -> None:
+    if k < 1:
+        raise ArgumentError(f"k must be at least 1, not {k}")
+    if isinstance(texts, str):
+        raise ArgumentError("search_many takes a list of texts; for one text there is search")
+    for text in texts:
+        if not text.strip():
+            raise ArgumentError("the query is empty")

@@ -1,0 +1,325 @@
+"""The commands as a person meets them: what they print, where, and their exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+
+CORPUS = """id,title,text,year,genres
+a,Night Train,A train crosses the mountains at night.,1951,"[""Drama"", ""Mystery""]"
+b,Bread,The baker kneads dough before dawn.,1999,"[""Drama""]"
+c,,Two boats race across the bay.,2004,[]
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch` in an empty folder with corpus.csv in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    (tmp_path / "corpus.csv").write_text(CORPUS)
+
+    def call(*arguments, code=0, typed=None):
+        result = CliRunner().invoke(main, [str(item) for item in arguments], input=typed)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture
+def indexed(run):
+    run("index", "corpus.csv", "--encoder", "hashing")
+    return run
+
+
+def error_of(result):
+    """The one line on standard error that says what is wrong."""
+    assert result.stdout == ""
+    line = result.stderr.removesuffix("\n")
+    assert line.startswith("Error: ")
+    assert "\n" not in line
+    return line.removeprefix("Error: ")
+
+
+class TestIndex:
+    def test_says_what_it_took_and_what_it_did(self, run):
+        result = run("index", "corpus.csv", "--encoder", "hashing")
+        assert "corpus.csv: text from 'text', title from 'title', id from 'id'" in result.stderr
+        assert result.stdout.startswith(
+            "indexes/corpus: 3 documents (3 added), 3 chunks written in "
+        )
+        assert result.stdout.count("\n") == 1
+
+    def test_again_changes_nothing(self, indexed):
+        assert "3 documents (3 unchanged), 0 chunks" in indexed("index", "corpus.csv").stdout
+
+    def test_several_files_into_one_index(self, run, tmp_path):
+        (tmp_path / "more.jsonl").write_text('{"id": "d", "text": "A fourth."}\n')
+        run("index", "corpus.csv", "more.jsonl", "--index", "all", "--encoder", "hashing")
+        assert (
+            json.loads(run("info", "--index", "all", "--format", "json").stdout)["documents"] == 4
+        )
+
+    def test_standard_input(self, run):
+        run("index", "-", "--index", "all", "--encoder", "hashing", typed=CORPUS)
+        assert "documents: 3" in run("info", "--index", "all").stdout
+
+    def test_sync_removes(self, indexed, tmp_path):
+        (tmp_path / "corpus.csv").write_text("\n".join(CORPUS.splitlines()[:-1]))
+        result = indexed("index", "corpus.csv", "--sync")
+        assert "2 documents (2 unchanged, 1 removed)" in result.stdout
+
+    def test_the_sample(self, run):
+        assert "320 documents" in run("index", "--sample", "--encoder", "hashing").stdout
+        assert "documents: 320" in run("info").stdout
+
+    def test_bad_rows_are_listed_when_skipped(self, run, tmp_path):
+        (tmp_path / "bad.csv").write_text("id,text\na,One.\nb,\nc\na,Two.\n")
+        result = run("index", "bad.csv", "--encoder", "hashing", "--skip-bad-rows")
+        assert "1 added, 3 bad rows skipped" in result.stdout
+        assert [line for line in result.stderr.splitlines() if "skipped" in line] == [
+            "skipped bad.csv:3: empty text",
+            "skipped bad.csv:4: 1 cell where the header has 2",
+            "skipped bad.csv:5: duplicate id 'a' (first in bad.csv:2)",
+        ]
+
+    @pytest.mark.parametrize(
+        ("content", "options", "message"),
+        [
+            (None, [], "no such file: c.csv"),
+            ("", [], "c.csv is empty"),
+            ("id,text\n", [], "c.csv has a header but no rows"),
+            ("id,txt,b\n1,2,3\n", [], "c.csv: which column holds the text? (columns: id, txt, b)"),
+            (CORPUS, ["--text-column", "txet"], "c.csv: no column 'txet'"),
+            ("id,text\na,One.\na,Two.\n", [], "c.csv:3: duplicate id 'a' (first in c.csv:2)"),
+            (
+                b"id,text\na,caf\xe9\n",
+                [],
+                "c.csv:2: text holds byte 0xe9, which is not",
+            ),
+            ("id,text\na,One.\nb\n", [], "c.csv:3: 1 cell where the header has 2"),
+            ("id,text\na,\n", [], "c.csv:2: empty text"),
+            (CORPUS, ["--encoder", "./no-model"], "no model folder ./no-model"),
+            (CORPUS, ["--encoder", "no/model"], "no model 'no/model'"),
+            (CORPUS, ["--index", "."], ". is a directory with other things in it"),
+            (CORPUS, ["--index", "c.csv"], "c.csv is a file, not an index directory"),
+            (CORPUS, ["--encoding", "klingon"], "unknown encoding"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, run, tmp_path, content, options, message):
+        if content is not None:
+            content = content if isinstance(content, bytes) else content.encode()
+            (tmp_path / "c.csv").write_bytes(content)
+        arguments = options if "--encoder" in options else [*options, "--encoder", "hashing"]
+        result = run("index", "c.csv", *arguments, code=1)
+        error = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+        assert len(error) == 1
+        assert error[0] == result.stderr.splitlines()[-1]
+        assert message in error[0]
+
+    def test_an_unreadable_corpus_leaves_no_directory(self, run, tmp_path):
+        run("index", "nothing.csv", code=1)
+        assert not (tmp_path / "indexes").exists()
+
+    def test_an_index_of_a_newer_format(self, indexed, tmp_path):
+        file = tmp_path / "indexes" / "corpus" / "index.sqlite"
+        with sqlite3.connect(file) as connection:
+            connection.execute("PRAGMA user_version = 7")
+        connection.close()
+        for arguments in (["index", "corpus.csv"], ["query", "x"], ["info"], ["delete", "a"]):
+            assert "index format 7" in indexed(*arguments, code=1).stderr
+
+    def test_no_corpus(self, run):
+        assert "name a corpus" in error_of(run("index", code=1))
+
+
+class TestQuery:
+    def test_table(self, indexed):
+        lines = indexed("query", "train at night", "-k", "1", "--show", "year").stdout.splitlines()
+        assert lines[0].split() == ["score", "title", "year", "passage"]
+        assert lines[1].split(maxsplit=5)[0] == "1"
+        assert "Night Train" in lines[1]
+        assert "1951" in lines[1]
+        assert "A train crosses the mountains at night." in lines[1]
+
+    def test_jsonl(self, indexed):
+        line = json.loads(indexed("query", "train at night", "--format", "jsonl", "-k", "2").stdout)
+        assert line["query"] == "train at night"
+        assert [hit["rank"] for hit in line["hits"]] == [1, 2]
+        assert {"rank", "score", "id", "text", "metadata"} <= set(line["hits"][0])
+        assert line["hits"][0]["id"] == "a"
+        assert line["hits"][0]["metadata"] == {"year": 1951, "genres": ["Drama", "Mystery"]}
+
+    def test_csv(self, indexed):
+        output = indexed("query", "train at night", "--format", "csv").stdout
+        rows = list(csv.DictReader(io.StringIO(output)))
+        assert list(rows[0]) == ["query", "rank", "score", "id", "title", "text", "genres", "year"]
+        assert (rows[0]["id"], rows[0]["genres"]) == ("a", "Drama, Mystery")
+        assert len(rows) == 3
+
+    def test_queries_from_a_file(self, indexed, tmp_path):
+        (tmp_path / "questions.txt").write_text("train\nbread dough\n")
+        output = indexed("query", "--queries", "questions.txt", "--format", "jsonl").stdout
+        assert [json.loads(line)["query"] for line in output.splitlines()] == [
+            "train",
+            "bread dough",
+        ]
+        table = indexed("query", "--queries", "-", typed="train\n").stdout
+        assert table.startswith("train\n")
+
+    def test_where(self, indexed):
+        where = "year >= 1990 and genres = 'Drama'"
+        line = json.loads(indexed("query", "x", "--where", where, "--format", "jsonl").stdout)
+        assert [hit["id"] for hit in line["hits"]] == ["b"]
+        assert indexed("query", "x", "--where", "year > 3000").stdout == "no hits\n"
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_modes(self, indexed, mode):
+        assert "Night Train" in indexed("query", "train", "--mode", mode, "-k", "1").stdout
+
+    def test_documents_cannot_steer_the_terminal(self, run, tmp_path):
+        evil = "\x1b[2Jgone\x1b]0;title\x07 \x9b31m \u202etxet"
+        with Index.create(tmp_path / "indexes" / "evil", ["hashing"]) as index:
+            index.add([Document(evil, evil, evil, {evil: evil})])
+        output = run("query", "gone", "--show", evil).stdout
+        assert "gone" in output
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(output)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["x", "-k", "0"], "k must be at least 1, not 0"),
+            (["x", "--where", "yaer = 1"], "nearest: year"),
+            (["x", "--where", "year ="], "where: "),
+            (["x", "--encoder", "other"], "no space 'other' in this index (spaces: hashing)"),
+            (["x", "--show", "price"], "no metadata field 'price' (fields: genres, year)"),
+            (["x", "--index", "nowhere"], "no index at nowhere"),
+            (["x", "--index", "corpus.csv"], "corpus.csv is a file"),
+            ([" "], "the query is empty"),
+            ([], "give a TEXT"),
+            (["x", "--queries", "q.txt"], "not both"),
+            (["--queries", "q.txt"], "q.txt: No such file"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, indexed, arguments, message):
+        assert message in error_of(indexed("query", *arguments, code=1))
+
+    def test_an_empty_line_among_queries(self, indexed, tmp_path):
+        (tmp_path / "q.txt").write_text("a\n\nb\n")
+        assert (
+            "q.txt:2: the query is empty" in indexed("query", "--queries", "q.txt", code=1).stderr
+        )
+
+
+class TestWhichIndex:
+    def test_none(self, run):
+        assert "no index under indexes/" in error_of(run("query", "x", code=1))
+
+    def test_several(self, indexed):
+        indexed("index", "corpus.csv", "--index", "indexes/two", "--encoder", "hashing")
+        assert "indexes/corpus, indexes/two" in error_of(indexed("query", "x", code=1))
+        assert "Train" in indexed("query", "train", "--index", "indexes/two").stdout
+
+    def test_from_the_environment(self, indexed, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
+        assert "no index at elsewhere" in error_of(indexed("query", "x", code=1))
+
+
+class TestInfo:
+    def test_json(self, indexed):
+        info = json.loads(indexed("info", "--format", "json").stdout)
+        assert (info["documents"], info["chunks"]) == (3, 3)
+        assert info["fields"] == ["genres", "year"]
+        (space,) = info["spaces"]
+        assert (space["encoder"], space["dimension"]) == ("hashing", 256)
+        assert space["fingerprint"] == "hashing-1-256"
+        assert set(info["files"]) == set(info["sizes"]) >= {"index.sqlite", "hashing-1.faiss"}
+
+    def test_text(self, indexed):
+        assert "space hashing: encoder hashing, dimension 256" in indexed("info").stdout
+
+
+class TestDelete:
+    def test_by_id_and_by_filter(self, indexed):
+        assert indexed("delete", "a").stdout == "1 documents deleted, 2 left\n"
+        assert indexed("delete", "--where", "year > 2000").stdout == "1 documents deleted, 1 left\n"
+
+    def test_mistakes(self, indexed):
+        assert "no document 'z'" in error_of(indexed("delete", "a", "z", code=1))
+        assert "say what to delete" in error_of(indexed("delete", code=1))
+        assert "documents: 3" in indexed("info").stdout
+
+
+class TestHelp:
+    @pytest.mark.parametrize("name", ["index", "query", "info", "delete"])
+    def test_every_command_has_examples(self, run, name):
+        assert f"\n  semsearch {name} " in run(name, "--help").output
+
+    def test_overview_and_version(self, run):
+        assert "semsearch index corpus.csv" in run("--help").output
+        assert run("--version").output.startswith("semsearch 0.")
+
+    def test_unknown_command(self, run):
+        assert "No such command 'serach'" in run("serach", code=2).stderr
+
+
+def test_ctrl_c_keeps_what_was_committed(tmp_path):
+    """A corpus that never ends, through a pipe; interrupted after some batches."""
+    command = [
+        sys.executable,
+        "-m",
+        "semsearch",
+        "index",
+        "-",
+        "--index",
+        "x",
+        "--encoder",
+        "hashing",
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=os.setsid,
+    )
+    for number in range(5000):
+        process.stdin.write(json.dumps({"id": str(number), "text": f"Text {number}."}) + "\n")
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    documents = 0
+    while documents == 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        if (tmp_path / "x" / "index.sqlite").exists():
+            with sqlite3.connect(tmp_path / "x" / "index.sqlite") as connection:
+                try:
+                    documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+                except sqlite3.OperationalError:
+                    documents = 0
+            connection.close()
+    process.send_signal(signal.SIGINT)
+    process.stdin.close()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 130, told
+    assert "Traceback" not in told
+    with Index.open(tmp_path / "x") as index:
+        assert len(index) >= documents > 0
+        assert f"{len(index):,} documents are safe" in told

@@ -1,0 +1,96 @@
+"""Cutting long texts."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as some
+
+from semsearch.corpus.chunking import chunk_spans
+
+
+def word_spans(text):
+    spans = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+    return numpy.array(spans, numpy.int64).reshape(-1, 2)
+
+
+def cut(text, max_tokens):
+    return [text[start:end] for start, end in chunk_spans(text, word_spans(text), max_tokens)]
+
+
+def prose(sentences, seed=0):
+    random.seed(seed)
+    words = [
+        "time",
+        "river",
+        "stone",
+        "window",
+        "letter",
+        "garden",
+        "winter",
+        "signal",
+        "market",
+        "paper",
+    ]
+    return [
+        " ".join(random.choices(words, k=random.randint(3, 12))).capitalize() + "."
+        for _ in range(sentences)
+    ]
+
+
+def test_a_short_text_stays_whole():
+    assert cut("  One. Two. ", 10) == ["One. Two."]
+
+
+def test_passages_end_at_sentence_ends():
+    sentences = prose(200)
+    for passage in cut(" ".join(sentences), 40):
+        assert passage.endswith(".")
+        assert passage.partition(".")[0] + "." in sentences
+
+
+def test_abbreviations_and_numbers_are_no_sentence_ends():
+    text = "Dr. Gray paid $3.50 on Jan. 5 for it. " * 8
+    assert {passage[:8] for passage in cut(text, 30)} == {"Dr. Gray"}
+
+
+def test_paragraph_ends_are_preferred():
+    paragraphs = [" ".join(prose(4, seed)) for seed in range(30)]
+    passages = cut("\n\n".join(paragraphs), 80)
+    assert all(passage.rpartition("\n")[2] in "".join(paragraphs) for passage in passages)
+    ends = {paragraph[-30:] for paragraph in paragraphs}
+    assert sum(passage[-30:] in ends for passage in passages) > 0.9 * len(passages)
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_words():
+    words = " ".join(f"word{number}" for number in range(100))
+    passages = cut(words, 16)
+    assert " ".join(passages) == words
+    assert max(len(passage.split()) for passage in passages) <= 16
+
+
+@given(some.text(some.sampled_from("ab .!?\n。…é"), max_size=400), some.integers(1, 12))
+def test_nothing_is_lost_and_nothing_too_long(text, max_tokens):
+    assume(text.strip())
+    spans = chunk_spans(text, word_spans(text), max_tokens)
+    covered = "".join(text[start:end] for start, end in spans)
+    assert re.sub(r"\s", "", covered) == re.sub(r"\s", "", text)
+    previous = 0
+    for start, end in spans:
+        assert previous <= start <= end
+        assert len(word_spans(text[start:end])) <= max_tokens
+        previous = end
+
+
+@pytest.mark.parametrize("place", [0, 150, 299])
+def test_an_edit_leaves_distant_passages_as_they_were(place):
+    sentences = prose(300)
+    before = set(cut(" ".join(sentences), 40))
+    sentences.insert(place, "Something else altogether is said at this place.")
+    after = set(cut(" ".join(sentences), 40))
+    assert len(after - before) <= 5
+    assert len(after) > 50

@@ -1,0 +1,113 @@
+"""The types of CSV cells."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.corpus import Corpus
+from semsearch.corpus.celltypes import cell_type
+
+
+def converted(cells):
+    convert = cell_type(cells)
+    return [convert(cell) if convert else cell for cell in cells if cell]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1", "-20", "0", "999999999999999999"], [1, -20, 0, 999_999_999_999_999_999]),
+        ([" 7", "8 "], [7, 8]),
+        (["1", "2.5", "-.5", "1e3", "3."], [1.0, 2.5, -0.5, 1000.0, 3.0]),
+        (["True", "false", "TRUE"], [True, False, True]),
+        (['["a", "b"]', "[]", "[1, [2]]"], [["a", "b"], [], [1, [2]]]),
+        (["['a', \"it's\"]", "[1, -2.5, None, True]"], [["a", "it's"], [1, -2.5, None, True]]),
+        ([r"['a\n\'\x00\u2028']", "[]"], [["a\n'\x00\u2028"], []]),
+        (["1", "nan", "NaN"], [1, None, None]),
+        (["1.5", "", "nan", "inf"], [1.5, None, "inf"]),
+    ],
+)
+def test_typed(cells, values):
+    assert converted(cells) == values
+    assert [type(value) for value in converted(cells)] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["12345", "01234"],  # zip codes
+        ["+4912345"],  # a telephone number
+        ["1234567890123456789"],  # 19 digits: more than 64 bits are sure to hold
+        ["1", "2", "x"],
+        ["nan", "inf"],  # no numbers among them: they may be words
+        ["1.5", "123456789012345678"],  # would lose digits as a float
+        ["1e999"],
+        ["-", "."],
+        ["１２"],
+        ["1_000"],
+        ["0x10"],
+        ["yes", "no"],
+        ["['a' 'b']"],  # as numpy prints an array
+        ["['a', ['b']]"],  # nested: not as pandas writes a flat list
+        ["[a, b]"],
+        [r"['\d']"],
+        ["['\\N{BULLET}']"],
+        ["[__import__('os')]"],
+        ["[" * 100_000],
+        ["['a'" + ", 'a'" * 10_000 + "]"],
+        [""],
+        [],
+    ],
+)
+def test_text_stays_text(cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cell_type(cells) is None
+
+
+def test_regular_expressions_do_not_explode():
+    assert cell_type(["['" + "a', 'a" * 1000 + "!"]) is None
+    assert cell_type(["[" + "1, " * 3000 + "!"]) is None
+
+
+def test_later_cells_that_do_not_fit_stay_text(write):
+    rows = [f"text,{number}" for number in range(1000)]
+    write("corpus.csv", "\n".join(["text,year", *rows, "text,c. 1950", "text,", "text,nan"]))
+    metadata = [document.metadata for document in Corpus("corpus.csv")]
+    assert metadata[0] == {"year": 0}
+    assert metadata[1000:] == [{"year": "c. 1950"}, {}, {"year": None}]
+
+
+def test_id_title_and_text_are_never_typed(write):
+    write("corpus.csv", "id,title,text,n\n7.50,1984,42,7.50\n")
+    (document,) = Corpus("corpus.csv")
+    assert (document.id, document.title, document.text) == ("7.50", "1984", "42")
+    assert document.metadata == {"n": 7.5}
+
+
+@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
+def test_integers_come_back(values):
+    assert converted([str(value) for value in values]) == values
+
+
+@given(st.lists(st.text(max_size=5), max_size=5))
+def test_lists_come_back(values):
+    assert converted([json.dumps(values)]) == [values]
+    printed = repr(values)
+    # Python prints a private character as itself, others as escapes: all of them read back.
+    assert converted([printed]) == [values]
+
+
+@given(st.text(max_size=30) | st.text("[]'\"\\, nuUx0123456789", max_size=30))
+def test_no_cell_raises(cell):
+    convert = cell_type([cell])
+    assert convert is None or not isinstance(convert(cell), str)
+    for known in (["1"], ["1.5"], ["true"], ["[]"]):
+        other = cell_type(known)
+        assert other is not None
+        other(cell)

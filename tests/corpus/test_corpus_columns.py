@@ -1,0 +1,182 @@
+"""Which column is the text, the title, the id."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError, CorpusError
+
+
+@pytest.fixture
+def one_row(write):
+    """A CSV file whose only row holds, in each column, the name of the column."""
+
+    def one_row(*columns: str) -> str:
+        line = ",".join(columns)
+        return write("corpus.csv", f"{line}\n{line}\n")
+
+    return one_row
+
+
+def read(path, **options):
+    said: list[str] = []
+    (document,) = Corpus(path, notify=said.append, **options)
+    (line,) = said
+    return document, line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("text", "content", "body", "abstract", "extract", "passage", "sentence", "description"),
+        *("summary", "document", "review", "comment", "message", "question", "Text", "BODY"),
+    ],
+)
+def test_text_is_guessed_where_it_is_plain(one_row, text):
+    document, line = read(one_row("year", text))
+    assert document.text == text
+    assert line == (
+        f"corpus.csv: text from '{text}', no id column: documents are named by their content; "
+        "metadata: year"
+    )
+    assert document.id is None
+
+
+def test_first_of_several_candidates(one_row):
+    document, line = read(one_row("id", "comment", "Body"))
+    assert document.text == "Body"
+    assert document.metadata == {"comment": "comment"}
+    assert line == (
+        "corpus.csv: text from 'Body' rather than 'comment', id from 'id'; metadata: comment"
+    )
+
+
+@pytest.mark.parametrize("column", ["anything", "id", "title"])
+def test_the_only_column_is_the_text(one_row, column):
+    document, line = read(one_row(column))
+    assert (document.id, document.title, document.text) == (None, None, column)
+    assert line == (
+        f"corpus.csv: text from '{column}', no id column: documents are named by their content"
+    )
+
+
+@pytest.mark.parametrize("title", ["title", "name", "headline", "heading", "subject", "Name"])
+@pytest.mark.parametrize("identifier", ["id", "_id", "doc_id", "docid", "document_id", "uuid"])
+def test_title_and_id(one_row, title, identifier):
+    document, line = read(one_row(title, "text", identifier))
+    assert (document.id, document.title, document.text) == (identifier, title, "text")
+    assert document.metadata == {}
+    assert line == f"corpus.csv: text from 'text', title from '{title}', id from '{identifier}'"
+
+
+def test_columns_that_are_named(one_row):
+    path = one_row("id", "title", "text", "lemma", "pos")
+    document, line = read(path, id_column="lemma", title_column="pos", text_columns="title")
+    assert (document.id, document.title, document.text) == ("lemma", "pos", "title")
+    assert document.metadata == {"id": "id", "text": "text"}
+    assert line == (
+        "corpus.csv: text from 'title', title from 'pos', id from 'lemma'; metadata: id, text"
+    )
+
+
+def test_several_text_columns_are_joined(write):
+    write("corpus.csv", "title,body,notes\nT,B,N\n,B,\n,,\n")
+    bad: list[BadRowError] = []
+    corpus = Corpus("corpus.csv", text_columns=["title", "body", "notes"], on_bad_row=bad.append)
+    first, second = corpus
+    assert (first.title, first.text, first.metadata) == ("T", "T\nB\nN", {})
+    assert (second.title, second.text) == (None, "B")
+    assert [str(error) for error in bad] == ["corpus.csv:4: empty text"]
+
+
+def test_text_is_not_its_own_title(one_row):
+    document, _ = read(one_row("title", "year"), text_columns=("title",))
+    assert (document.title, document.text) == (None, "title")
+    document, _ = read(one_row("title", "year"), text_columns="title", title_column="title")
+    assert (document.title, document.text) == ("title", "title")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {},
+            "corpus.csv: which column holds the text? (columns: a, b, boddy); "
+            "name it with --text-column",
+        ),
+        (
+            {"text_columns": "body"},
+            "corpus.csv: no column 'body' (columns: a, b, boddy); nearest: boddy",
+        ),
+        ({"text_columns": ["a", "xyz"]}, "corpus.csv: no column 'xyz' (columns: a, b, boddy)"),
+        (
+            {"text_columns": "a", "id_column": "B"},
+            "corpus.csv: no column 'B' (columns: a, b, boddy); nearest: b",
+        ),
+        (
+            {"text_columns": "a", "title_column": ""},
+            "corpus.csv: no column '' (columns: a, b, boddy)",
+        ),
+    ],
+)
+def test_columns_that_are_not_there(one_row, options, message):
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(one_row("a", "b", "boddy"), **options))
+    assert str(error.value) == message
+
+
+def test_long_lists_of_columns_are_cut_short(one_row):
+    columns = [f"c{number}" for number in range(50)]
+    _, line = read(one_row("text", *columns))
+    assert line.endswith("metadata: " + ", ".join(columns[:30]) + " and 20 more")
+
+
+def test_names_that_are_wrongly_decoded_can_still_be_printed(write):
+    write("corpus.csv", b"text,caf\xe9\none,two\n")
+    said: list[str] = []
+    with pytest.raises(BadRowError, match=r"^corpus\.csv:2: .* byte 0xe9"):
+        list(Corpus("corpus.csv", notify=said.append))
+    assert said[0].encode().endswith(b"metadata: caf\\udce9")
+
+
+def test_one_line_is_said_for_each_file(write):
+    said: list[str] = []
+    paths = [write("a.csv", "text\none\n"), write("b.csv", "body\none\n")]
+    list(Corpus(paths, notify=said.append))
+    assert [line.split(",")[0] for line in said] == [
+        "a.csv: text from 'text'",
+        "b.csv: text from 'body'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "read_as"),
+    [("a", "a"), ("007", "007"), (7, "7"), (-7, "-7"), (12.0, "12"), (10**30, str(10**30))],
+)
+def test_ids(write, identifier, read_as):
+    write("corpus.jsonl", json.dumps({"id": identifier, "text": "x", "title": identifier}))
+    (document,) = Corpus("corpus.jsonl")
+    assert (document.id, document.title) == (read_as, read_as)
+
+
+@pytest.mark.parametrize("identifier", [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999])
+def test_ids_that_are_none(write, identifier):
+    write("corpus.jsonl", json.dumps({"id": identifier, "text": "x"}))
+    with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1: (empty id$|id is not a string)"):
+        list(Corpus("corpus.jsonl"))
+
+
+@pytest.mark.parametrize("title", [None, "", float("nan")])
+def test_titles_that_are_none(write, title):
+    write("corpus.jsonl", json.dumps({"title": title, "text": "x"}))
+    (document,) = Corpus("corpus.jsonl")
+    assert document.title is None
+
+
+def test_titles_of_another_type_are_bad_rows(write):
+    write("corpus.jsonl", '{"title": ["a"], "text": "x"}')
+    with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1: title is not a string but \['a'\]$"):
+        list(Corpus("corpus.jsonl"))

@@ -1,0 +1,205 @@
+"""CSV and TSV: dialects, rows that do not fit, and where they stand."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from semsearch.corpus import Corpus
+from semsearch.corpus.dialect import Dialect, guess_dialect
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+
+def test_csv(write):
+    write("films.csv", 'id,title,text,year\n1,Alien,"In space, no one\nhears you.",1979\n2,,Up,\n')
+    first, second = Corpus("films.csv")
+    assert first == Document("1", "In space, no one\nhears you.", "Alien", {"year": 1979})
+    assert first.source == "films.csv:2"
+    assert second == Document("2", "Up", None, {})
+    assert second.source == "films.csv:4"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiter_is_found_out(write, delimiter):
+    rows = [["id", "text"], ["a", "one, two; three | four\tfive"], ["b", "plain"]]
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter).writerows(rows)
+    write("corpus.csv", file.getvalue())
+    assert [(document.id, document.text) for document in Corpus("corpus.csv")] == [
+        ("a", "one, two; three | four\tfive"),
+        ("b", "plain"),
+    ]
+
+
+def test_delimiter_is_the_one_that_fits_the_rows_not_only_the_header():
+    assert guess_dialect(["id;text, raw\n", "1;one\n", "2;two, three, four\n"]).delimiter == ";"
+
+
+def test_lines_of_text_under_a_header_of_one_column(write):
+    write("corpus.csv", "text\nFirst, second, third\nNo comma; a semicolon\n")
+    documents = list(Corpus("corpus.csv"))
+    assert [one.text for one in documents] == ["First, second, third", "No comma; a semicolon"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends(write, end):
+    write("corpus.csv", end.join(["id,text", "1,one", "", "2,two", ""]))
+    assert [(one.text, one.source) for one in Corpus("corpus.csv")] == [
+        ("one", "corpus.csv:2"),
+        ("two", "corpus.csv:4"),
+    ]
+
+
+def test_tsv_with_stray_quotes_is_plain(write):
+    # As STS Benchmark and MSR Paraphrase are published: a quote may begin a cell and never end.
+    write("pairs.tsv", 'id\ttext\n1\t"Never," he said.\n2\t"Open\n3\t5" wide\n4\tplain\n')
+    texts = ['"Never," he said.', '"Open', '5" wide', "plain"]
+    assert [document.text for document in Corpus("pairs.tsv")] == texts
+
+
+def test_tsv_that_is_quoted(write):
+    write("pairs.tsv", 'id\ttext\n1\t"a ""tab"":\t; a\nline"\n2\tplain\n')
+    assert [document.text for document in Corpus("pairs.tsv")] == ['a "tab":\t; a\nline', "plain"]
+
+
+def test_tsv_keeps_commas(write):
+    write("corpus.tsv", "text,raw\n1,2\n3,4,5\n")
+    assert [document.text for document in Corpus("corpus.tsv")] == ["1,2", "3,4,5"]
+
+
+def test_tsv_quote_that_is_opened_at_the_end_of_the_look_ahead(write):
+    lines = ["id\ttext", *(f"{number}\tplain" for number in range(600))]
+    swallowed = ['600\t"stray', *(f"{number}\tplain" for number in range(601, 2000))]
+    write("corpus.tsv", "\n".join(lines + swallowed))
+    assert len(list(Corpus("corpus.tsv"))) == 2000
+
+
+def test_byte_order_mark_is_no_part_of_the_first_name(write):
+    write("corpus.csv", b"\xef\xbb\xbfid,text\n1,one\n")
+    assert [document.id for document in Corpus("corpus.csv")] == ["1"]
+
+
+def test_nameless_columns_are_numbered(write):
+    # As R and pandas write their row names.
+    write("corpus.csv", ",text,\n0,one,x\n")
+    (document,) = Corpus("corpus.csv")
+    assert document.metadata == {"column_1": 0, "column_3": "x"}
+
+
+def test_wrong_number_of_cells(write):
+    write("corpus.csv", "id,text,year,place\n1,one,1990\n2,two,1991,here\n3\n4,a,1,b,c\n")
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["2"]
+    assert [str(error) for error in bad] == [
+        "corpus.csv:2: 3 cells where the header has 4",
+        "corpus.csv:4: 1 cell where the header has 4",
+        "corpus.csv:5: 5 cells where the header has 4",
+    ]
+
+
+def test_bad_row_stops_the_reading_by_default(write):
+    write("corpus.csv", "id,text\n1,one\n2\n3,three\n")
+    documents = iter(Corpus("corpus.csv"))
+    assert next(documents).id == "1"
+    with pytest.raises(BadRowError, match=r"^corpus\.csv:3: 1 cell where the header has 2$"):
+        next(documents)
+
+
+def test_quotes_that_do_not_match(write):
+    write("corpus.csv", 'id,text\n1,"one" more\n2,two\n3,"three\n4,four\n')
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["2"]
+    assert [str(error) for error in bad] == [
+        "corpus.csv:2: its quotes do not match (',' expected after '\"', line 2)",
+        "corpus.csv:4: its quotes do not match (unexpected end of data, line 5)",
+    ]
+
+
+def test_undecodable_bytes_are_a_bad_row(write):
+    write("corpus.csv", b"id,title,text\n1,t,caf\xe9\n2,caf\xe9,two\n3,t,three\n")
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["3"]
+    assert [error.source for error in bad] == ["corpus.csv:2", "corpus.csv:3"]
+    assert all("byte 0xe9" in error.reason for error in bad)
+
+
+def test_empty_text_is_a_bad_row(write):
+    write("corpus.csv", "id,text\n1,\n2,  \n3,three\n")
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["3"]
+    assert [str(error) for error in bad] == ["corpus.csv:2: empty text", "corpus.csv:3: empty text"]
+
+
+def test_empty_id_is_a_bad_row(write):
+    write("corpus.csv", "id,text\n,one\n")
+    with pytest.raises(BadRowError, match=r"^corpus\.csv:2: empty id$"):
+        list(Corpus("corpus.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "corpus.csv is empty"),
+        ("\n\n", "corpus.csv is empty"),
+        ("id,text\n", "corpus.csv has a header but no rows"),
+        ("id,text\n\n\n", "corpus.csv has a header but no rows"),
+        ("id,text,id\n1,one,2\n", "corpus.csv: 2 columns are called 'id'"),
+        (
+            '"id,text\n1,one\n',
+            "corpus.csv:1: its quotes do not match (unexpected end of data, line 2)",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_read(write, content, message):
+    write("corpus.csv", content)
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("corpus.csv", on_bad_row=lambda row: None))
+    assert str(error.value) == message
+
+
+CELLS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00").filter(lambda one: one != "\ufeff"),
+    max_size=12,
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_what_csv_writes_is_read_back(write, data):
+    delimiter = data.draw(st.sampled_from(",;\t|"))
+    quoting = data.draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+    end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    cells = data.draw(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8))
+    # The writer leaves a lone "\r" unquoted where it is no part of its own line ends.
+    unquoted = end == "\n" and quoting == csv.QUOTE_MINIMAL
+    assume(not (unquoted and any("\r" in cell for row in cells for cell in row)))
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerow(["note", "text", "number"])
+    for number, (note, text) in enumerate(cells):
+        writer.writerow([f"n{note}", f"={text}", number])
+    write("table.csv", file.getvalue())
+    read = [(one.metadata["note"], one.text, one.metadata["number"]) for one in Corpus("table.csv")]
+    assert read == [(f"n{note}", f"={text}", number) for number, (note, text) in enumerate(cells)]
+
+
+PLAIN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=8))
+def test_tsv_without_quoting_never_loses_a_row(write, cells):
+    lines = [f"n{note}\t={text}" for note, text in cells]
+    write("table.tsv", "\n".join(["note\ttext", *lines]))
+    read = [f"{one.metadata['note']}\t{one.text}" for one in Corpus("table.tsv")]
+    assert read == lines
+
+
+def test_dialect_without_any_evidence_of_quotes_is_plain():
+    assert guess_dialect(["id\ttext\n", '1\t5" wide\n']) == Dialect("\t", quoted=False)
+    assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)

@@ -1,0 +1,87 @@
+"""pandas DataFrames."""
+
+from __future__ import annotations
+
+import pandas
+import pytest
+
+from semsearch.corpus import frame_documents
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+
+def test_frame():
+    frame = pandas.DataFrame(
+        {
+            "id": [1.0, 2.0],
+            "title": ["One", None],
+            "text": ["first", "second"],
+            "year": [1990, 1991],
+            "score": [0.5, float("nan")],
+            "count": pandas.array([1, None], dtype="Int64"),
+            "day": [pandas.Timestamp("2020-01-02"), pandas.NaT],
+            "genre": pandas.Categorical(["a", "b"]),
+            "tags": [["x"], []],
+        },
+        index=["p", "q"],
+    )
+    said: list[str] = []
+    documents = list(frame_documents(frame, notify=said.append))
+    first = {"year": 1990, "score": 0.5, "count": 1, "genre": "a", "tags": ["x"]}
+    second = {"year": 1991, "score": None, "count": None, "day": None, "genre": "b", "tags": []}
+    assert documents == [
+        Document("1", "first", "One", first | {"day": "2020-01-02T00:00:00"}),
+        Document("2", "second", None, second),
+    ]
+    assert [document.source for document in documents] == ["frame.iloc[0]", "frame.iloc[1]"]
+    assert said == [
+        "frame: text from 'text', title from 'title', id from 'id'; "
+        "metadata: year, score, count, day, genre, tags"
+    ]
+
+
+def test_more_rows_than_a_batch():
+    frame = pandas.DataFrame({"text": [f"text {number}" for number in range(2500)]})
+    documents = list(frame_documents(frame))
+    assert [document.text for document in documents] == list(frame["text"])
+    assert documents[-1].source == "frame.iloc[2499]"
+
+
+def test_columns_that_are_named():
+    frame = pandas.DataFrame({0: ["a"], 1: ["b"], 2: ["c"]})
+    options = {"id_column": "0", "title_column": "1", "text_columns": ["1", "2"]}
+    (document,) = frame_documents(frame, **options)
+    assert document == Document("a", "b\nc", "b")
+
+
+def test_bad_rows():
+    frame = pandas.DataFrame({"text": ["good", float("nan"), None, pandas.NA, "", 5, "good"]})
+    bad: list[BadRowError] = []
+    assert len(list(frame_documents(frame, on_bad_row=bad.append))) == 2
+    assert [str(error) for error in bad] == [
+        *(f"frame.iloc[{row}]: empty text" for row in (1, 2, 3, 4)),
+        "frame.iloc[5]: 'text' is not a string but of type int",
+    ]
+    with pytest.raises(BadRowError, match=r"^frame\.iloc\[1\]: empty text$"):
+        list(frame_documents(frame))
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pandas.DataFrame({"text": []}), "frame has no rows"),
+        (pandas.DataFrame(), "frame has no rows"),
+        (
+            pandas.DataFrame([["a", "b"]], columns=["text", "text"]),
+            "frame: 2 columns are called 'text'",
+        ),
+        (
+            pandas.DataFrame({"a": ["x"], "b": ["y"]}),
+            "frame: which column holds the text? (columns: a, b); name it with --text-column",
+        ),
+    ],
+)
+def test_frames_that_cannot_be_read(frame, message):
+    with pytest.raises(CorpusError) as error:
+        list(frame_documents(frame))
+    assert str(error.value) == message

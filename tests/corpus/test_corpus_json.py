@@ -1,0 +1,218 @@
+"""JSON lines and JSON arrays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch.corpus import Corpus
+from semsearch.corpus.jsonrows import read_json_array
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+ROWS = [
+    {"id": 1, "title": "One", "text": "first", "tags": ["a", "b"], "more": {"n": None}},
+    {"id": 2, "text": "second é ☃ 🎈", "score": 0.5, "seen": True},
+]
+DOCUMENTS = [
+    Document("1", "first", "One", {"tags": ["a", "b"], "more": {"n": None}}),
+    Document("2", "second é ☃ 🎈", None, {"score": 0.5, "seen": True}),
+]
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.ndjson", "corpus.json", "corpus.dat"])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_json_lines(write, name, ascii_only):
+    write(name, "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in ROWS))
+    assert list(Corpus(name)) == DOCUMENTS
+
+
+@pytest.mark.parametrize("name", ["corpus.json", "corpus.dat"])
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_json_array(write, name, indent, mark):
+    write(name, mark + json.dumps(ROWS, indent=indent))
+    assert list(Corpus(name)) == DOCUMENTS
+
+
+def test_sources(write):
+    write("corpus.jsonl", '{"text": "one"}\r\n\r\n  \n{"text": "two"}')
+    write("films.json", '[{"text": "one"},\n\n{"text": "two"}]\n')
+    assert [one.source for one in Corpus("corpus.jsonl")] == ["corpus.jsonl:1", "corpus.jsonl:4"]
+    items = ["films.json, item 1", "films.json, item 2"]
+    assert [one.source for one in Corpus("films.json")] == items
+
+
+def test_columns_that_come_later_become_metadata(write):
+    lines = ['{"text": "one"}'] * 1500 + ['{"text": "two", "late": [1]}']
+    write("corpus.jsonl", "\n".join(lines))
+    assert list(Corpus("corpus.jsonl"))[-1].metadata == {"late": [1]}
+
+
+def test_bad_lines(write):
+    deep = '{"text": "x", "deep": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    digits = '{"text": "x", "n": ' + "1" * 5_000 + "}"
+    lines = [
+        '{"text": "good"}',
+        '{"text": "cut',
+        "[1, 2]",
+        '"text"',
+        "null",
+        "{'text': 'x'}",
+        '{"text": "x"} {"text": "y"}',
+        '{"id": 1}',
+        '{"text": null}',
+        '{"text": 5}',
+        '{"text": "half \\ud83d"}',
+        '{"text": "x", "n": Infinity}',
+        deep,
+        digits,
+        '{"text": "good", "n": NaN}',
+    ]
+    write("corpus.jsonl", "\n".join(lines))
+    bad: list[BadRowError] = []
+    documents = list(Corpus("corpus.jsonl", text_columns="text", on_bad_row=bad.append))
+    # The look-ahead knows an id column, so that rows without one have an empty id.
+    assert documents == []
+    write("corpus.jsonl", "\n".join(line for line in lines if '"id"' not in line))
+    bad.clear()
+    documents = list(Corpus("corpus.jsonl", on_bad_row=bad.append))
+    assert documents == [Document(None, "good"), Document(None, "good", metadata={"n": None})]
+    messages = [str(error) for error in bad]
+    assert messages[:7] == [
+        "corpus.jsonl:2: not JSON: Unterminated string starting at (near '\"cut')",
+        "corpus.jsonl:3: not a JSON object but a list",
+        "corpus.jsonl:4: not a JSON object but a string",
+        "corpus.jsonl:5: not a JSON object but null",
+        "corpus.jsonl:6: not JSON: Expecting property name enclosed in double quotes"
+        " (near \"'text': 'x'}\")",
+        'corpus.jsonl:7: not JSON: Extra data (near \'{"text": "y"}\')',
+        "corpus.jsonl:8: empty text",
+    ]
+    assert messages[7] == "corpus.jsonl:9: 'text' is not a string but of type int"
+    assert messages[8].startswith("corpus.jsonl:10: text holds an unpaired surrogate (U+D83D)")
+    assert messages[9].startswith("corpus.jsonl:11: n is infinite")
+    assert messages[10] == "corpus.jsonl:12: its lists and objects are nested too deep"
+    assert messages[11].startswith("corpus.jsonl:13: not JSON: Exceeds the limit")
+    assert len(messages) == 12
+
+
+def test_a_file_none_of_whose_first_lines_is_json(write):
+    write("corpus.jsonl", "no JSON\nat all\n")
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("corpus.jsonl", on_bad_row=lambda row: None))
+    assert str(error.value) == "corpus.jsonl:1: not JSON: Expecting value (near 'no JSON')"
+
+
+def test_undecodable_bytes_are_bad_rows(write):
+    write("corpus.jsonl", b'{"text": "caf\xe9"}\n{"text": "good"}\n')
+    write("films.json", b'[{"text": "caf\xe9"}, {"text": "good"}]')
+    bad: list[BadRowError] = []
+    for name in ("corpus.jsonl", "films.json"):
+        assert list(Corpus(name, on_bad_row=bad.append)) == [Document(None, "good")]
+    assert [error.source for error in bad] == ["corpus.jsonl:1", "films.json, item 1"]
+    assert all("byte 0xe9" in error.reason for error in bad)
+
+
+def test_bad_items(write):
+    write("films.json", '[{"text": "one"}, 7, {"text": ""}, true, {"text": "x", "n": [1e999]}]')
+    bad: list[BadRowError] = []
+    assert list(Corpus("films.json", on_bad_row=bad.append)) == [Document(None, "one")]
+    assert [str(error) for error in bad] == [
+        "films.json, item 2: not a JSON object but a number",
+        "films.json, item 3: empty text",
+        "films.json, item 4: not a JSON object but a truth value",
+        "films.json, item 5: n is infinite, which JSON cannot hold",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (" ", "films.json: not a JSON array: the end of the file where '[' is expected"),
+        ("[]", "films.json has no rows"),
+        ("[", "films.json, item 1: not JSON: Expecting value (where it ends)"),
+        ("3", "films.json: not a JSON array: '3' where '[' is expected"),
+        (
+            '[{"text": "x"}',
+            "films.json: not a JSON array: the end of the file where ',' is expected",
+        ),
+        ('[{"text": "x"} {}]', "films.json: not a JSON array: '{' where ',' is expected"),
+        ('[{"text": "x"},]', "films.json, item 2: not JSON: Expecting value (near ']')"),
+        ('[{"text": "x"}] []', "films.json: something follows the end of the array"),
+        (
+            '[{"text": "x"}, {"text": "cut',
+            "films.json, item 2: not JSON: Unterminated string starting at (near '\"cut')",
+        ),
+        (
+            '[{"text": "x"}, ' + "[" * 100_000 + "]" * 100_000 + "]",
+            "films.json, item 2: its lists and objects are nested too deep",
+        ),
+    ],
+)
+def test_broken_arrays(write, content, message):
+    write("films.json", content)
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("films.json"))
+    assert str(error.value) == message
+
+
+def test_an_error_far_from_the_end_is_told_without_reading_on(write):
+    text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
+    with pytest.raises(CorpusError, match=r"^films\.json, item 2: not JSON: Expecting property"):
+        read_json_array(text)
+    assert text.position <= 128 << 10
+
+
+class _Blocks:
+    """A text stream that hands out a text in blocks of a given size."""
+
+    name = "films.json"
+
+    def __init__(self, content: str, block: int | None = None) -> None:
+        self.content = content
+        self.block = block
+        self.position = 0
+
+    def read(self, size: int) -> str:
+        size = self.block or size
+        self.position += size
+        return self.content[self.position - size : self.position]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    objects=st.lists(st.dictionaries(st.text(max_size=4), VALUES, max_size=4), min_size=1),
+    block=st.integers(1, 40),
+    indent=st.sampled_from([None, 1]),
+    ascii_only=st.booleans(),
+)
+def test_arrays_come_back_wherever_the_blocks_end(objects, block, indent, ascii_only):
+    text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
+    assert [row.fields for row in read_json_array(text).rows] == objects
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers()
+
+
+@given(numbers=st.lists(NUMBERS, min_size=1), block=st.integers(1, 5))
+def test_numbers_are_not_cut_in_two(numbers, block):
+    text = _Blocks('[{"first": 1}, ' + json.dumps(numbers)[1:], block)
+    rows = list(read_json_array(text).rows)
+    assert len(rows) == len(numbers) + 1
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip), min_size=1))
+def test_lines_come_back(write, texts):
+    write("corpus.jsonl", "\n".join(json.dumps({"text": one}, ensure_ascii=False) for one in texts))
+    assert [document.text for document in Corpus("corpus.jsonl")] == texts

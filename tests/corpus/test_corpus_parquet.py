@@ -1,0 +1,125 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+
+@pytest.fixture
+def write_table(write):
+    def write_table(columns, name="corpus.parquet", *, packed=False, **options):
+        file = io.BytesIO()
+        table = columns if isinstance(columns, pyarrow.Table) else pyarrow.table(columns)
+        pyarrow.parquet.write_table(table, file, **options)
+        return write(name, file.getvalue(), packed=packed)
+
+    return write_table
+
+
+COLUMNS = {
+    "id": [1, 2],
+    "text": ["one", "two"],
+    "tags": [["a", "b"], None],
+    "day": [datetime.date(2020, 1, 2), None],
+    "score": [0.5, float("nan")],
+}
+DOCUMENTS = [
+    Document("1", "one", None, {"tags": ["a", "b"], "day": "2020-01-02", "score": 0.5}),
+    Document("2", "two", None, {"tags": None, "day": None, "score": None}),
+]
+
+
+@pytest.mark.parametrize("name", ["corpus.parquet", "corpus.parquet.gz", "corpus.dat"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_parquet(write_table, name, packed):
+    corpus = Corpus(write_table(COLUMNS, name, packed=packed))
+    documents = list(corpus)
+    assert documents == DOCUMENTS
+    assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
+    assert corpus.fraction_read == 1.0
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input(write_table, monkeypatch, packed):
+    content = Path(write_table(COLUMNS)).read_bytes()
+    stored = gzip.compress(content) if packed else content
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stored)))
+    assert list(Corpus("-")) == DOCUMENTS
+
+
+def test_fraction_read_grows_with_the_rows(write_table):
+    columns = {"text": [f"text {number}" for number in range(5000)]}
+    corpus = Corpus(write_table(columns, row_group_size=700))
+    fractions = [corpus.fraction_read for _ in corpus]
+    assert fractions == sorted(fractions)
+    assert fractions[0] < 0.3
+    assert corpus.fraction_read == 1.0
+
+
+def test_decimals_are_whole_numbers_to_databases(write_table):
+    columns = {"id": [Decimal(12), Decimal("12.5"), None], "text": ["one", "two", "three"]}
+    bad: list[BadRowError] = []
+    (document,) = Corpus(write_table(columns), on_bad_row=bad.append)
+    assert document.id == "12"
+    assert [str(error) for error in bad] == [
+        "corpus.parquet, row 2: id is not a string but Decimal('12.5')",
+        "corpus.parquet, row 3: empty id",
+    ]
+
+
+def test_bad_rows(write_table):
+    texts = pyarrow.array([b"good", b"caf\xe9", None, b" ", b"good"]).cast(
+        pyarrow.string(), safe=False
+    )
+    days = pyarrow.array([0, 0, 0, 0, 10**9], pyarrow.int32()).cast(pyarrow.date32())
+    bad: list[BadRowError] = []
+    path = write_table(pyarrow.table({"text": texts, "day": days}))
+    documents = list(Corpus(path, on_bad_row=bad.append))
+    assert documents == [Document(None, "good", None, {"day": "1970-01-01"})]
+    assert [error.source for error in bad] == [f"corpus.parquet, row {row}" for row in (2, 3, 4, 5)]
+    assert bad[0].reason.startswith("cannot be read: 'utf-8' codec can't decode byte 0xe9")
+    assert [error.reason for error in bad[1:3]] == ["empty text"] * 2
+    assert bad[3].reason.startswith("cannot be read: ")
+
+
+def test_texts_of_another_type_are_bad_rows(write_table):
+    path = write_table({"text": [1]})
+    with pytest.raises(BadRowError, match=r"row 1: 'text' is not a string but of type int$"):
+        list(Corpus(path))
+
+
+def test_files_that_are_not_parquet(write, write_table):
+    content = Path(write_table(COLUMNS)).read_bytes()
+    for name, wrong in {
+        "text.parquet": b"id,text\n1,one\n",
+        "cut.parquet": content[:-10],
+        "wrong.parquet": content[:20] + b"\xff" * 60 + content[80:],
+    }.items():
+        with pytest.raises(CorpusError) as error:
+            list(Corpus(write(name, wrong)))
+        assert str(error.value).startswith(f"{name} cannot be read as Parquet: ")
+        assert "\n" not in str(error.value)
+
+
+def test_files_without_rows(write_table):
+    with pytest.raises(CorpusError, match=r"^corpus\.parquet has no rows$"):
+        list(Corpus(write_table({"text": pyarrow.array([], pyarrow.string())})))
+
+
+def test_two_columns_of_one_name(write_table):
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
+    with pytest.raises(CorpusError, match=r"^corpus\.parquet: 2 columns are called 'text'$"):
+        list(Corpus(write_table(table)))

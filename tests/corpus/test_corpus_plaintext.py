@@ -1,0 +1,120 @@
+"""Single texts, and folders of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.corpus.table import MAX_ROW_BYTES
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+
+def test_folder(write):
+    write("docs/b.txt", "second\r\nline")
+    write("docs/a/z.md", "# A title\n\nfirst")
+    write("docs/a.txt", "zeroth", packed=True)
+    write("docs/C.MD.gz", "no heading", packed=True)
+    for ignored in ("docs/.hidden.txt", "docs/.git/x.txt", "docs/image.png", "docs/data.csv"):
+        write(ignored, "x")
+    said: list[str] = []
+    corpus = Corpus("docs", notify=said.append)
+    assert list(corpus) == [
+        Document("C.MD.gz", "no heading", "C"),
+        Document("a/z.md", "# A title\n\nfirst", "A title"),
+        Document("a.txt", "zeroth", "a"),
+        Document("b.txt", "second\nline", "b"),
+    ]
+    assert [document.source for document in corpus][1] == str(Path("docs/a/z.md"))
+    assert corpus.fraction_read == 1.0
+    assert said == []
+
+
+def test_single_files(write):
+    write("notes/one.md", "Text\n\n## Heading\n")
+    write("two.txt.gz", "# no heading", packed=True)
+    assert list(Corpus(["notes/one.md", "two.txt.gz"])) == [
+        Document("notes/one.md", "Text\n\n## Heading\n", "Heading"),
+        Document("two.txt.gz", "# no heading", "two"),
+    ]
+
+
+def test_the_title_can_be_searched_too(write):
+    write("docs/a.md", "# Title")
+    (document,) = Corpus("docs", text_columns=["title", "text"])
+    assert (document.title, document.text) == ("Title", "Title\n# Title")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title"),
+    [
+        ("# One\n# Two", "One"),
+        ("text\n\n### Deep ###", "Deep"),
+        ("#\tTab", "Tab"),
+        ("# C#", "C#"),
+        ("# C# #", "C#"),
+        ("#hashtag\n\n# One", "One"),
+        ("#\n# \n# One", "One"),
+        ("####### seven\n# One", "One"),
+        ("Under\n=====\ntext", "Under"),
+        ("\n=====\n", None),
+        ("```sh\n# comment\n```\n# One", "One"),
+        ("~~~\n```\n# comment\n~~~\n# One", "One"),
+        ("no heading", None),
+    ],
+)
+def test_titles_of_markdown(write, markdown, title):
+    write("page.md", markdown)
+    (document,) = Corpus("page.md")
+    assert document.title == (title or "page")
+
+
+def test_bad_files(write):
+    write("docs/a.txt", "")
+    write("docs/b.txt", b"caf\xe9")
+    write("docs/c.txt", "x" * (MAX_ROW_BYTES + 1))
+    write("docs/d.txt", "good")
+    bad: list[BadRowError] = []
+    assert list(Corpus("docs", on_bad_row=bad.append)) == [Document("d.txt", "good", "d")]
+    assert [error.source for error in bad] == [
+        str(Path("docs", name)) for name in ("a.txt", "b.txt", "c.txt")
+    ]
+    assert bad[0].reason == "empty text"
+    assert "byte 0xe9" in bad[1].reason
+    assert bad[2].reason == "longer than 64 MiB"
+
+
+def test_links(write, tmp_path):
+    write("docs/a.txt", "one")
+    write("elsewhere/b.txt", "two")
+    (tmp_path / "docs" / "circle").symlink_to(tmp_path / "docs")
+    (tmp_path / "docs" / "folder").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "docs" / "file.txt").symlink_to(tmp_path / "elsewhere" / "b.txt")
+    (tmp_path / "linked").symlink_to(tmp_path / "docs")
+    assert [document.id for document in Corpus("linked")] == ["a.txt", "file.txt"]
+    (tmp_path / "docs" / "gone.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("docs"))
+    assert str(error.value) == f"no such file: {Path('docs/gone.txt')}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("", "page.txt is empty"), (" \n", "page.txt: empty text")]
+)
+def test_single_file_without_text(write, content, message):
+    write("page.txt", content)
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("page.txt"))
+    assert str(error.value) == message
+
+
+def test_folders_that_cannot_be_read(write):
+    write("docs/data.csv", "id,text\n1,one\n")
+    with pytest.raises(CorpusError, match=r"^docs has no \.txt or \.md files$"):
+        list(Corpus("docs"))
+    with pytest.raises(CorpusError, match=r"^docs is a folder; only texts are read from folders$"):
+        list(Corpus("docs", format="csv"))
+    with pytest.raises(CorpusError, match=r"^docs: no column 'body' \(columns: id, title, text\)"):
+        list(Corpus(str(Path(write("docs/a.txt", "x")).parent), text_columns="body"))

@@ -1,0 +1,74 @@
+"""Published data sets, as their authors ship them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError
+
+
+def test_movies(data):
+    paths = sorted((data / "corpora" / "movies").glob("*.json"))
+    said: list[str] = []
+    bad: list[BadRowError] = []
+    corpus = Corpus(paths, notify=said.append, on_bad_row=bad.append)
+    documents = list(corpus)
+    films = [film for path in paths for film in json.loads(path.read_text("utf-8"))]
+    told = [film for film in films if (film.get("extract") or "").strip()]
+    assert [document.text for document in documents] == [film["extract"] for film in told]
+    assert [document.title for document in documents] == [film["title"] for film in told]
+    assert len(bad) == len(films) - len(told) > 0
+    assert {error.reason for error in bad} == {"empty text"}
+    assert corpus.name == "movies"
+    assert corpus.fraction_read == 1.0
+    assert len(said) == len(paths)
+    assert said[0].startswith(
+        f"{paths[0]}: text from 'extract', title from 'title', no id column: documents are named "
+        "by their content; metadata: year, cast, genres, "
+    )
+
+
+def test_wordnet(data):
+    documents = list(Corpus(data / "corpora" / "wordnet_definitions.jsonl"))
+    assert len(documents) == 107_525  # as many rows as its own README tells
+    assert documents[0].id == "00001740-a"
+    assert documents[0].metadata == {"lemma": "able", "pos": "a", "domain": "adj.all"}
+    assert len({document.id for document in documents}) == 107_525
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows"),
+    [
+        ("pairs/msr-para-val.tsv", "#1 String", 500),
+        ("pairs/msr-para-test.tsv", "#1 String", 1725),
+        ("pairs/msr-para-train.tsv", "#1 String", 3576),
+    ],
+)
+def test_paraphrases_have_stray_quotes(data, name, text, rows):
+    documents = list(Corpus(data / name, text_columns=text))
+    assert len(documents) == rows
+    lines = (data / name).read_text("utf-8-sig").splitlines()[1:]
+    assert [document.text for document in documents] == [line.split("\t")[3] for line in lines]
+
+
+def test_sick_is_tab_separated_in_spite_of_its_name(data):
+    documents = list(
+        Corpus(data / "sts/SICK/SICK_trial.txt", format="csv", text_columns="sentence_A")
+    )
+    assert len(documents) == 500
+    assert documents[0].metadata["relatedness_score"] == 3.6
+
+
+def test_snli(data):
+    path = data / "nli" / "snli_dev.csv"
+    documents = list(Corpus(path, text_columns=["sentence1", "sentence2"]))
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(documents) == len(rows) == 9842
+    assert [document.metadata["gold_label"] for document in documents] == [
+        row["gold_label"] for row in rows
+    ]

@@ -1,0 +1,249 @@
+"""Where bytes come from: gzip, standard input, encodings; formats, names, progress."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.errors import ArgumentError, CorpusError
+
+CSV = "id,text\n1,one\n2,two\n"
+CONTENTS = {
+    "corpus.csv": CSV,
+    "corpus.tsv": CSV.replace(",", "\t"),
+    "corpus.jsonl": '{"id": 1, "text": "one"}\n{"id": 2, "text": "two"}\n',
+    "corpus.json": '[{"id": 1, "text": "one"}, {"id": 2, "text": "two"}]',
+}
+
+
+def texts(*paths, **options):
+    return [document.text for document in Corpus(paths, **options)]
+
+
+def message(*paths, **options):
+    with pytest.raises(CorpusError) as error:
+        texts(*paths, **options)
+    return str(error.value)
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def fill(content: str | bytes) -> None:
+        stored = content.encode() if isinstance(content, str) else content
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stored)))
+
+    return fill
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_gzip_is_known_by_its_bytes(write, name, suffix, packed):
+    write(name + suffix, CONTENTS[name], packed=packed)
+    assert texts(name + suffix) == ["one", "two"]
+
+
+def test_gzip_of_several_members(write):
+    write("corpus.csv.gz", gzip.compress(CSV.encode()) + gzip.compress(b"3,three\n"))
+    assert texts("corpus.csv.gz") == ["one", "two", "three"]
+
+
+def test_damaged_gzip(write):
+    packed = gzip.compress(CSV.encode() * 1000)
+    write("cut.csv.gz", packed[:-20])
+    assert message("cut.csv.gz").startswith("cut.csv.gz: damaged gzip data: Compressed file ended")
+    write("more.csv.gz", packed + b"more")
+    assert message("more.csv.gz").startswith("more.csv.gz: damaged gzip data: Not a gzipped file")
+    write("wrong.csv.gz", packed[:30] + b"\xff" * 30 + packed[60:])
+    assert message("wrong.csv.gz").startswith("wrong.csv.gz: damaged gzip data: Error -3")
+    write("none.csv.gz", "", packed=True)
+    assert message("none.csv.gz") == "none.csv.gz is empty"
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input(stdin, content, packed):
+    stdin(gzip.compress(content.encode()) if packed else content)
+    corpus = Corpus("-")
+    assert [document.text for document in corpus] == ["one", "two"]
+    assert corpus.fraction_read is None
+    assert not sys.stdin.buffer.closed
+
+
+def test_standard_input_is_called_so(stdin):
+    stdin("id,text\n1\n")
+    assert message("-") == "stdin:2: 1 cell where the header has 2"
+    assert message("-") == "stdin is empty"
+
+
+def test_standard_input_of_a_given_format(stdin):
+    stdin("no, header\n")
+    (document,) = Corpus("-", format="text")
+    assert (document.id, document.text) == ("stdin", "no, header\n")
+
+
+def test_standard_input_that_the_shell_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert message("-") == "standard input is closed"
+
+
+def test_standard_input_that_does_not_block(monkeypatch):
+    # A pipe that is empty now may fill later: to take this for its end would lose rows.
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=lambda n: None)))
+    assert message("-") == "cannot read stdin: it does not block"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
+def test_a_named_pipe_is_read_once_from_its_beginning(tmp_path):
+    # What <(zcat corpus.csv.gz) is in a shell.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(CSV.encode(),))
+    writer.start()
+    corpus = Corpus(pipe)
+    assert [document.text for document in corpus] == ["one", "two"]
+    assert corpus.fraction_read is None
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("stored_as", "declared"),
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("utf-8-sig", "utf-8"),
+        ("utf-8-sig", "cp1252"),  # the mark knows better
+        ("utf-16", None),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-32", None),
+        ("cp1252", "cp1252"),
+        ("latin-1", "latin-1"),
+    ],
+)
+@pytest.mark.parametrize("name", ["corpus.csv", "corpus.tsv", "corpus.jsonl", "corpus.json", "x"])
+def test_encodings(write, name, stored_as, declared):
+    content = CONTENTS.get(name, CSV).replace("one", "café")
+    write(name, content.encode(stored_as))
+    assert texts(name, encoding=declared) == ["café", "two"]
+
+
+def test_encodings_that_cannot_be(write):
+    write("corpus.csv", CSV)
+    assert message("corpus.csv", encoding="utf-88") == "unknown encoding: 'utf-88'"
+    assert message("corpus.csv", encoding="base64") == "unknown encoding: 'base64'"
+    assert message("corpus.csv", encoding="idna") == "unknown encoding: 'idna'"
+    assert message("corpus.csv", encoding="a\0b") == "unknown encoding: 'a\\x00b'"
+    said = message("corpus.csv", encoding="utf-16")
+    assert re.fullmatch(r"corpus\.csv cannot be read as utf-16: .*does not start with BOM", said)
+    write("cut.csv", CSV.encode("utf-16")[:-1])
+    assert message("cut.csv") == "cut.csv cannot be read as utf-16: truncated data"
+    write("cut.json", CONTENTS["corpus.json"].encode("utf-16")[:-1])
+    assert message("cut.json") == "cut.json cannot be read as utf-16: truncated data"
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_format_is_known_by_the_beginning(write, name):
+    write("corpus.dat", CONTENTS[name])
+    assert texts("corpus.dat") == ["one", "two"]
+
+
+def test_format_that_is_given_outranks_the_name(write):
+    write("corpus.txt", CONTENTS["corpus.json"])
+    assert texts("corpus.txt", format=CorpusFormat.JSON) == ["one", "two"]
+    assert texts("corpus.txt", format="json") == ["one", "two"]
+    with pytest.raises(ArgumentError, match=r"^no such format: 'xlsx' \(formats: csv, tsv, "):
+        Corpus("corpus.txt", format="xlsx")
+
+
+def test_format_that_is_none(write):
+    write("book.xlsx", b"PK\x03\x04\x14\x00\x06\x00")
+    assert message("book.xlsx") == (
+        "book.xlsx: not in a format that can be read (csv, tsv, jsonl, json, parquet, text)"
+    )
+
+
+def test_files_that_cannot_be_opened(write):
+    write("corpus.csv", CSV)
+    assert message("copus.csv") == "no such file: copus.csv"
+    assert message("corpus.csv", "later.csv") == "no such file: later.csv"
+    assert message("corpus.csv/x").startswith("cannot read corpus.csv/x: Not a directory")
+    assert message("x" * 300).startswith("cannot read xxx")
+    with pytest.raises(ArgumentError, match="at least one file"):
+        Corpus([])
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
+def test_a_file_that_fails_while_it_is_read():
+    assert message("/proc/self/mem") == "cannot read /proc/self/mem: Input/output error"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_must_not_be_read(write):
+    Path(write("corpus.csv", CSV)).chmod(0)
+    assert message("corpus.csv") == "cannot read corpus.csv: Permission denied"
+
+
+def test_several_files_in_their_order(write):
+    for name, content in CONTENTS.items():
+        write(name, content)
+    documents = list(Corpus(CONTENTS))
+    assert [document.text for document in documents] == ["one", "two"] * len(CONTENTS)
+    assert documents[-1].source == "corpus.json, item 2"
+
+
+def test_a_corpus_can_be_read_again(write):
+    write("corpus.csv", CSV)
+    corpus = Corpus(Path("corpus.csv"))
+    assert list(corpus) == list(corpus)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_fraction_read_grows_to_one(write, packed):
+    rows = "".join(f"{number},{number * 7919 % 100_003} {'text ' * 20}\n" for number in range(9000))
+    write("big.csv", f"id,text\n{rows}", packed=packed)
+    write("small.csv", CSV)
+    corpus = Corpus(["big.csv", "small.csv"])
+    assert corpus.fraction_read is None
+    fractions = [corpus.fraction_read for _ in corpus]
+    assert 0 < fractions[0] < 0.5 or packed
+    assert fractions == sorted(fractions)
+    assert corpus.fraction_read == 1.0
+
+
+@pytest.mark.parametrize(
+    ("paths", "name"),
+    [
+        ("corpus.csv", "corpus"),
+        ("a/corpus.csv.gz", "corpus"),
+        ("-", "stdin"),
+        ("a", "a"),
+        ("a/b/..", "a"),
+        (["movies/1950s.json", "movies/1960s.json"], "movies"),
+        (["a/films.json", "b/books.json"], "films"),
+        (["-", "films.json"], "stdin"),
+        (["films.json", "-"], "films"),
+        (["a", "b.csv"], "here"),
+        (".", "here"),
+        ("linked", "linked"),
+        ("my: corpus?.csv", "my-corpus"),
+        ("Größe.csv", "Größe"),
+        ("...csv", "corpus"),
+        ("v1.2.csv", "v1.2"),
+    ],
+)
+def test_names(tmp_path, monkeypatch, paths, name):
+    here = tmp_path / "here"
+    (here / "a" / "b").mkdir(parents=True)
+    (here / "linked").symlink_to("a")
+    monkeypatch.chdir(here)
+    assert Corpus(paths).name == name

@@ -1,0 +1,124 @@
+"""Memory does not grow with the corpus, nor with what is wrong in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError, CorpusError
+
+MIB = 1 << 20
+
+
+class Generated(io.RawIOBase):
+    """A file that is made while it is read."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self.blocks = blocks
+        self.rest = b""
+        self.taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        self.rest = self.rest or next(self.blocks, b"")
+        size = min(len(buffer), len(self.rest))
+        buffer[:size], self.rest = self.rest[:size], self.rest[size:]
+        self.taken += size
+        return size
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def fill(blocks: Iterator[bytes]) -> Generated:
+        file = Generated(blocks)
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(file)))
+        return file
+
+    return fill
+
+
+def csv_blocks() -> Iterator[bytes]:
+    yield b"id,text,year\n"
+    for number in range(10_000):
+        yield b'%d,"%s\n",1990\n' % (number, b"word " * 1000)
+
+
+def line_blocks() -> Iterator[bytes]:
+    for number in range(10_000):
+        yield json.dumps({"id": number, "text": "word " * 1000, "n": [1]}).encode() + b"\n"
+
+
+def array_blocks() -> Iterator[bytes]:
+    yield b"["
+    for line in line_blocks():
+        yield line + b","
+    yield b'{"id": 10000, "text": "last"}]'
+
+
+@pytest.mark.parametrize("blocks", [csv_blocks, line_blocks, array_blocks])
+def test_fifty_megabytes_in_twenty_five(stdin, blocks):
+    file = stdin(blocks())
+    tracemalloc.start()
+    try:
+        number = sum(1 for _ in Corpus("-"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert number in (10_000, 10_001)
+    assert file.taken > 50 * MIB * 0.95
+    assert peak < 25 * MIB
+
+
+def endless(beginning: bytes, block: bytes) -> Iterator[bytes]:
+    yield beginning
+    while True:
+        yield block
+
+
+@pytest.mark.parametrize(
+    ("beginning", "block", "message"),
+    [
+        (b"id,text\n1,", b"x" * MIB, "stdin:2: the line is longer than 64 MiB"),
+        (b'{"text": "one"}\n{"text": "', b"x" * MIB, "stdin:2: the line is longer than 64 MiB"),
+        (b'[{"text": "one"}, {"text": "', b"x" * MIB, "stdin: an item is longer than 64 MiB"),
+        (
+            b'id,text\n1,one\n2,"two\n',
+            b"3,three\n" * (MIB // 8),
+            "stdin:3: its quotes do not match (field larger than field limit (67108864), line ",
+        ),
+    ],
+)
+def test_a_row_without_end(stdin, beginning, block, message):
+    file = stdin(endless(beginning, block))
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("-"))
+    assert str(error.value).startswith(message)
+    assert file.taken < 140 * MIB
+
+
+def test_reading_goes_on_behind_a_quote_that_swallowed_too_much(write):
+    # 64 MiB behind the stray quote each line is a row again.
+    line = "2," + "x" * 1000 + "\n"
+    count = 70_000
+    write("corpus.csv", 'id,text\n1,"stray\n' + line * count)
+    bad: list[BadRowError] = []
+    rest = sum(1 for _ in Corpus("corpus.csv", on_bad_row=bad.append))
+    assert [error.source for error in bad] == ["corpus.csv:2"]
+    swallowed = (64 * MIB - len("stray\n")) // len(line)
+    assert rest == count - swallowed - 1
+
+
+def test_importing_the_readers_imports_nothing_heavy():
+    code = "import semsearch.corpus, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pandas", "pyarrow", "numpy", "ijson"} & set(done.stdout.split())

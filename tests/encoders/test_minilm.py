@@ -1,0 +1,69 @@
+"""The bundled encoder against published values and against plain sentence-transformers."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy
+import pytest
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+
+from semsearch.encoders.model_folder import find_model
+
+SENTENCES = ["A cat sleeps.", "He will get scared", "Ein Satz auf Deutsch, mit Umlauten: äöü.", "x"]
+
+#: Word-piece ids with the vocabulary of bert-base-uncased, by transformers' BertTokenizer.
+WORD_PIECES = {
+    "He will get scared": [101, 2002, 2097, 2131, 6015, 102],
+    "She will get the drinks": [101, 2016, 2097, 2131, 1996, 8974, 102],
+    "Sinan loves a beautiful day": [101, 8254, 2319, 7459, 1037, 3376, 2154, 102],
+}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return SentenceTransformer(str(find_model("minilm").path), device="cpu")
+
+
+@pytest.mark.parametrize("text", WORD_PIECES)
+def test_word_piece_ids(plain, minilm, text):
+    assert plain.tokenizer(text)["input_ids"] == WORD_PIECES[text]
+    spans = minilm.token_spans(text)  # [CLS] and [SEP] stand for no characters
+    assert len(spans) == len(WORD_PIECES[text]) - 2
+    assert "".join(text[start:end] for start, end in spans) == text.replace(" ", "")
+
+
+def test_vectors_are_those_of_plain_sentence_transformers(plain, minilm):
+    expected = plain.encode(SENTENCES, normalize_embeddings=True)
+    for encode in (minilm.encode_documents, minilm.encode_queries):
+        vectors = encode(SENTENCES)
+        assert vectors.dtype == numpy.float32
+        assert vectors.shape == (4, minilm.dimension) == (4, 384)
+        numpy.testing.assert_allclose(vectors, expected, atol=1e-6)
+        numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_encoding_nothing_gives_no_rows(minilm):
+    assert minilm.encode_documents([]).shape == (0, 384)
+
+
+def test_reads_256_tokens_with_the_special_ones(minilm):
+    assert minilm.max_tokens == 254
+    words = " ".join(["word"] * 300)
+    cut = " ".join(["word"] * 254)
+    left, right = minilm.encode_documents([words, cut])
+    assert left @ right == pytest.approx(1, abs=1e-6)
+
+
+def test_sts_benchmark_gives_the_published_spearman(data, minilm):
+    """82.03 is the value that MTEB publishes for all-MiniLM-L6-v2."""
+    file = data / "sts" / "stsbenchmark" / "sts-test.csv"
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+    gold = [float(row[4]) for row in rows]
+    left = minilm.encode_documents([row[5] for row in rows])
+    right = minilm.encode_documents([row[6] for row in rows])
+    cosines = numpy.sum(left * right, axis=1)
+    assert len(rows) == 1379
+    assert 100 * spearmanr(cosines, gold).statistic == pytest.approx(82.03, abs=0.05)

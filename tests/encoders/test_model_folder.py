@@ -1,0 +1,131 @@
+"""Finding models, refusing unsafe ones, and telling one from another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from semsearch.encoders import load_encoder
+from semsearch.encoders.model_folder import find_model
+from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of the bundled model's small files, with made-up weights."""
+    bundled = find_model("minilm").path
+    copy = tmp_path / "model"
+    shutil.copytree(bundled, copy, ignore=shutil.ignore_patterns(WEIGHTS))
+    (copy / WEIGHTS).write_bytes(b"weights")
+    return copy
+
+
+def edit(file, **changes):
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def test_the_bundled_model_is_found_without_running_its_code():
+    found = find_model("minilm")
+    assert found.spec == "minilm"
+    assert (found.path / WEIGHTS).stat().st_size > 90_000_000
+
+
+def test_the_bundled_model_is_checked(folder, monkeypatch):
+    monkeypatch.setattr("semsearch.encoders.model_folder._bundled_folder", lambda: folder)
+    with pytest.raises(EncoderError, match="damaged or not all-MiniLM-L6-v2"):
+        find_model("minilm")
+
+
+def test_without_the_package_the_hub_is_asked(monkeypatch):
+    monkeypatch.setattr("semsearch.encoders.model_folder._bundled_folder", lambda: None)
+    with pytest.raises(ModelNotFoundError, match="all-MiniLM-L6-v2.*hub cannot be reached"):
+        find_model("minilm")
+
+
+def test_a_folder_is_remembered_by_its_absolute_path(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert find_model("model").spec == str(folder)
+
+
+@pytest.mark.parametrize("spec", ["./nothing", "/nothing/here", "~/nothing"])
+def test_a_missing_folder(spec):
+    with pytest.raises(ModelNotFoundError, match="no model folder"):
+        find_model(spec)
+
+
+def test_a_name_that_is_nowhere():
+    with pytest.raises(ModelNotFoundError, match="no model 'nobody/nothing'.*cannot be reached"):
+        load_encoder("nobody/nothing")
+
+
+def test_a_name_that_can_be_none():
+    with pytest.raises(ModelNotFoundError, match="neither a folder here nor a model on the hub"):
+        load_encoder("not a//name")
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    with pytest.raises(ModelNotFoundError, match=r"no config.json"):
+        find_model(str(tmp_path))
+
+
+def test_a_model_with_code_of_its_own_is_refused(folder):
+    (folder / "modules.json").write_text(
+        json.dumps([{"idx": 0, "name": "0", "path": "", "type": "custom.Module"}])
+    )
+    with pytest.raises(UnsafeModelError, match=r"custom\.Module"):
+        find_model(str(folder))
+
+
+def test_a_model_with_pickled_weights_is_refused(folder):
+    (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
+    with pytest.raises(UnsafeModelError, match="pickle"):
+        find_model(str(folder))
+
+
+def test_a_model_without_weights(folder):
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(ModelNotFoundError, match="no weights"):
+        find_model(str(folder))
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"a": 1}', '[{"type": "x"}]'])
+def test_broken_modules(folder, content):
+    (folder / "modules.json").write_text(content)
+    with pytest.raises(EncoderError, match=r"modules.json cannot be read"):
+        find_model(str(folder))
+
+
+def test_weights_that_are_none(folder):
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_encoder(str(folder)).encode_queries(["a text"])
+
+
+def test_the_fingerprint_follows_what_decides_the_vectors(folder):
+    before = find_model(str(folder)).fingerprint()
+    changes = {
+        "weights": lambda: (folder / WEIGHTS).write_bytes(b"other weights"),
+        "pooling": lambda: edit(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True),
+        "length": lambda: edit(folder / "sentence_bert_config.json", max_seq_length=128),
+        "prompts": lambda: edit(
+            folder / "config_sentence_transformers.json", prompts={"query": "find: "}
+        ),
+        "vocabulary": lambda: (folder / "vocab.txt").write_text("[PAD]\n"),
+    }
+    seen = {before}
+    for change in changes.values():
+        change()
+        seen.add(find_model(str(folder)).fingerprint())
+    assert len(seen) == 1 + len(changes)
+
+
+def test_the_fingerprint_ignores_what_does_not(folder):
+    before = find_model(str(folder)).fingerprint()
+    (folder / "README.md").write_text("another card")
+    (folder / "train_script.py").write_text("pass")
+    edit(folder / "config.json", transformers_version="9.9", _name_or_path="/elsewhere")
+    edit(folder / "config_sentence_transformers.json", __version__={"pytorch": "9"})
+    assert find_model(str(folder)).fingerprint() == before

@@ -1,0 +1,84 @@
+"""Models other than the bundled one, made here: a plain BERT and one with prompts."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from semsearch.encoders import load_encoder
+
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "f",
+    "query",
+    ":",
+    "document",
+]
+TEXTS = ["a b c", "d", "a a a a e f"]
+
+
+@pytest.fixture(scope="module")
+def plain_bert(tmp_path_factory):
+    """A folder with a tiny BERT of random weights, as transformers writes it."""
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=32,
+    )
+    BertModel(config).eval().save_pretrained(folder)
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_plain_bert_is_mean_pooled(plain_bert):
+    """Against the mean over the tokens of one text at a time, special tokens included."""
+    encoder = load_encoder(str(plain_bert), device="cpu")
+    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
+    bert = BertModel.from_pretrained(plain_bert).eval()
+    for text, vector in zip(TEXTS, encoder.encode_documents(TEXTS), strict=True):
+        with torch.no_grad():
+            tokens = bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        mean = tokens.mean(0).numpy()
+        numpy.testing.assert_allclose(vector, mean / numpy.linalg.norm(mean), atol=1e-5)
+
+
+def test_prompts_are_used(plain_bert, tmp_path):
+    model = SentenceTransformer(str(plain_bert), device="cpu")
+    model.prompts = {"query": "query : ", "document": "document : "}
+    model.save(str(tmp_path))
+    encoder = load_encoder(str(tmp_path), device="cpu")
+    plain = load_encoder(str(plain_bert), device="cpu")
+    prompted = plain.encode_documents(["query : a b", "document : a b"])
+    numpy.testing.assert_allclose(encoder.encode_queries(["a b"])[0], prompted[0], atol=1e-6)
+    numpy.testing.assert_allclose(encoder.encode_documents(["a b"])[0], prompted[1], atol=1e-6)
+    assert encoder.description()["prompts"] == {"query": "query : ", "document": "document : "}
+    assert encoder.fingerprint != plain.fingerprint
+
+
+def test_the_longest_text_is_the_models(plain_bert):
+    assert load_encoder(str(plain_bert), device="cpu").max_tokens == 32 - 2
+
+
+def test_token_spans_cut_nothing_off(plain_bert):
+    encoder = load_encoder(str(plain_bert), device="cpu")
+    encoder.encode_documents(["a " * 100])  # the model's own tokenizer has truncation set by now
+    assert encoder.token_spans("a " * 100).shape == (100, 2)
+    assert encoder.token_spans("").shape == (0, 2)

@@ -1,0 +1,345 @@
+"""Indexes: making, opening, adding, changing and removing."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pandas
+import pytest
+from sqlalchemy import text
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    FilterError,
+    IndexBusyError,
+    IndexFormatError,
+    IndexNotFoundError,
+    SpaceError,
+)
+
+PETS = [
+    Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "sounds": ["purr", "meow"]}),
+    Document("dog", "The dog barks.", "Dogs", {"legs": 4, "sounds": ["bark"]}),
+    Document("hen", "The hen lays eggs.", None, {"legs": 2}),
+]
+
+
+class CountingEncoder:
+    """The hashing encoder, and the texts that it was given."""
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing")
+        self.texts = []
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self.texts += texts
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def encoder():
+    return CountingEncoder()
+
+
+@pytest.fixture
+def index(tmp_path, encoder):
+    with Index.create(tmp_path / "pets", [encoder]) as index:
+        index.add(PETS)
+        encoder.texts.clear()
+        yield index
+
+
+def contents(index):
+    """Every document with its passages, as the database has them."""
+    query = text(
+        'SELECT external_id, title, metadata, start, "end", chunks.text FROM documents '
+        "JOIN chunks USING (document_id) ORDER BY external_id, start"
+    )
+    with index.read() as connection:
+        return [tuple(row) for row in connection.execute(query)]
+
+
+def counts(index):
+    tables = ["documents", "chunks", "vectors", "chunks_fts"]
+    with index.read() as connection:
+        return [connection.scalar(text(f"SELECT count(*) FROM {name}")) for name in tables]
+
+
+class TestAdding:
+    def test_what_was_added_is_there(self, index):
+        assert len(index) == 3
+        assert contents(index) == [
+            ("cat", "Cats", '{"legs":4,"sounds":["purr","meow"]}', 0, 15, "The cat sleeps."),
+            ("dog", "Dogs", '{"legs":4,"sounds":["bark"]}', 0, 14, "The dog barks."),
+            ("hen", None, '{"legs":2}', 0, 18, "The hen lays eggs."),
+        ]
+        assert index.fields() == ["legs", "sounds"]
+
+    def test_adding_the_same_again_changes_and_encodes_nothing(self, index, encoder):
+        before = contents(index)
+        summary = index.add(PETS)
+        assert (summary.unchanged, summary.documents, summary.chunks) == (3, 3, 0)
+        assert contents(index) == before
+        assert encoder.texts == []
+
+    def test_a_changed_text_replaces_the_old_one(self, index, encoder):
+        summary = index.add([Document("dog", "The dog howls.", "Dogs", {"legs": 4})])
+        assert (summary.changed, summary.encoded) == (1, 1)
+        assert encoder.texts == ["The dog howls."]
+        assert counts(index) == [3, 3, 3, 3]
+        assert Retriever(index).search("barks", mode="bm25") == []
+        assert Retriever(index).search("howls", mode="bm25")[0].document_id == "dog"
+
+    def test_a_change_of_metadata_encodes_nothing(self, index, encoder):
+        summary = index.add(
+            [Document("hen", "The hen lays eggs.", "Hens", {"legs": 2, "wings": 2})]
+        )
+        assert summary.metadata_changed == 1
+        assert encoder.texts == []
+        assert contents(index)[2][1:3] == ("Hens", '{"legs":2,"wings":2}')
+
+    def test_one_text_under_two_ids_is_encoded_once_and_stays_two(self, index, encoder):
+        summary = index.add(
+            [Document("tom", "The cat sleeps."), Document("a", "New."), Document("b", "New.")]
+        )
+        assert (summary.added, summary.encoded) == (3, 1)
+        assert encoder.texts == ["New."]
+        found = Retriever(index).search("The cat sleeps.", k=2)
+        assert {hit.document_id for hit in found} == {"cat", "tom"}
+
+    def test_documents_without_ids_are_named_by_their_content(self, index):
+        texts = ["One.", "Two.", "One.", "One."]
+        index.add([Document(None, text) for text in texts])
+        assert len(index) == 3 + 4
+        again = index.add([Document(None, text) for text in reversed(texts)])
+        assert again.unchanged == 4  # wherever they stand
+
+    def test_repeats_are_counted_across_batches(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.index.writer.BATCH_DOCUMENTS", 2)
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            index.add([Document(None, "same") for _ in range(7)])
+            assert len(index) == 7
+
+    def test_a_repeated_id_is_an_error_that_says_where(self, index):
+        corpus = [Document("x", "One.", source="c.csv:2"), Document("x", "Two.", source="c.csv:3")]
+        with pytest.raises(BadRowError, match=r"^c.csv:3: duplicate id 'x' \(first in c.csv:2\)$"):
+            index.add(corpus)
+        assert len(index) == 3
+
+    def test_bad_rows_can_be_skipped(self, index):
+        told = []
+        with index.writer(on_bad_row=told.append) as writer:
+            summary = writer.upsert([Document("x", "One."), Document("x", "Two.")])
+        assert summary.added == 1
+        assert [str(error) for error in told] == ["duplicate id 'x'"]
+
+    def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.index.writer.BATCH_DOCUMENTS", 2)
+
+        def corpus():
+            yield from (Document(str(number), f"Text {number}.") for number in range(5))
+            raise KeyboardInterrupt
+
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            with pytest.raises(KeyboardInterrupt):
+                index.add(corpus())
+            assert counts(index) == [4, 4, 4, 4]
+
+    def test_a_data_frame(self, tmp_path):
+        frame = pandas.DataFrame({"id": [1, 2], "text": ["One.", "Two."], "year": [1999, None]})
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            assert index.add(frame).added == 2
+            assert [row[:3] for row in contents(index)] == [
+                ("1", None, '{"year":1999.0}'),
+                ("2", None, '{"year":null}'),
+            ]
+
+    def test_columns_are_for_data_frames(self, index):
+        with pytest.raises(ArgumentError):
+            index.add(PETS, text_columns=["a"])
+
+    def test_long_texts_are_cut_at_sentences(self, tmp_path):
+        sentences = [f"Sentence {number} has seven words in it." for number in range(200)]
+        document = Document("long", " ".join(sentences))
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            index.add([document])
+            rows = contents(index)
+            assert len(rows) > 5
+            for _, _, _, start, end, passage in rows:
+                assert document.text[start:end] == passage
+                assert passage.startswith("Sentence")
+                assert passage.endswith(".")
+            hit = Retriever(index).search("Sentence 123", k=5)
+            assert len(hit) == 1
+            assert "Sentence 123 " in hit[0].text
+
+    def test_an_edit_in_a_long_text_encodes_its_surroundings_only(self, tmp_path, encoder):
+        sentences = [f"Sentence {number} of these has some words in it." for number in range(2000)]
+        with Index.create(tmp_path / "x", [encoder]) as index:
+            total = index.add([Document("long", " ".join(sentences))]).encoded
+            sentences.insert(100, "A new sentence stands here.")
+            summary = index.add([Document("long", " ".join(sentences))])
+        assert total > 60
+        assert (summary.changed, summary.encoded) == (1, len(encoder.texts) - total)
+        assert summary.encoded <= 6
+
+
+class TestSyncing:
+    def test_the_index_equals_the_corpus(self, index):
+        changed = Document("dog", "The dog howls.")
+        with index.writer() as writer:
+            summary = writer.sync([changed, PETS[0], Document("cow", "The cow moos.")])
+        assert (summary.added, summary.changed, summary.unchanged, summary.removed) == (1, 1, 1, 1)
+        assert [row[0] for row in contents(index)] == ["cat", "cow", "dog"]
+        assert counts(index) == [3, 3, 3, 3]
+
+
+class TestDeleting:
+    def test_by_id(self, index):
+        assert index.delete(["cat", "hen"]) == 2
+        assert counts(index) == [1, 1, 1, 1]
+        assert [hit.document_id for hit in Retriever(index).search("The cat sleeps.")] == ["dog"]
+        assert Retriever(index).search("cat", mode="bm25") == []
+
+    def test_by_filter(self, index):
+        assert index.delete(where="legs = 4 and sounds = 'meow'") == 1
+        assert [row[0] for row in contents(index)] == ["dog", "hen"]
+
+    def test_an_unknown_id_deletes_nothing(self, index):
+        with pytest.raises(ArgumentError, match="no document 'cow'"):
+            index.delete(["cat", "cow"])
+        assert len(index) == 3
+
+    def test_an_unknown_field(self, index):
+        with pytest.raises(FilterError, match="nearest: legs"):
+            index.delete(where="leg = 4")
+
+    def test_nothing_is_not_everything(self, index):
+        with pytest.raises(ArgumentError):
+            index.delete()
+        assert index.delete([]) == 0
+        assert len(index) == 3
+
+    def test_chunk_ids_are_never_used_again(self, index):
+        index.delete(["hen"])
+        index.add([Document("owl", "The owl hoots.")])
+        with index.read() as connection:
+            ids = connection.scalars(text("SELECT chunk_id FROM chunks ORDER BY 1")).all()
+        assert ids == [1, 2, 4]
+
+
+class TestOpening:
+    def test_no_index(self, tmp_path):
+        with pytest.raises(IndexNotFoundError, match="no index at"):
+            Index.open(tmp_path / "nothing")
+
+    def test_an_empty_directory(self, tmp_path):
+        with pytest.raises(IndexNotFoundError):
+            Index.open(tmp_path)
+
+    def test_a_directory_with_other_things(self, tmp_path):
+        (tmp_path / "holiday.jpg").touch()
+        with pytest.raises(IndexFormatError, match="no index"):
+            Index.open(tmp_path)
+        with pytest.raises(IndexFormatError, match="other things"):
+            Index.create(tmp_path, ["hashing"])
+        assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
+
+    def test_a_file(self, tmp_path):
+        (tmp_path / "file").touch()
+        for make in (Index.open, Index.create):
+            with pytest.raises(IndexFormatError, match="is a file"):
+                make(tmp_path / "file")
+
+    def test_another_programs_database(self, tmp_path):
+        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+            connection.execute("CREATE TABLE theirs (x)")
+        connection.close()
+        for make in (Index.open, lambda path: Index.create(path, ["hashing"])):
+            with pytest.raises(IndexFormatError, match="another program's"):
+                make(tmp_path)
+        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        connection.close()
+
+    def test_no_database_at_all(self, tmp_path):
+        (tmp_path / "index.sqlite").write_bytes(b"not a database, but long enough to look at" * 99)
+        with pytest.raises(IndexFormatError, match="no SQLite database"):
+            Index.open(tmp_path)
+
+    def test_a_newer_format(self, index):
+        index.close()
+        with sqlite3.connect(index.path / "index.sqlite") as connection:
+            connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        with pytest.raises(IndexFormatError, match="index format 99.*update semsearch"):
+            Index.open(index.path)
+
+    def test_a_creation_that_was_cut_short_is_finished(self, tmp_path):
+        (tmp_path / "index.sqlite").touch()
+        with pytest.raises(IndexNotFoundError):
+            Index.open(tmp_path)
+        with Index.create(tmp_path, ["hashing"]) as index:
+            assert len(index) == 0
+
+    def test_creating_again_opens(self, index):
+        with Index.create(index.path, ["hashing"]) as again:
+            assert len(again) == 3
+
+    def test_creating_again_with_another_encoder(self, index):
+        with pytest.raises(SpaceError, match="no space of encoder 'hashing:16'"):
+            Index.create(index.path, ["hashing:16"])
+
+    def test_a_model_that_became_another(self, index):
+        index.close()
+        with sqlite3.connect(index.path / "index.sqlite") as connection:
+            connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
+        connection.close()
+        with Index.open(index.path) as opened, pytest.raises(SpaceError, match="of-older-wei"):
+            opened.add(PETS)
+        with (
+            Retriever.open(index.path) as retriever,
+            pytest.raises(SpaceError, match="another model"),
+        ):
+            retriever.search("x")
+
+    def test_no_encoder(self, tmp_path):
+        with pytest.raises(ArgumentError):
+            Index.create(tmp_path, [])
+
+
+class TestWriters:
+    def test_a_second_writer_is_told_of_the_first(self, index):
+        with (
+            Index.open(index.path) as other,
+            index.writer(),
+            pytest.raises(IndexBusyError, match=r"is being written by process \d+ since 20"),
+        ):
+            other.add(PETS)
+
+    def test_readers_read_on(self, index):
+        with Index.open(index.path) as other, index.writer() as writer:
+            writer.delete(["cat"])
+            assert len(other) == 2
+
+
+def test_several_spaces(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing", "hashing:16"]) as index:
+        index.add(PETS)
+        assert counts(index) == [3, 3, 6, 3]
+        info = index.info()
+        assert [(space.name, space.dimension) for space in info.spaces] == [
+            ("hashing", 256),
+            ("hashing-16", 16),
+        ]
+        for name in ("hashing", "hashing-16"):
+            assert Retriever(index, name).search("The hen lays eggs.", k=1)[0].document_id == "hen"
+        with pytest.raises(SpaceError, match="spaces: hashing, hashing-16"):
+            Retriever(index, "minilm")
+        assert {"hashing-1.faiss", "hashing-16-1.faiss", "index.sqlite"} <= set(info.files)

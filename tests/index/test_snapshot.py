@@ -1,0 +1,100 @@
+"""Snapshots are derived: right when they are there, not missed when they are not."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.index.view import SpaceView, read_vectors, snapshot_record
+
+TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add([Document(str(number), text) for number, text in enumerate(TEXTS)])
+        yield index
+
+
+def view(index):
+    with index.read() as connection:
+        return SpaceView.load(connection, index.path, index.space())
+
+
+def record(index):
+    with index.read() as connection:
+        return snapshot_record(connection, index.space())
+
+
+def files(index):
+    return sorted(file.name for file in index.path.glob("*.faiss*"))
+
+
+def test_the_first_run_writes_one(index):
+    assert files(index) == ["hashing-32-1.faiss"]
+    assert record(index).vectors == record(index).last_chunk_id == 100
+    assert record(index).bytes == (index.path / "hashing-32-1.faiss").stat().st_size
+
+
+def test_a_small_addition_is_searched_as_the_tail(index):
+    index.add([Document("new", "an uncommon word")])
+    assert record(index).generation == 1
+    assert len(view(index)) == 101
+    assert Retriever(index).search("an uncommon word", k=1)[0].document_id == "new"
+
+
+def test_a_larger_one_is_folded_and_old_files_go(index):
+    for run in range(3):
+        index.add([Document(f"{run}-{number}", f"{run} {number}") for number in range(50)])
+    assert record(index).generation == 4
+    assert files(index) == ["hashing-32-3.faiss", "hashing-32-4.faiss"]
+
+
+def test_many_deletions_are_folded_in_at_the_next_run(index):
+    index.delete([str(number) for number in range(50)])
+    index.add([Document("60", TEXTS[60])])
+    assert record(index).vectors == 50
+
+
+@pytest.mark.parametrize("damage", ["byte", "cut", "gone", "foreign"])
+def test_a_damaged_snapshot_is_told_and_not_missed(index, damage, caplog):
+    expected = Retriever(index).search("word3 thing5", k=10)
+    file = index.path / record(index).file
+    content = bytearray(file.read_bytes())
+    if damage == "byte":
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+    elif damage == "cut":
+        file.write_bytes(content[:-1])
+    elif damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(b"x" * len(content))
+    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert "searching the vectors in SQLite instead" in caplog.text
+    index.add([])  # any run heals it
+    assert record(index).generation == 2
+    caplog.clear()
+    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("tail", [0, 7])
+def test_search_equals_numpy(index, tail):
+    index.add([Document(f"t{number}", f"tail word{number % 3} {number}") for number in range(tail)])
+    with index.read() as connection:
+        ids, matrix = read_vectors(connection, index.space())
+    queries = matrix[::9]
+    for allowed in (None, ids[::3], ids[:0]):
+        rows = numpy.isin(ids, ids if allowed is None else allowed)
+        scores = queries @ matrix[rows].T
+        order = numpy.lexsort((numpy.broadcast_to(ids[rows], scores.shape), -scores.round(5)))
+        found_scores, found = view(index).search(queries, 12, allowed)
+        found_scores, found = found_scores[:, :12], found[:, :12]
+        expected = numpy.take_along_axis(scores, order, axis=1)[:, :12]
+        count = min(12, rows.sum())
+        numpy.testing.assert_allclose(found_scores[:, :count], expected[:, :count], atol=1e-6)
+        assert (numpy.isin(found, ids[rows]) | (found == -1)).all()
+        assert ((found != -1).sum(axis=1) == count).all()

@@ -1,0 +1,123 @@
+"""The floors of the design: imports only go down, siblings do not know each other."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import semsearch
+
+PACKAGE = Path(semsearch.__file__).parent
+
+#: From the ground up; what stands side by side on a floor is divided by spaces.
+FLOORS = [
+    "version errors",
+    "records",
+    "filters protocols",
+    "corpus encoders fusion",
+    "index",
+    "retriever",
+    "cli",
+    "__main__",
+]
+FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms.split()}
+
+HEAVY = ["torch", "transformers", "pandas", "sentence_transformers", "pyarrow"]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        parts = ("semsearch", *file.relative_to(PACKAGE).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = file
+    return found
+
+
+MODULES = modules()
+
+
+def imports(file: Path) -> set[str]:
+    """The package's own modules that a file imports, under TYPE_CHECKING and in functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else str(node.module) for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name in MODULES}
+
+
+def room(module: str) -> str:
+    return [*module.split("."), "semsearch"][1]
+
+
+def test_every_room_has_a_floor():
+    assert {room(name) for name in MODULES} - {"semsearch"} == set(FLOOR)
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"semsearch"}))
+def test_imports_only_go_down(module):
+    for imported in imports(MODULES[module]):
+        if room(imported) == room(module) or imported == "semsearch":
+            continue
+        assert FLOOR[room(imported)] < FLOOR[room(module)], f"{module} imports {imported}"
+
+
+def test_there_is_no_cycle():
+    # The package's front lists names for type checkers; at run time it imports nothing of them.
+    graph = {name: imports(file) - {name} for name, file in MODULES.items() if name != "semsearch"}
+    list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_no_pickle_and_no_eval():
+    for name, file in MODULES.items():
+        tree = ast.parse(file.read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+                assert not names & {"pickle", "joblib", "dill", "shelve", "marshal"}, name
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in {"eval", "exec"}, name
+
+
+def test_public_names_are_exactly_these():
+    listed = semsearch.__all__
+    assert set(semsearch._MODULES) | {"__version__"} == set(listed)
+    for name in semsearch.__all__:
+        assert getattr(semsearch, name) is not None
+
+
+def heavy_imports_of(*arguments: str, cwd: Path) -> set[str]:
+    """The heavy packages that a command of ours imports."""
+    command = [sys.executable, "-X", "importtime", "-m", "semsearch", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=True)
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    return loaded & {*HEAVY, "sqlalchemy", "faiss", "numpy"}
+
+
+def test_importing_the_package_imports_nothing_heavy(tmp_path):
+    code = "import semsearch, sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert not {*HEAVY, "numpy", "sqlalchemy", "faiss", "click"} & set(done.stdout.split())
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    assert heavy_imports_of("--help", cwd=tmp_path) == set()
+
+
+def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
+    with semsearch.Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
+        index.add([semsearch.Document("a", "a text")])
+    for mode in ("semantic", "bm25"):
+        loaded = heavy_imports_of("query", "text", "--mode", mode, cwd=tmp_path)
+        assert not loaded & set(HEAVY)

@@ -1,0 +1,103 @@
+"""Documents check themselves; hits become frames."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import uuid
+
+import numpy
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from semsearch import Document
+from semsearch.errors import BadRowError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"text": ""}, "empty text"),
+        ({"text": " \n\t "}, "empty text"),
+        ({"text": None}, "text is not a string but missing"),
+        ({"text": float("nan")}, "text is not a string but NaN"),
+        ({"text": 7}, "text is not a string but 7"),
+        ({"id": ""}, "empty id"),
+        ({"id": " "}, "empty id"),
+        ({"id": 7}, "id is not a string but 7"),
+        ({"title": 7}, "title is not a string but 7"),
+        ({"text": "a \ud83d b"}, r"text holds an unpaired surrogate \(U\+D83D\)"),
+        (
+            {"text": b"caf\xe9".decode(errors="surrogateescape")},
+            "text holds byte 0xe9.* --encoding",
+        ),
+        ({"metadata": {"x": "\udcff"}}, "x holds byte 0xff"),
+        ({"metadata": {1: "x"}}, "metadata field 1 has no string name"),
+        ({"metadata": [1]}, "metadata is not a mapping"),
+        ({"metadata": {"x": {"\ud800": 1}}}, "x holds an unpaired surrogate"),
+        ({"metadata": {"x": float("inf")}}, "x is infinite"),
+        ({"metadata": {"x": object()}}, "x is a object, which JSON cannot hold"),
+    ],
+)
+def test_what_cannot_be_indexed(arguments, reason):
+    with pytest.raises(BadRowError, match=f"^corpus.csv:7: {reason}"):
+        Document(**({"id": "a", "text": "b", "source": "corpus.csv:7"} | arguments))
+
+
+def test_deep_nesting_is_refused():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(BadRowError, match="nested deeper"):
+        Document("a", "b", metadata={"x": value})
+    while value:  # taking it down one by one spares the interpreter a deep recursion
+        value = value.pop()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (numpy.int64(3), 3),
+        (numpy.float32(0.5), 0.5),
+        (numpy.bool_(True), True),
+        (numpy.array([1, 2]), [1, 2]),
+        (numpy.float64("nan"), None),
+        (pandas.NA, None),
+        (pandas.NaT, None),
+        (pandas.Timestamp("2020-01-02"), "2020-01-02T00:00:00"),
+        (datetime.date(2020, 1, 2), "2020-01-02"),
+        (decimal.Decimal("1.5"), 1.5),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (datetime.timedelta(days=1), "1 day, 0:00:00"),
+        (("a", 1), ["a", 1]),
+        ({"b", "a"}, ["a", "b"]),
+        ({"k": {1: numpy.int8(1)}}, {"k": {"1": 1}}),
+    ],
+)
+def test_metadata_becomes_json(value, expected):
+    found = Document("a", "b", metadata={"x": value}).metadata["x"]
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+JSON_VALUES = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.text(some.characters(codec="utf-8")),
+    lambda inner: (
+        some.lists(inner) | some.dictionaries(some.text(some.characters(codec="utf-8")), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@given(JSON_VALUES)
+def test_json_values_stay_what_they_are(value):
+    assert json.dumps(Document("a", "b", metadata={"x": value}).metadata) == json.dumps(
+        {"x": value}
+    )
+
+
+def test_where_a_document_was_read_is_not_part_of_it():
+    assert Document("a", "b", source="x:1") == Document("a", "b", source="y:2")

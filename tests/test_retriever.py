@@ -1,0 +1,186 @@
+"""Searching by meaning, by words and by both."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.errors import ArgumentError, FilterError, SpaceError
+from semsearch.protocols import SearchBackend
+
+COLOURS = ["red", "green", "blue", "white"]
+
+
+@pytest.fixture
+def index(tmp_path):
+    """200 documents, every tenth of them long, so that it has many chunks."""
+    with Index.create(tmp_path / "x", ["hashing"]) as index:
+        index.add(
+            Document(
+                f"d{number}",
+                f"{COLOURS[number % 4]} item {number}. " * (200 if number % 10 == 0 else 1),
+                metadata={"number": number, "colour": COLOURS[number % 4]},
+            )
+            for number in range(200)
+        )
+        yield index
+
+
+def test_hits_carry_everything(index):
+    hits = Retriever(index).search("blue item 42", k=2)
+    hit = hits[0]
+    assert (hit.rank, hit.document_id, hit.text) == (1, "d42", "blue item 42.")
+    assert hit.score == pytest.approx(1, abs=1e-6)
+    assert hit.metadata == {"number": 42, "colour": "blue"}
+    assert (hit.chunk.document_id, hit.chunk.start, hit.chunk.end) == ("d42", 0, 13)
+    assert hits.query == "blue item 42"
+    assert [hit.rank for hit in hits] == [1, 2]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+@pytest.mark.parametrize(
+    "where", [None, "number < 50", "number % 10 = 0", "number in (10, 20, 30)"]
+)
+def test_k_hits_come_whenever_k_documents_match(index, mode, where):
+    if where == "number % 10 = 0":  # the long ones, whose chunks crowd the top
+        where = "number in (" + ", ".join(str(number) for number in range(0, 200, 10)) + ")"
+    matching = {None: 200, "number < 50": 50, "number in (10, 20, 30)": 3}.get(where, 20)
+    for k in (1, 10, 60, 500):
+        hits = Retriever(index).search("red item 10", k=k, where=where, mode=mode)
+        assert len(hits) == min(k, matching)
+        assert len({hit.document_id for hit in hits}) == len(hits)
+        assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
+
+
+def test_a_document_comes_by_its_best_chunk(index):
+    index.add([Document("mixed", "filler words here. " * 300 + "A zebra appears at last.")])
+    assert len(index) == 201
+    hit = Retriever(index).search("a zebra appears at last", where="id = 'mixed'")[0]
+    assert "zebra" in hit.text
+    assert hit.chunk.start > 0
+
+
+def test_many_queries_are_answered_as_one_by_one(index):
+    retriever = Retriever(index)
+    queries = [f"{COLOURS[number % 4]} item {number}" for number in range(0, 200, 7)]
+    for mode in ("semantic", "bm25", "hybrid"):
+        together = retriever.search_many(queries, k=5, mode=mode)
+        for query, hits in zip(queries, together, strict=True):
+            alone = retriever.search(query, k=5, mode=mode)
+            assert [hit.document_id for hit in hits] == [hit.document_id for hit in alone]
+            numpy.testing.assert_allclose(
+                [hit.score for hit in hits], [hit.score for hit in alone], atol=1e-6
+            )
+    assert retriever.search_many([]) == []
+
+
+def test_deleted_documents_leave_no_gap(index):
+    index.delete([f"d{number}" for number in range(150)])
+    assert len(Retriever(index).search("red item 10", k=50)) == 50
+
+
+def test_no_match_is_no_hit(index):
+    retriever = Retriever(index)
+    assert retriever.search("red", where="number > 1000") == []
+    assert retriever.search("zzz", mode="bm25") == []
+
+
+def test_an_empty_index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing"]) as index:
+        for mode in ("semantic", "bm25", "hybrid"):
+            assert Retriever(index).search("anything", mode=mode) == []
+
+
+def test_a_retriever_sees_what_is_committed_later(index):
+    retriever = Retriever(index)
+    retriever.search("something new")
+    index.add([Document("new", "something new")])
+    assert retriever.search("something new", k=1)[0].document_id == "new"
+    index.delete(["new"])
+    assert retriever.search("something new", k=1)[0].document_id != "new"
+
+
+def test_bm25_finds_words_and_their_forms(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing"]) as index:
+        index.add([Document("a", "Dogs were barking."), Document("b", "Café au lait.")])
+        retriever = Retriever(index)
+        assert [hit.document_id for hit in retriever.search("dog barks", mode="bm25")] == ["a"]
+        assert [hit.document_id for hit in retriever.search("CAFE", mode="bm25")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "a AND", "NEAR(", "x*", "^", "col:umn", "'; DROP", "\x00", "-"]
+)
+@pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+def test_a_query_may_hold_any_characters(index, text, mode):
+    Retriever(index).search(text, mode=mode)
+
+
+def test_hybrid_takes_from_both(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing"]) as index:
+        index.add([Document("both", "red apple"), Document("neither", "blue sky")])
+        hits = Retriever(index).search("red apple", mode="hybrid")
+        # reciprocal rank fusion: first of both rankings, 2 / (60 + 1)
+        assert hits[0].document_id == "both"
+        assert hits[0].score == pytest.approx(2 / 61)
+
+
+def test_to_frame(index):
+    index.add([Document("t", "red item", "A title", {"number": 5, "title": "clash"})])
+    frame = Retriever(index).search("red item", k=3).to_frame()
+    assert list(frame.columns[:5]) == ["rank", "score", "id", "title", "text"]
+    assert {"number", "colour", "metadata.title"} <= set(frame.columns)
+    assert frame.loc[0, "id"] == "t"
+    empty = Retriever(index).search("red", where="number > 1000").to_frame()
+    assert list(empty.columns) == ["rank", "score", "id", "title", "text"]
+    assert len(empty) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"text": "x", "k": 0}, ArgumentError, "k must be at least 1, not 0"),
+        ({"text": " "}, ArgumentError, "the query is empty"),
+        ({"text": "x", "mode": "magic"}, ArgumentError, "modes: semantic, bm25, hybrid"),
+        ({"text": "x", "where": "numbr = 1"}, FilterError, "nearest: number"),
+        ({"text": "x", "where": "number ="}, FilterError, "where: "),
+    ],
+)
+def test_mistakes_are_told(index, arguments, error, message):
+    with pytest.raises(error, match=message):
+        Retriever(index).search(**arguments)
+
+
+def test_a_text_is_no_list_of_texts(index):
+    with pytest.raises(ArgumentError):
+        Retriever(index).search_many("abc")
+
+
+def test_an_unknown_space(index):
+    with pytest.raises(SpaceError, match="no space 'other'"):
+        Retriever(index, "other")
+
+
+def test_it_is_a_search_backend(index):
+    backend: SearchBackend = Retriever(index)
+    assert len(backend.search_many(["red"], k=3)[0]) == 3
+
+
+def test_threads_can_share_one(index):
+    retriever = Retriever(index)
+    expected = [hit.document_id for hit in retriever.search("blue item 42", k=5)]
+    answers = []
+
+    def ask():
+        answers.append([hit.document_id for hit in retriever.search("blue item 42", k=5)])
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [expected] * 16
