@@ -42,15 +42,13 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from semsearch.errors import FilterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = [
     "And",
@@ -234,20 +232,24 @@ _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 # A word is all that stands between separators, whatever it may be good for: so 1990-05-01 is one
 # word, and the message about it can say to put it in quotes.
 _TOKEN = re.compile(
-    r"""
-      (?P<SPACE> \s+ )
-    | (?P<QUOTED> '(?:[^']|'')*+' | "(?:[^"]|"")*+" | `(?:[^`]|``)*+` )
+    r"""\s*+ (?:
+      (?P<QUOTED> '(?:[^']|'')*+' | "(?:[^"]|"")*+" | `(?:[^`]|``)*+` )
     | (?P<SYMBOL> [=!<>]= | <> | [=<>(),] )
     | (?P<WORD> [^\s'"`=!<>(),]+ )
-    """,
+    | (?P<STRAY> ['"`!] )
+    | (?P<END> \Z )
+    )""",
     re.VERBOSE,
 )
 
 
 class _Kind(Enum):
+    """The groups of `_TOKEN`."""
+
     QUOTED = auto()
     SYMBOL = auto()
     WORD = auto()
+    STRAY = auto()
     END = auto()
 
 
@@ -268,17 +270,13 @@ class _Token(NamedTuple):
 
 
 def _tokens(expression: str) -> Iterator[_Token]:
-    position = 0
-    while position < len(expression):
-        match = _TOKEN.match(expression, position)
-        if match is None:
-            character = expression[position]
-            reason = "is no operator; write != or not" if character == "!" else "is never closed"
-            raise filter_error(f"the {character} {reason}", position + 1)
-        if match.lastgroup is not None and match.lastgroup != "SPACE":
-            yield _Token(_Kind[match.lastgroup], match.group(), position + 1)
-        position = match.end()
-    yield _Token(_Kind.END, "", position + 1)
+    for match in _TOKEN.finditer(expression):
+        kind = _Kind[str(match.lastgroup)]
+        token = _Token(kind, match[kind.name], match.start(kind.name) + 1)
+        if kind is _Kind.STRAY:
+            reason = "is no operator; write != or not" if token.text == "!" else "is never closed"
+            raise filter_error(f"the {token.text} {reason}", token.column)
+        yield token
 
 
 class _Parser:

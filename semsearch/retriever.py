@@ -9,7 +9,7 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, SpaceError
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.index import Index
 from semsearch.index.search import (
@@ -46,11 +46,20 @@ class Retriever:
     Args:
         index: where to search.
         space: the name of the embedding space; None takes the first.
+
+    Raises:
+        SpaceError: there is no such space, or it is not complete yet.
     """
 
     def __init__(self, index: Index, space: str | None = None) -> None:
         self.index = index
         self.space = index.space(space)
+        if not self.space.complete:
+            name, spec = self.space.name, self.space.spec
+            raise SpaceError(
+                f"space '{name}' still lacks vectors; finish it with: "
+                f"semsearch index --add-space {spec} --index {index.path}"
+            )
         self._view: tuple[int, SpaceView] | None = None
 
     @classmethod

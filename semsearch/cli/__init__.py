@@ -19,6 +19,8 @@ COMMANDS = {
     "query": "Find what is meant.",
     "info": "Tell what an index holds.",
     "delete": "Remove documents from an index.",
+    "compact": "Rewrite an index without what was deleted.",
+    "verify": "Check an index, and repair it.",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
 
@@ -17,7 +17,8 @@ __all__ = ["command"]
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @click.option("--where", metavar="EXPR", help="Documents whose metadata meet this.")
-def command(ids: tuple[str, ...], directory: Path | None, where: str | None) -> None:
+@wait_option
+def command(ids: tuple[str, ...], directory: Path | None, where: str | None, wait: bool) -> None:
     """Remove documents, by their ids or by a filter.
 
     With ids and a filter, a document goes when both name it. An unknown id is an error, and
@@ -26,10 +27,13 @@ def command(ids: tuple[str, ...], directory: Path | None, where: str | None) -> 
     \b
     semsearch delete doc-17 doc-18
     semsearch delete --where "year < 1950" --index indexes/films
+
+    Deleted documents are found no more; `semsearch compact` takes them out of the files.
     """
     if not ids and where is None:
         raise ArgumentError("say what to delete: IDs or --where")
     with Index.open(existing_index(directory)) as index:
-        removed = index.delete(list(ids) or None, where)
+        with index.writer(wait=wait) as writer:
+            removed = writer.delete(list(ids) or None, where)
         left = len(index)
     click.echo(f"{removed:,} documents deleted, {left:,} left")

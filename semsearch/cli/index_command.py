@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import INDEXES
+from semsearch.cli.options import INDEXES, existing_index, wait_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.index import Index, Summary
+from semsearch.index import STORED_TYPES, Index, Summary
 from semsearch.index.store import DATABASE_NAME
 from semsearch.records import Document
 
@@ -51,6 +51,13 @@ __all__ = ["command"]
     help="minilm, a Sentence-Transformers model by name or folder, or hashing; several make "
     f"several spaces.  [default: the index's own, or {DEFAULT_ENCODER}]",
 )
+@click.option(
+    "--stored-type",
+    type=click.Choice(STORED_TYPES),
+    default=STORED_TYPES[0],
+    show_default=True,
+    help="How new spaces keep their vectors.",
+)
 @click.option("--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]")
 @click.option(
     "--input-format",
@@ -60,15 +67,18 @@ __all__ = ["command"]
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
 @click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on.")
+@click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
+@click.option("--drop-space", metavar="SPACE", help="Remove a space.")
+@wait_option
 def command(
     corpora: tuple[str, ...],
     directory: Path | None,
     sample: bool,
-    encoders: tuple[str, ...],
-    format_name: str | None,
-    sync: bool,
-    skip_bad_rows: bool,
-    **columns: Any,
+    add_space: str | None,
+    drop_space: str | None,
+    stored_type: str,
+    wait: bool,
+    **options: Any,
 ) -> None:
     """Encode a corpus into an index, or bring an index up to date with it.
 
@@ -81,11 +91,38 @@ def command(
     semsearch index films.json --text-column extract --index indexes/films
     semsearch index papers.jsonl --text-column title --text-column abstract --skip-bad-rows
     zcat dump.csv.gz | semsearch index - --index indexes/dump
+    semsearch index --add-space ./my-model --index indexes/films
     """
-    if sample == bool(corpora):
+    if add_space or drop_space:
+        if corpora or sample:
+            raise ArgumentError("a space is added or dropped without a corpus")
+        directory = existing_index(directory)
+        if add_space:
+            _add_space(directory, add_space, stored_type, wait)
+        if drop_space:
+            with Index.open(directory) as index, index.writer(wait=wait) as writer:
+                writer.drop_space(drop_space)
+            click.echo(f"{directory}: space '{drop_space}' dropped")
+    elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
-    with _sources(corpora) as paths, IndexingProgress() as progress:
-        skipped = 0
+    else:
+        _index_corpus(corpora, directory, stored_type, wait, **options)
+
+
+def _index_corpus(
+    corpora: tuple[str, ...],
+    directory: Path | None,
+    stored_type: str,
+    wait: bool,
+    *,
+    encoders: tuple[str, ...],
+    format_name: str | None,
+    sync: bool,
+    skip_bad_rows: bool,
+    **columns: Any,
+) -> None:
+    skipped = 0
+    with _sources(corpora) as paths, IndexingProgress("documents") as progress:
 
         def skip(error: BadRowError) -> None:
             nonlocal skipped
@@ -101,25 +138,34 @@ def command(
             **columns,
         )
         documents = _begun(corpus)  # a corpus that cannot be read leaves no directory behind
-        target = directory or INDEXES / corpus.name
-        committed = Summary()
+        directory = directory or INDEXES / corpus.name
 
         def on_batch(summary: Summary) -> None:
-            nonlocal committed
-            committed = summary
             progress.update(summary.documents, corpus.fraction_read)
 
-        with _opened(target, encoders) as index:
-            try:
-                with index.writer(on_bad_row=on_bad_row, on_batch=on_batch) as writer:
-                    summary = (writer.sync if sync else writer.upsert)(documents)
-            except KeyboardInterrupt:
-                progress.note(
-                    f"\ninterrupted; {committed.documents:,} documents are safe in "
-                    f"{target}, the same command goes on from there"
-                )
-                click.get_current_context().exit(130)
-    click.echo(_told(target, summary, skipped))
+        with (
+            _opened(directory, encoders, stored_type) as index,
+            _told_when_interrupted(index, progress),
+            index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
+        ):
+            summary = (writer.sync if sync else writer.upsert)(documents)
+    click.echo(_told(directory, summary, skipped))
+
+
+def _add_space(directory: Path, spec: str, stored_type: str, wait: bool) -> None:
+    with Index.open(directory) as index, IndexingProgress("passages") as progress:
+        total = index.info().chunks
+
+        def on_batch(summary: Summary) -> None:
+            progress.update(summary.encoded, summary.encoded / total)
+
+        encoder = load_encoder(spec)
+        with (
+            _told_when_interrupted(index, progress),
+            index.writer(on_batch=on_batch, wait=wait) as writer,
+        ):
+            space = writer.add_space(encoder, stored_type)
+    click.echo(f"{directory}: space '{space.name}' holds the vectors of {total:,} passages")
 
 
 @contextmanager
@@ -138,11 +184,24 @@ def _begun(corpus: Corpus) -> Iterator[Document]:
     return chain([next(documents)], documents)
 
 
-def _opened(directory: Path, encoders: tuple[str, ...]) -> Index:
+def _opened(directory: Path, encoders: tuple[str, ...], stored_type: str) -> Index:
     """The index; made if need be, and checked against the encoders that were named."""
     if encoders or not (directory / DATABASE_NAME).exists():
-        return Index.create(directory, encoders or (DEFAULT_ENCODER,))
+        return Index.create(directory, encoders or (DEFAULT_ENCODER,), dtype=stored_type)
     return Index.open(directory)
+
+
+@contextmanager
+def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
+    """Ctrl-C ends the command with what is safe, and the exit status that shells expect."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        progress.note(
+            f"\ninterrupted; {len(index):,} documents are safe in {index.path}, "
+            "the same command goes on from there"
+        )
+        click.get_current_context().exit(130)
 
 
 def _told(directory: Path, summary: Summary, skipped: int) -> str:

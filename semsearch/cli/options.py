@@ -8,7 +8,7 @@ import click
 
 from semsearch.errors import IndexNotFoundError
 
-__all__ = ["INDEXES", "existing_index", "index_option"]
+__all__ = ["INDEXES", "existing_index", "index_option", "wait_option"]
 
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
@@ -21,6 +21,10 @@ index_option = click.option(
     envvar="SEMSEARCH_INDEX",
     help="The index directory; may be left out when there is one index under indexes/. "
     "[env: SEMSEARCH_INDEX]",
+)
+
+wait_option = click.option(
+    "--wait", is_flag=True, help="Wait for another process that is writing the index."
 )
 
 

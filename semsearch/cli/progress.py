@@ -14,15 +14,16 @@ LINE_EVERY_SECONDS = 10.0
 
 
 class IndexingProgress:
-    """Shows documents, their rate and the time that remains, on standard error.
+    """Shows how many things are done, their rate and the time that remains, on standard error.
 
     Use it in a ``with``; `update` it after each batch and `note` what must be said meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, things: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+        self._things = things
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._progress = Progress(
             SpinnerColumn(),
@@ -47,10 +48,10 @@ class IndexingProgress:
     ) -> None:
         self._progress.stop()
 
-    def update(self, documents: int, fraction: float | None) -> None:
-        """Tell how many documents are done, and which part of the corpus that is, if known."""
+    def update(self, done: int, fraction: float | None) -> None:
+        """Tell how many things are done, and which part of all that is, if known."""
         seconds = time.perf_counter() - self._started
-        text = f"{documents:,} documents, {documents / max(seconds, 1e-9):,.0f}/s"
+        text = f"{done:,} {self._things}, {done / max(seconds, 1e-9):,.0f}/s"
         if fraction:
             text += f", {_duration(seconds * (1 - fraction) / fraction)} left"
         self._progress.update(self._task, description=text, completed=fraction, total=1.0)

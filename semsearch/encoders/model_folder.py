@@ -106,7 +106,7 @@ def _hub_folder(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    patterns = [*MODEL_FILES, *(f"*_*/{name}" for name in MODULE_FILES)]
+    patterns = [*MODEL_FILES, *(f"*_*/{file}" for file in MODULE_FILES)]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except (HFValidationError, HfHubHTTPError) as error:

@@ -2,10 +2,12 @@
 
 Fields are found by comparing the names that ``json_each`` reports, not by a JSON path: how SQLite
 matches a path with quotes, backslashes or escapes in it differs from version to version. It costs
-about a third more time than a path would (30,000 documents: 30 to 60 ms a test).
+up to half as much time again (35 to 85 ms a test on 30,000 documents).
 
-Names and literals travel as bound parameters only. Literals travel as JSON, so that SQLite reads
-the decimal fractions of an expression and those of the documents with the same eyes.
+Names and literals travel as bound parameters only; literals as JSON, so that SQLite reads the
+decimal fractions of an expression and those of the documents with the same eyes.
+
+What SQLite makes of documents: text ends at a NUL, an integer beyond 64 bits is the nearest float.
 """
 
 from __future__ import annotations
@@ -48,10 +50,12 @@ from semsearch.filters import (
 
 __all__ = ["check_fields", "to_sql"]
 
-# What SQLite can take: it gives up on expressions 1,000 operators deep, on parsing (before 3.46)
-# at 100 unfinished symbols, and on patterns of 50,000 bytes. Callers' statements need some of it.
+#: SQLite takes expressions up to 1,000 operators deep, and a chain is as deep as it is long. Far
+#: below that, because SQLAlchemy keeps a compiled statement: 50 kB for each test.
 MAX_TESTS = 200
+#: SQLite's parser holds 100 symbols (as of 3.40): enough for 28 levels; callers need some of them.
 MAX_DEPTH = 20
+#: SQLite's own limit.
 MAX_PATTERN_BYTES = 50_000
 
 #: How many of the known fields a message lists.
@@ -133,12 +137,12 @@ def _merged(alternatives: Iterable[Condition]) -> Iterator[Condition]:
             values.setdefault(alternative.field, []).extend(alternative.values)
         else:
             yield alternative
-    for name, those in values.items():
-        yield In(name, tuple(those))
+    for name, listed in values.items():
+        yield In(name, tuple(listed))
 
 
 #: A test of one value, given its kind (see `_kind`) and the value itself.
-_Test: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
+_ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
 
 
 class _Compiler:
@@ -159,10 +163,13 @@ class _Compiler:
                 return and_(*(self.sql(each, depth + 1) for each in conditions))
             case Or(conditions):
                 return or_(*(self.sql(each, depth + 1) for each in conditions))
+        return self._test(condition)
+
+    def _test(self, test: Comparison | In | Like | IsNull) -> ColumnElement[bool]:
         self._tests += 1
         if self._tests > MAX_TESTS:
             raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
-        match condition:
+        match test:
             case IsNull(name):
                 return self._is_null(name)
             case In(name, values):
@@ -172,7 +179,7 @@ class _Compiler:
             case Comparison(name, order, value):
                 return self._any(name, _ordered(order, value))
 
-    def _any(self, name: str, test: _Test) -> ColumnElement[bool]:
+    def _any(self, name: str, test: _ValueTest) -> ColumnElement[bool]:
         """Whether a field's value, or an element of it if it is a list, passes a test."""
         field = self._fields(name)
         # For what is not a list, `element` is a row of NULLs.
@@ -205,14 +212,14 @@ def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
     return func.replace(json_type, "real", "integer")
 
 
-def _in(values: Collection[Value]) -> _Test:
+def _in(values: Collection[Value]) -> _ValueTest:
     each = _json_each(_json(values), "literal")
     literals = select(_kind(each.c.type), each.c.value)
     # With the kind: SQLite holds true to be 1, and a list to be its text.
     return lambda kind, value: tuple_(kind, value).in_(literals)
 
 
-def _like(pattern: str) -> _Test:
+def _like(pattern: str) -> _ValueTest:
     if len(pattern.encode()) > MAX_PATTERN_BYTES:
         raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
@@ -226,7 +233,7 @@ _ORDERS: Mapping[Operator, Callable[[Any, Any], ColumnElement[bool]]] = {
 }
 
 
-def _ordered(order: Operator, value: Value) -> _Test:
+def _ordered(order: Operator, value: Value) -> _ValueTest:
     bound = func.json_extract(_json(value), "$")
     bound_kind = "text" if isinstance(value, str) else "integer"
     return lambda kind, item: and_(kind == bound_kind, _ORDERS[order](item, bound))

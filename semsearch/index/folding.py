@@ -7,28 +7,41 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.index.schema import snapshots, vectors
-from semsearch.index.snapshot import snapshot_fault, write_snapshot
+from semsearch.index.schema import snapshots, spaces, vectors
+from semsearch.index.snapshot import (
+    SnapshotRecord,
+    snapshot_fault,
+    snapshot_name,
+    write_snapshot,
+)
 from semsearch.index.spaces import Space
 from semsearch.index.view import read_vectors, snapshot_record
 
-__all__ = ["fold"]
+__all__ = ["fold", "leftovers", "remove_leftovers"]
 
 #: A snapshot is written anew when more than this part of it was deleted or stands in the tail.
 STALE_SHARE = 0.1
 
 
-def fold(connection: Connection, directory: Path, space: Space) -> bool:
+def fold(
+    connection: Connection, directory: Path, space: Space, *, thoroughly: bool = False
+) -> bool:
     """Write a new snapshot of a space if it has none, a damaged one, or too old a one.
 
     The file is complete before a transaction names it. The snapshot before it is left for those
     who are about to open it; older files go.
 
+    Args:
+        connection: its transactions begin with the write lock.
+        directory: where the snapshot goes.
+        space: which space.
+        thoroughly: whether a single row that was deleted or added is reason enough.
+
     Returns:
         Whether one was written.
     """
     with connection.begin():
-        if not _is_due(connection, directory, space):
+        if not _is_due(connection, directory, space, 0 if thoroughly else STALE_SHARE):
             return False
         record = snapshot_record(connection, space)
         ids, matrix = read_vectors(connection, space)
@@ -41,15 +54,37 @@ def fold(connection: Connection, directory: Path, space: Space) -> bool:
             .values(row)
             .on_conflict_do_update(index_elements=["space_id"], set_=row)
         )
-    kept = {new.file, record.file if record else new.file}
-    for file in directory.glob(f"{space.name}-*.faiss*"):
-        number = file.name.removeprefix(f"{space.name}-").partition(".")[0]
-        if number.isdigit() and file.name not in kept:
-            file.unlink(missing_ok=True)
+    remove_leftovers(connection, directory, keep_previous=True)
     return True
 
 
-def _is_due(connection: Connection, directory: Path, space: Space) -> bool:
+def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = True) -> list[Path]:
+    """Snapshot files that nobody needs: older ones, and those of killed runs.
+
+    Args:
+        connection: its transactions begin with the write lock.
+        directory: where the files are.
+        keep_previous: whether the one before the newest, which a reader may be about to open,
+            is still needed.
+    """
+    with connection.begin():
+        records = connection.execute(
+            select(spaces.c.name, snapshots.c.generation).join_from(spaces, snapshots)
+        ).all()
+    kept = {snapshot_name(name, generation) for name, generation in records}
+    if keep_previous:
+        kept |= {snapshot_name(name, generation - 1) for name, generation in records}
+    found = [*directory.glob("*.faiss"), *directory.glob("*.faiss.tmp")]
+    return sorted(file for file in found if file.name not in kept)
+
+
+def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
+    """Remove the snapshot files that nobody needs; see `leftovers`."""
+    for file in leftovers(connection, directory, keep_previous=keep_previous):
+        file.unlink(missing_ok=True)
+
+
+def _is_due(connection: Connection, directory: Path, space: Space, share: float) -> bool:
     count = select(func.count()).where(vectors.c.space_id == space.id)
     total = connection.scalar(count) or 0
     record = snapshot_record(connection, space)
@@ -57,6 +92,15 @@ def _is_due(connection: Connection, directory: Path, space: Space) -> bool:
         return total > 0
     if snapshot_fault(directory / record.file, record):
         return True
-    tail = connection.scalar(count.where(vectors.c.chunk_id > record.last_chunk_id)) or 0
-    deleted = record.vectors - (total - tail)
-    return tail + deleted > STALE_SHARE * record.vectors
+    return _stale_rows(connection, space, record, total) > share * record.vectors
+
+
+def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord, total: int) -> int:
+    """How many rows stand in the tail or were deleted since a snapshot was written."""
+    tail = connection.scalar(
+        select(func.count()).where(
+            vectors.c.space_id == space.id, vectors.c.chunk_id > record.last_chunk_id
+        )
+    )
+    deleted = record.vectors - (total - (tail or 0))
+    return (tail or 0) + deleted

@@ -65,7 +65,11 @@ class Index:
 
     @classmethod
     def create(
-        cls, path: str | Path, encoders: Sequence[str | Encoder] = (DEFAULT_ENCODER,)
+        cls,
+        path: str | Path,
+        encoders: Sequence[str | Encoder] = (DEFAULT_ENCODER,),
+        *,
+        dtype: str = "float32",
     ) -> Self:
         """The index in a directory, made if it is not there yet.
 
@@ -73,6 +77,7 @@ class Index:
             path: an index, an empty directory, or none yet.
             encoders: specs or encoders, one for each embedding space. The first one's length
                 decides how long texts are cut.
+            dtype: how a new index keeps vectors: ``float32``, or ``float16`` in half the space.
 
         Raises:
             IndexFormatError: the directory holds other things.
@@ -82,7 +87,7 @@ class Index:
             raise ArgumentError("an index needs at least one encoder")
         loaded = [load_encoder(item) if isinstance(item, str) else item for item in encoders]
         index = cls(Store.create(Path(path)), loaded)
-        index._take_spaces(loaded)
+        index._take_spaces(loaded, dtype)
         return index
 
     @property
@@ -114,26 +119,21 @@ class Index:
         *,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
+        wait: bool = False,
     ) -> Iterator[IndexWriter]:
         """The right to write; one process at a time has it.
 
         Args:
+            wait: whether to wait for another process that is writing.
             on_bad_row: told of each document that cannot be used; the default raises.
             on_batch: told after each commit what the run has done so far.
 
         Raises:
-            IndexBusyError: another process is writing.
-            SpaceError: a model is another one than the vectors were made with.
+            IndexBusyError: another process is writing, and `wait` is not set.
         """
-        with writer_lock(self.path), self._store.writing() as connection:
-            with connection.begin():
-                spaces = all_spaces(connection)
+        with writer_lock(self.path, wait=wait), self._store.writing() as connection:
             yield IndexWriter(
-                connection,
-                self.path,
-                [(space, self.encoder(space)) for space in spaces],
-                on_bad_row=on_bad_row,
-                on_batch=on_batch,
+                connection, self.path, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch
             )
 
     def add(self, corpus: Iterable[Document] | pandas.DataFrame, **columns: Any) -> Summary:
@@ -199,7 +199,7 @@ class Index:
                 },
             )
 
-    def _take_spaces(self, encoders: Sequence[Encoder]) -> None:
+    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str) -> None:
         """Give a new index its spaces; of an old one, check that it has them."""
         with self.read() as connection:
             spaces = all_spaces(connection)
@@ -208,7 +208,7 @@ class Index:
             with self._store.write() as connection:
                 put_setting(connection, "chunk_max_tokens", max_tokens)
                 for encoder in encoders:
-                    add_space(connection, encoder)
+                    add_space(connection, encoder, dtype, complete=True)
             return
         for encoder in encoders:
             if all(encoder.fingerprint != space.fingerprint for space in spaces):

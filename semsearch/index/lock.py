@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,20 +16,30 @@ from semsearch.errors import IndexBusyError
 
 __all__ = ["writer_lock"]
 
+logger = logging.getLogger(__name__)
+
 
 @contextmanager
-def writer_lock(directory: Path, wait_seconds: float = 0) -> Iterator[None]:
+def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the right to write an index. The system lets go of it when the process dies.
 
+    Args:
+        directory: the index.
+        wait: whether to wait until it is free.
+
     Raises:
-        IndexBusyError: another process holds it, after `wait_seconds` still.
+        IndexBusyError: another process holds it.
     """
     owner = directory / "writer.json"
-    lock = FileLock(directory / "writer.lock", timeout=wait_seconds)
+    lock = FileLock(directory / "writer.lock")
     try:
-        lock.acquire()
+        lock.acquire(timeout=0)
     except Timeout:
-        raise IndexBusyError(f"{directory} is being written by {_told(owner)}") from None
+        busy = f"{directory} is being written by {_told(owner)}"
+        if not wait:
+            raise IndexBusyError(f"{busy}; --wait waits for it") from None
+        logger.warning("%s; waiting for it", busy)
+        lock.acquire(timeout=-1)
     try:
         now = datetime.now().astimezone().isoformat(" ", "seconds")
         owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")

@@ -91,6 +91,7 @@ spaces = Table(
     Column("fingerprint", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
     Column("dtype", Text, nullable=False),
+    Column("complete", Integer, nullable=False),  # 0 while it lacks vectors of older chunks
     Column("description", Text, nullable=False),  # a JSON object
     sqlite_autoincrement=True,
 )

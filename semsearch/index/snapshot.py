@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from semsearch.protocols import Matrix
 
-__all__ = ["Ids", "Snapshot", "SnapshotRecord", "open_snapshot", "write_snapshot"]
+__all__ = [
+    "Ids",
+    "Snapshot",
+    "SnapshotRecord",
+    "open_snapshot",
+    "snapshot_fault",
+    "snapshot_name",
+    "write_snapshot",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +53,13 @@ class Snapshot:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
+    def contents(self) -> tuple[Ids, Matrix]:
+        """The ids and vectors in it."""
+        import faiss
+
+        ids: Ids = faiss.vector_to_array(self._index.id_map)
+        return ids, self._index.index.reconstruct_n(0, len(self))
+
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest chunks of each query: scores and chunk ids, shape (len(queries), n).
 
@@ -62,6 +77,11 @@ class Snapshot:
         return scores, ids
 
 
+def snapshot_name(space_name: str, generation: int) -> str:
+    """What the file of a snapshot is called."""
+    return f"{space_name}-{generation}.faiss"
+
+
 def write_snapshot(
     directory: Path, space_name: str, space_id: int, generation: int, ids: Ids, matrix: Matrix
 ) -> SnapshotRecord:
@@ -70,7 +90,7 @@ def write_snapshot(
 
     index = faiss.IndexIDMap(faiss.IndexFlatIP(matrix.shape[1]))
     index.add_with_ids(matrix, ids)
-    file = directory / f"{space_name}-{generation}.faiss"
+    file = directory / snapshot_name(space_name, generation)
     draft = file.with_suffix(".faiss.tmp")
     faiss.write_index(index, str(draft))
     with draft.open("rb+") as stream:

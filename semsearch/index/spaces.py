@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 import numpy
 from sqlalchemy import Connection, insert, select
 
-from semsearch.errors import SpaceError
+from semsearch.errors import ArgumentError, SpaceError
 from semsearch.index.schema import spaces
 from semsearch.protocols import Encoder, Matrix
 
-__all__ = ["Space", "add_space", "all_spaces", "find_space"]
+__all__ = ["STORED_TYPES", "Space", "add_space", "all_spaces", "find_space"]
+
+#: The number types in which vectors can be kept.
+STORED_TYPES = ("float32", "float16")
 
 
 class Space(NamedTuple):
@@ -27,6 +30,7 @@ class Space(NamedTuple):
     fingerprint: str
     dimension: int
     dtype: str
+    complete: bool  # False while chunks from before it still lack their vectors
     description: dict[str, Any]
 
     def to_bytes(self, vector: Matrix) -> bytes:
@@ -34,7 +38,14 @@ class Space(NamedTuple):
         return vector.astype(self._stored_type).tobytes()
 
     def from_bytes(self, rows: Sequence[bytes]) -> Matrix:
-        """Stored vectors as a matrix, shape (len(rows), dimension)."""
+        """Stored vectors as a matrix of unit rows, shape (len(rows), dimension)."""
+        matrix = self.stored_matrix(rows)
+        if self.dtype == "float16":  # rounding changed their length
+            matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
+        return matrix
+
+    def stored_matrix(self, rows: Sequence[bytes]) -> Matrix:
+        """Stored vectors as they are, shape (len(rows), dimension)."""
         flat = numpy.frombuffer(b"".join(rows), self._stored_type)
         return flat.reshape(-1, self.dimension).astype(numpy.float32)
 
@@ -59,7 +70,19 @@ class Space(NamedTuple):
 def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of an index, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
-    return [Space._make((*row[:-1], json.loads(row.description))) for row in rows]
+    return [
+        Space(
+            id=row.space_id,
+            name=row.name,
+            spec=row.spec,
+            fingerprint=row.fingerprint,
+            dimension=row.dimension,
+            dtype=row.dtype,
+            complete=bool(row.complete),
+            description=json.loads(row.description),
+        )
+        for row in rows
+    ]
 
 
 def find_space(connection: Connection, name: str | None = None) -> Space:
@@ -76,8 +99,12 @@ def find_space(connection: Connection, name: str | None = None) -> Space:
     raise SpaceError(f"no space '{name}' in this index (spaces: {names})")
 
 
-def add_space(connection: Connection, encoder: Encoder, dtype: str = "float32") -> Space:
+def add_space(
+    connection: Connection, encoder: Encoder, dtype: str = "float32", *, complete: bool
+) -> Space:
     """A new space for an encoder's vectors, named after its spec."""
+    if dtype not in STORED_TYPES:
+        raise ArgumentError(f"vectors are stored as {' or '.join(STORED_TYPES)}, not '{dtype}'")
     name = _free_name(encoder.spec, {space.name for space in all_spaces(connection)})
     connection.execute(
         insert(spaces).values(
@@ -86,6 +113,7 @@ def add_space(connection: Connection, encoder: Encoder, dtype: str = "float32") 
             fingerprint=encoder.fingerprint,
             dimension=encoder.dimension,
             dtype=dtype,
+            complete=int(complete),
             description=json.dumps(dict(encoder.description())),
         )
     )

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main
+from semsearch.cli import COMMANDS, main
 
 CORPUS = """id,title,text,year,genres
 a,Night Train,A train crosses the mountains at night.,1951,"[""Drama"", ""Mystery""]"
@@ -267,9 +267,9 @@ class TestDelete:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("name", ["index", "query", "info", "delete"])
+    @pytest.mark.parametrize("name", list(COMMANDS))
     def test_every_command_has_examples(self, run, name):
-        assert f"\n  semsearch {name} " in run(name, "--help").output
+        assert f"\n  semsearch {name}" in run(name, "--help").output
 
     def test_overview_and_version(self, run):
         assert "semsearch index corpus.csv" in run("--help").output

@@ -1,0 +1,31 @@
+"""``semsearch compact``: deletion made real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.index import Index
+
+__all__ = ["command"]
+
+
+@click.command("compact")
+@index_option
+@wait_option
+def command(directory: Path | None, wait: bool) -> None:
+    """Rewrite the files of an index so that none holds what was deleted.
+
+    \b
+    semsearch delete --where "year < 1950"
+    semsearch compact
+    """
+    directory = existing_index(directory)
+    with Index.open(directory) as index:
+        before = sum(index.info().files.values())
+        with index.writer(wait=wait) as writer:
+            writer.compact()
+        after = sum(index.info().files.values())
+    click.echo(f"{directory}: {before:,} bytes before, {after:,} after")

@@ -1,0 +1,40 @@
+"""``semsearch verify``: is an index sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.render import visible
+from semsearch.index import Index
+
+__all__ = ["command"]
+
+
+@click.command("verify")
+@index_option
+@click.option("--repair", is_flag=True, help="Build anew what can be derived.")
+@wait_option
+def command(directory: Path | None, repair: bool, wait: bool) -> None:
+    """Check an index against itself: SQLite, passages, vectors, snapshots, words.
+
+    Each fault is told with the command that mends it; the exit status is 1 when there is one.
+
+    \b
+    semsearch verify
+    semsearch verify --repair --index indexes/films
+    """
+    directory = existing_index(directory)
+    with Index.open(directory) as index, index.writer(wait=wait) as writer:
+        faults = writer.verify()
+        for fault in faults:
+            click.echo(visible(f"{fault.what}; to mend it: {fault.remedy}"))
+        if repair and any(fault.repairable for fault in faults):
+            writer.repair()
+            faults = writer.verify()
+            click.echo(f"repaired; {len(faults)} faults are left")
+    if faults:
+        click.get_current_context().exit(1)
+    click.echo(f"{directory}: no faults")

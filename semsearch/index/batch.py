@@ -1,0 +1,186 @@
+"""One batch of documents: compared with the index, cut, encoded, and written in one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select, text
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from semsearch.corpus.chunking import chunk_spans
+from semsearch.errors import BadRowError
+from semsearch.index.plan import Change, Planned, plan_batch, text_hash
+from semsearch.index.removal import next_revision, remove_words
+from semsearch.index.schema import chunks, chunks_fts, documents, fields, vectors
+from semsearch.index.spaces import Space
+from semsearch.index.values import values
+from semsearch.protocols import Encoder
+from semsearch.records import Document
+
+__all__ = ["BatchResult", "BatchWriter"]
+
+#: The highest id that a chunk ever had, deleted ones included.
+LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+
+
+class BatchResult(NamedTuple):
+    """What a batch was to the index, and what was done for it."""
+
+    changes: Counter[Change]
+    chunks: int  # written
+    encoded: int  # texts that went through an encoder
+
+
+class _Passage(NamedTuple):
+    start: int
+    end: int
+    text: str
+    text_hash: str
+
+
+#: A stored vector by space and text.
+_Vectors = dict[tuple[int, str], bytes]
+
+
+class BatchWriter:
+    """Writes batches of documents.
+
+    Args:
+        connection: its transactions begin with the write lock.
+        spaces: the index's spaces with their encoders; the first one's tokens are counted.
+        max_tokens: how long a passage may be.
+        on_bad_row: told of each document that cannot be used.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        spaces: Sequence[tuple[Space, Encoder]],
+        max_tokens: int,
+        on_bad_row: Callable[[BadRowError], None],
+    ) -> None:
+        self._connection = connection
+        self._spaces = spaces
+        self._tokenizer = spaces[0][1]
+        self._max_tokens = max_tokens
+        self._on_bad_row = on_bad_row
+
+    def write(self, batch: Sequence[Document]) -> BatchResult:
+        """Put a batch into the index: whole, or not at all."""
+        with self._connection.begin():
+            plans = plan_batch(self._connection, batch, self._on_bad_row)
+            passages = {
+                plan.external_id: self._cut(plan.document.text)
+                for plan in plans
+                if plan.change in (Change.ADDED, Change.CHANGED)
+            }
+            texts = {
+                passage.text_hash: passage.text for cut in passages.values() for passage in cut
+            }
+            stored = self._stored_vectors(texts)
+        encoded = self._encode(texts, stored)  # takes long; no transaction is open meanwhile
+        changes = Counter(plan.change for plan in plans)
+        if changes.total() > changes[Change.UNCHANGED]:
+            with self._connection.begin():
+                self._put_documents(plans)
+                self._put_passages(plans, passages, stored)
+                next_revision(self._connection)
+        return BatchResult(changes, sum(map(len, passages.values())), encoded)
+
+    def _cut(self, document: str) -> list[_Passage]:
+        # A token is at least a byte: a text of so few need not be tokenised to be left whole.
+        short = len(document.encode()) <= self._max_tokens
+        tokens = self._tokenizer.token_spans("" if short else document)
+        cut = []
+        for start, end in chunk_spans(document, tokens, self._max_tokens):
+            passage = document[start:end]
+            cut.append(_Passage(start, end, passage, text_hash(passage)))
+        return cut
+
+    def _stored_vectors(self, texts: Mapping[str, str]) -> _Vectors:
+        """The vectors that the index has for these texts already, under whatever document."""
+        rows = self._connection.execute(
+            select(vectors.c.space_id, chunks.c.text_hash, vectors.c.vector)
+            .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
+            .where(chunks.c.text_hash.in_(values(texts)))
+        )
+        return {(space_id, digest): vector for space_id, digest, vector in rows}
+
+    def _encode(self, texts: Mapping[str, str], stored: _Vectors) -> int:
+        """Add to `stored` what it lacks; returns how many texts were encoded."""
+        encoded: set[str] = set()
+        for space, encoder in self._spaces:
+            lacking = [digest for digest in texts if (space.id, digest) not in stored]
+            if lacking:
+                matrix = encoder.encode_documents([texts[digest] for digest in lacking])
+                for digest, vector in zip(lacking, matrix, strict=True):
+                    stored[space.id, digest] = space.to_bytes(vector)
+                encoded.update(lacking)
+        return len(encoded)
+
+    def _put_documents(self, plans: Sequence[Planned]) -> None:
+        rows = [
+            {
+                "document_id": plan.document_id,
+                "external_id": plan.external_id,
+                "title": plan.document.title,
+                "metadata": plan.metadata,
+                "text_hash": plan.text_hash,
+            }
+            for plan in plans
+            if plan.change is not Change.UNCHANGED
+        ]
+        if not rows:
+            return
+        statement = sqlite_insert(documents)
+        renewed = {name: statement.excluded[name] for name in ("title", "metadata", "text_hash")}
+        self._connection.execute(
+            statement.on_conflict_do_update(index_elements=["external_id"], set_=renewed), rows
+        )
+        names = {name for plan in plans for name in plan.document.metadata}
+        if names:
+            self._connection.execute(
+                sqlite_insert(fields).on_conflict_do_nothing(), [{"name": name} for name in names]
+            )
+
+    def _put_passages(
+        self, plans: Sequence[Planned], passages: Mapping[str, list[_Passage]], stored: _Vectors
+    ) -> None:
+        changed = values(plan.document_id for plan in plans if plan.change is Change.CHANGED)
+        remove_words(self._connection, documents.c.document_id.in_(changed))
+        self._connection.execute(delete(chunks).where(chunks.c.document_id.in_(changed)))
+        rows = self._connection.execute(
+            select(documents.c.external_id, documents.c.document_id).where(
+                documents.c.external_id.in_(values(passages))
+            )
+        )
+        owners = {row.external_id: row.document_id for row in rows}
+        first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
+        chunk_rows = [
+            {"document_id": owners[external_id], **passage._asdict()}
+            for external_id, cut in passages.items()
+            for passage in cut
+        ]
+        for chunk_id, row in enumerate(chunk_rows, start=first):
+            row["chunk_id"] = chunk_id
+        if not chunk_rows:
+            return
+        self._connection.execute(insert(chunks), chunk_rows)
+        self._connection.execute(
+            insert(chunks_fts),
+            [{"rowid": row["chunk_id"], "text": row["text"]} for row in chunk_rows],
+        )
+        self._connection.execute(
+            insert(vectors),
+            [
+                {
+                    "chunk_id": row["chunk_id"],
+                    "space_id": space.id,
+                    "vector": stored[space.id, row["text_hash"]],
+                }
+                for space, _ in self._spaces
+                for row in chunk_rows
+            ],
+        )

@@ -1,0 +1,158 @@
+"""Checking an index against itself: every fault by name, with the command that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy
+from sqlalchemy import Connection, func, or_, select
+from sqlalchemy.exc import DatabaseError
+
+from semsearch.index.derived import metadata_names
+from semsearch.index.folding import leftovers
+from semsearch.index.plan import text_hash
+from semsearch.index.schema import chunks, documents, fields, vectors
+from semsearch.index.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
+from semsearch.index.spaces import Space, all_spaces
+from semsearch.index.view import read_vectors, snapshot_record
+
+__all__ = ["Fault", "bad_vectors", "find_faults"]
+
+#: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
+NORM_TOLERANCE = 2e-3
+ROWS_AT_ONCE = 4096
+
+#: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be built anew.
+_DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
+
+
+class Fault(NamedTuple):
+    """Something in an index that is not as it should be."""
+
+    what: str
+    repairable: bool = True  #: from what else the database holds
+
+    @property
+    def remedy(self) -> str:
+        """The command that mends it."""
+        if self.repairable:
+            return "semsearch verify --repair"
+        return "semsearch index CORPUS --index NEW-DIRECTORY"
+
+
+def find_faults(connection: Connection, directory: Path) -> list[Fault]:
+    """All that is wrong with an index.
+
+    Args:
+        connection: its transactions begin with the write lock, without which BM25 cannot be
+            checked.
+        directory: where the snapshots are.
+    """
+    with connection.begin():
+        try:
+            found = list(_database_faults(connection))
+            if all(fault.repairable for fault in found):
+                found += _content_faults(connection)
+                for space in all_spaces(connection):
+                    found += _vector_faults(connection, space)
+                    found += _snapshot_faults(connection, directory, space)
+        except DatabaseError as error:
+            return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
+    unnamed = leftovers(connection, directory)
+    return found + [Fault(f"{file.name} is left from an interrupted run") for file in unnamed]
+
+
+def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
+    """The chunks of a space whose vector is not one: of another size, or not of unit length."""
+    query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
+    size = len(space.to_bytes(numpy.zeros(space.dimension, numpy.float32)))
+    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
+        yield from (row.chunk_id for row in rows if len(row.vector) != size)
+        right = [row for row in rows if len(row.vector) == size]
+        matrix = space.stored_matrix([row.vector for row in right])
+        off = ~(abs(numpy.linalg.norm(matrix, axis=1) - 1) <= NORM_TOLERANCE)  # NaN is off, too
+        yield from (right[number].chunk_id for number in numpy.flatnonzero(off))
+
+
+def _database_faults(connection: Connection) -> Iterator[Fault]:
+    for line in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
+        if line != "ok":
+            derived = any(mark in line for mark in _DERIVED)
+            yield Fault(f"SQLite finds: {line}", repairable=derived)
+    orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    if orphans:
+        tables = ", ".join(sorted({row[0] for row in orphans}))
+        yield Fault(f"{len(orphans):,} rows belong to nothing (in {tables})")
+    try:
+        # Rank 1: against the chunks, too, and not only within itself.
+        connection.exec_driver_sql(
+            "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 1)"
+        )
+    except DatabaseError:
+        yield Fault("the words for BM25 are not those of the passages")
+
+
+def _content_faults(connection: Connection) -> Iterator[Fault]:
+    unnamed = connection.scalar(
+        select(func.count()).select_from(metadata_names.except_(select(fields.c.name)).subquery())
+    )
+    if unnamed:
+        yield Fault(f"{unnamed:,} metadata fields are not listed")
+    empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
+    if count := connection.scalar(empty):
+        yield Fault(f"{count:,} documents have no passage", repairable=False)
+    broken = select(func.count()).where(
+        or_(
+            func.json_valid(documents.c.metadata) == 0,
+            func.json_type(documents.c.metadata) != "object",
+        )
+    )
+    if count := connection.scalar(broken):
+        yield Fault(f"{count:,} documents have broken metadata", repairable=False)
+    changed = 0
+    query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
+    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
+        changed += sum(
+            text_hash(row.text) != row.text_hash or len(row.text) != row.end - row.start
+            for row in rows
+        )
+    if changed:
+        yield Fault(f"{changed:,} passages are not as they were written", repairable=False)
+
+
+def _vector_faults(connection: Connection, space: Space) -> Iterator[Fault]:
+    of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
+    missing = connection.scalar(select(func.count()).where(chunks.c.chunk_id.not_in(of_space)))
+    if missing:
+        yield Fault(f"space '{space.name}' lacks the vectors of {missing:,} passages")
+    if bad := sum(1 for _ in bad_vectors(connection, space)):
+        yield Fault(f"space '{space.name}' has {bad:,} vectors that are none of its encoder's")
+
+
+def _snapshot_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
+    record = snapshot_record(connection, space)
+    if record is None:
+        return
+    if fault := snapshot_fault(directory / record.file, record):
+        yield Fault(f"{record.file} {fault}")
+    elif not _same_vectors(connection, directory, space, record):
+        yield Fault(f"{record.file} does not hold the vectors of the database")
+
+
+def _same_vectors(
+    connection: Connection, directory: Path, space: Space, record: SnapshotRecord
+) -> bool:
+    """Whether a snapshot has, of all that it should cover, what the database has."""
+    snapshot = open_snapshot(directory, record)
+    if snapshot is None or len(snapshot) != record.vectors:
+        return False
+    ids, matrix = read_vectors(connection, space)
+    covered = ids <= record.last_chunk_id
+    ids, matrix = ids[covered], matrix[covered]
+    held_ids, held = snapshot.contents()
+    places = numpy.searchsorted(held_ids, ids)
+    if len(ids) and (not len(held_ids) or places[-1] >= len(held_ids)):
+        return False
+    return bool((held_ids[places] == ids).all() and (held[places] == matrix).all())

@@ -1,0 +1,303 @@
+"""Conditions as SQL: SQLite finds what a plain reading of the language in Python finds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, create_engine, select
+
+from semsearch.errors import FilterError
+from semsearch.filters import (
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Or,
+    parse,
+)
+from semsearch.index.conditions import MAX_DEPTH, MAX_TESTS, check_fields, to_sql
+
+films = Table(
+    "films",
+    MetaData(),
+    Column("number", Integer, primary_key=True),
+    Column("name", Text),
+    Column("metadata", Text, nullable=False),
+)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        films.metadata.create_all(connection)
+        yield connection
+    engine.dispose()
+
+
+def matching(
+    connection: Connection,
+    condition: Condition,
+    rows: list[dict[str, Any]],
+    *,
+    names: list[str | None] | None = None,
+    escaped: bool = False,
+) -> list[int]:
+    """The places of the rows that meet a condition; `names` fills the column that is `title`."""
+    with connection.begin_nested() as savepoint:
+        for number, row in enumerate(rows):
+            name = names[number] if names else None
+            text = json.dumps(row, ensure_ascii=escaped)
+            connection.execute(films.insert().values(number=number, name=name, metadata=text))
+        columns = {"title": films.c.name} if names else {}
+        clause = to_sql(condition, metadata=films.c.metadata, columns=columns)
+        found = list(connection.scalars(select(films.c.number).where(clause)))
+        savepoint.rollback()
+    return found
+
+
+# The oracle.
+
+ORDERS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUAL: operator.eq,
+    Operator.LESS: operator.lt,
+    Operator.LESS_OR_EQUAL: operator.le,
+    Operator.GREATER: operator.gt,
+    Operator.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+def holds(condition: Condition, row: Mapping[str, Any]) -> bool:
+    match condition:
+        case Not(inner):
+            return not holds(inner, row)
+        case And(conditions):
+            return all(holds(each, row) for each in conditions)
+        case Or(conditions):
+            return any(holds(each, row) for each in conditions)
+        case IsNull(name):
+            return row.get(name) is None
+        case Comparison(name, Operator.NOT_EQUAL, literal):
+            return not holds(Comparison(name, Operator.EQUAL, literal), row)
+    value = row.get(condition.field)
+    return any(passes(each, condition) for each in (value if isinstance(value, list) else [value]))
+
+
+def passes(value: Any, test: Comparison | In | Like) -> bool:
+    match test:
+        case Comparison(_, order, literal):
+            return kind(value) is kind(literal) and ORDERS[order](value, literal)
+        case In(_, literals):
+            return any(kind(value) is kind(each) and value == each for each in literals)
+        case Like(_, pattern):
+            return isinstance(value, str) and like(value, pattern)
+
+
+def kind(value: Any) -> type:
+    return float if type(value) is int else type(value)
+
+
+def like(text: str, pattern: str) -> bool:
+    wild = {"%": ".*", "_": "."}
+    pieces = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
+    regex = "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces)
+    # ASCII: the letters beyond it keep their case.
+    return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None
+
+
+# Few names, texts and numbers, so that conditions often hold; strange ones, so that they must.
+
+names = st.sampled_from(
+    ["a", "A", "title", "a b", "a.b", "a[0]", 'a"b', "a\\b", "a\\u0062", "\t", "é", "😀", "", "$"]
+)
+texts = st.text("aAbéÉſK%_\\'\"\n\x7f😀", max_size=3)
+numbers = (
+    st.integers(-2, 2)
+    | st.floats(-2, 2, width=16)
+    | st.sampled_from([0.1, 0.1 + 0.2, 0.3, 2**53 + 1, 2.0**53, 2**63 - 1, 2.0**63, -(2**63)])
+)
+ordered = texts | numbers.filter(lambda number: -(2**63) <= number < 2**63)
+literals = ordered | st.booleans()
+scalars = texts | numbers | st.booleans() | st.none()
+values = (
+    scalars
+    | st.lists(scalars | st.lists(scalars, max_size=2), max_size=3)
+    | st.dictionaries(names, scalars, max_size=2)
+)
+rows = st.dictionaries(names, values, max_size=6)
+patterns = st.lists(st.sampled_from(["%", "_", "a", "b", "É", "\\%", "\\\\"]), max_size=4)
+
+conditions = st.recursive(
+    st.builds(Comparison, names, st.sampled_from([Operator.EQUAL, Operator.NOT_EQUAL]), literals)
+    | st.builds(Comparison, names, st.sampled_from(Operator), ordered)
+    | st.builds(In, names, st.lists(literals, max_size=4).map(tuple))
+    | st.builds(Like, names, patterns.map("".join))
+    | st.builds(IsNull, names),
+    lambda inner: (
+        st.builds(Not, inner)
+        | st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple))
+        | st.builds(Or, st.lists(inner, min_size=2, max_size=4).map(tuple))
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(condition=conditions, rows=st.lists(rows, max_size=6), escaped=st.booleans())
+def test_sqlite_and_python_find_the_same(connection, condition, rows, escaped):
+    expected = [number for number, row in enumerate(rows) if holds(condition, row)]
+    assert matching(connection, condition, rows, escaped=escaped) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(condition=conditions, titles=st.lists(st.none() | texts, min_size=1, max_size=4))
+@example(condition=Not(Like("title", "%")), titles=[None, ""])
+@example(condition=Comparison("title", Operator.EQUAL, 1), titles=["1"])
+def test_a_column_is_a_field_of_text(connection, condition, titles):
+    expected = [number for number, title in enumerate(titles) if holds(condition, {"title": title})]
+    assert matching(connection, condition, [{} for _ in titles], names=titles) == expected
+
+
+FILM = {
+    "year": 1990,
+    "score": 7.5,
+    "genres": ["Drama", "Sci-Fi"],
+    "cast": [],
+    "seen": True,
+    "note": None,
+    "notes": [None],
+    "maker": {"name": "Ann"},
+    "ids": [1, "2", [3], False],
+    "path": r"100%_a\b",
+    "city": "Århus",
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("year = 1990.0 and year in (1990.0) and year <= 1990.0", True),
+        ("year = '1990' or year > '0' or year < '9'", False),
+        ("score > 7 and score < 8", True),
+        ("seen = true and seen != false", True),
+        ("seen = 1 or year = true or seen in (1, 'true')", False),
+        ("genres = 'Drama' and genres = 'Sci-Fi'", True),
+        ("genres != 'Drama'", False),
+        ("genres not in ('Crime', 'Drama')", False),
+        ("genres < 'E' and genres > 'S'", True),
+        ("genres between 'E' and 'F'", True),  # each half by another element
+        ("genres like 'sci_fi'", True),
+        ("ids = 1 and ids = '2' and ids = false", True),
+        ("ids = 3 or ids = '[3]' or ids = 2 or ids = true", False),
+        ("cast = '' or cast like '%'", False),
+        ("cast is null or notes is null", False),
+        ("note is null and nothing is null", True),
+        ("note = '' or note != 1 and note = 0 or note < 1 or note in (0, false)", False),
+        ("note != 1 and nothing != 1 and not nothing < 1 and nothing not in (1)", True),
+        ("maker = 'Ann' or maker like '%' or maker is null or name = 'Ann'", False),
+        ("maker != 'Ann'", True),
+        (r"path like '100\%\_a\\b' and path like '%\%%' and path like '%A\\B'", True),
+        (r"path like '100\_%'", False),
+        ("city like '_rHUS' and not city like 'århus'", True),
+        ("city > 'Z' and city > 'zebra'", True),
+        ("year in ()", False),
+        ("year not in ()", True),
+    ],
+)
+def test_meaning(connection, expression, expected):
+    condition = parse(expression)
+    assert holds(condition, FILM) is expected
+    assert matching(connection, condition, [FILM]) == ([0] if expected else [])
+
+
+def test_what_the_user_wrote_is_in_no_sql():
+    condition = parse(
+        "\"name\"\"1\" = 'text1' or name2 like 'text2' and name3 > 42 or name4 is null"
+    )
+    statement = to_sql(condition, metadata=films.c.metadata, columns={}).compile()
+    assert not re.search(r"name\d|name\"|text\d|42", str(statement))
+    assert {'name"1', "name2", "name3", "name4"} <= set(statement.params.values())
+
+
+ROWS = [{"a": number, "b": f"text {number}"} for number in range(4)]
+
+
+class TestLarge:
+    def test_alternatives_for_one_field_are_one_test(self, connection):
+        condition = parse(" or ".join(f"a = {n} or b = 'text {n}'" for n in range(3, 2500)))
+        assert matching(connection, condition, ROWS) == [3]
+
+    def test_in_takes_what_an_expression_can_hold(self, connection):
+        condition = parse(f"a in ({','.join(map(str, range(2, 17_000)))})")
+        assert matching(connection, condition, ROWS) == [2, 3]
+
+    @pytest.mark.parametrize("keyword", ["and", "or"])
+    @pytest.mark.parametrize("test", ["b like 'text %'", "a >= 0", "title > ''", "a is not null"])
+    def test_all_tests_that_are_allowed_run(self, connection, keyword, test):
+        chain = [test] * MAX_TESTS
+        condition = parse(f" {keyword} ".join(chain))
+        assert matching(connection, condition, ROWS, names=["x"] * 4) == [0, 1, 2, 3]
+        with pytest.raises(FilterError, match=f"more than {MAX_TESTS} tests; in "):
+            matching(connection, parse(f" {keyword} ".join([*chain, test])), ROWS)
+
+    @pytest.mark.parametrize("test", ["a >= 2", "b like '%2'", "a in (2, 3)", "a is null"])
+    @pytest.mark.parametrize("layers", [(And, Or), (And, Not), (Or, Not), (Not,)])
+    def test_all_levels_that_are_allowed_run(self, connection, layers, test):
+        def nested(levels: int) -> Condition:
+            condition = parse(test)
+            for _, layer in zip(range(levels), itertools.cycle(layers), strict=False):
+                condition = layer(condition if layer is Not else (parse(test), condition))
+            return condition
+
+        deepest = nested(MAX_DEPTH)
+        expected = [number for number, row in enumerate(ROWS) if holds(deepest, row)]
+        assert matching(connection, deepest, ROWS) == expected
+        with pytest.raises(FilterError, match=f"nested deeper than {MAX_DEPTH} levels"):
+            matching(connection, nested(MAX_DEPTH + 1), ROWS)
+
+    def test_parentheses_around_the_same_operator_are_no_level(self, connection):
+        expression = "a = 0"
+        for number in range(1, 50):
+            expression = f"({expression}) or b like '{number}'"
+        assert matching(connection, parse(expression), ROWS) == [0]
+
+    def test_a_pattern_is_limited(self, connection):
+        assert matching(connection, Like("b", "%" + "é" * 24_999), ROWS) == []
+        with pytest.raises(FilterError, match="longer than 50,000 bytes"):
+            matching(connection, Like("b", "%" + "é" * 25_000), ROWS)
+
+
+class TestCheckFields:
+    def test_known_fields_pass(self):
+        check_fields(parse("year = 1 and cast is null"), ["cast", "year"])
+
+    @pytest.mark.parametrize(
+        ("expression", "known", "message"),
+        [
+            (
+                "yeer = 1",
+                ["year", "genres", "cast"],
+                "where: no document has a field 'yeer'; nearest: year (fields: cast, genres, year)",
+            ),
+            ("YEAR = 1", ["year"], "where: no document has a field 'YEAR'; nearest: year"),
+            ('"release dat" = 1', ["release date"], 'nearest: "release date"'),
+            ("x = 1", ["year"], "where: no document has a field 'x' (fields: year)"),
+            ("x = 1", [f"f{n:02}" for n in range(23)], "f18, f19, and 3 more)"),
+            ("x = 1", ["a\nb"], '(fields: "a b")'),
+        ],
+    )
+    def test_an_unknown_field_is_named(self, expression, known, message):
+        with pytest.raises(FilterError, match=re.escape(message)):
+            check_fields(parse(expression), known)
