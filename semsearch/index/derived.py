@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, true
 
 from semsearch.index.schema import documents, fields
 
@@ -10,7 +10,7 @@ __all__ = ["metadata_names", "rebuild_fields", "rebuild_words"]
 
 _field = func.json_each(documents.c.metadata).table_valued("key", name="field")
 #: The names of the metadata fields that documents have.
-metadata_names = select(_field.c.key).select_from(documents, _field).distinct()
+metadata_names = select(_field.c.key).select_from(documents.join(_field, true())).distinct()
 
 
 def rebuild_fields(connection: Connection) -> None:

@@ -90,7 +90,7 @@ def _is_due(connection: Connection, directory: Path, space: Space, share: float)
     record = snapshot_record(connection, space)
     if record is None:
         return total > 0
-    if snapshot_fault(directory / record.file, record):
+    if snapshot_fault(directory, record):
         return True
     return _stale_rows(connection, space, record, total) > share * record.vectors
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, select
 
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.index.folding import remove_leftovers
 from semsearch.index.lock import writer_lock
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
@@ -132,6 +133,7 @@ class Index:
             IndexBusyError: another process is writing, and `wait` is not set.
         """
         with writer_lock(self.path, wait=wait), self._store.writing() as connection:
+            remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
             yield IndexWriter(
                 connection, self.path, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch
             )

@@ -6,13 +6,13 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from semsearch.errors import IndexBusyError
+from semsearch.errors import IndexBusyError, IndexStoreError
 
 __all__ = ["writer_lock"]
 
@@ -33,6 +33,21 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")
     try:
+        _acquire(lock, directory, owner, wait=wait)
+    except OSError as error:
+        raise IndexStoreError(f"cannot write in {directory}: {error.strerror}") from error
+    try:
+        with suppress(OSError):  # it is a courtesy to others
+            now = datetime.now().astimezone().isoformat(" ", "seconds")
+            owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _acquire(lock: FileLock, directory: Path, owner: Path, *, wait: bool) -> None:
+    try:
         lock.acquire(timeout=0)
     except Timeout:
         busy = f"{directory} is being written by {_told(owner)}"
@@ -40,13 +55,6 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
             raise IndexBusyError(f"{busy}; --wait waits for it") from None
         logger.warning("%s; waiting for it", busy)
         lock.acquire(timeout=-1)
-    try:
-        now = datetime.now().astimezone().isoformat(" ", "seconds")
-        owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
-        yield
-    finally:
-        owner.unlink(missing_ok=True)
-        lock.release()
 
 
 def _told(owner: Path) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.errors import IndexStoreError
 from semsearch.protocols import Matrix
 
 __all__ = [
@@ -92,13 +94,21 @@ def write_snapshot(
     index.add_with_ids(matrix, ids)
     file = directory / snapshot_name(space_name, generation)
     draft = file.with_suffix(".faiss.tmp")
-    faiss.write_index(index, str(draft))
-    with draft.open("rb+") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        os.fsync(stream.fileno())
-    size = draft.stat().st_size
-    draft.replace(file)
-    _sync_directory(directory)
+    try:
+        faiss.write_index(index, str(draft))
+        with draft.open("rb+") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            os.fsync(stream.fileno())
+        size = draft.stat().st_size
+        draft.replace(file)
+        _sync_directory(directory)
+    except (OSError, RuntimeError) as error:  # FAISS knows the latter only
+        draft.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error).strip().rpartition("\n")[2]
+        raise IndexStoreError(
+            f"cannot write the snapshot {file} ({reason}); the documents are safe in SQLite, "
+            "and are searched there until a snapshot can be written"
+        ) from error
     return SnapshotRecord(
         space_id, generation, file.name, size, sha256, len(ids), int(ids[-1]) if len(ids) else 0
     )
@@ -107,30 +117,46 @@ def write_snapshot(
 def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
     """The snapshot of that record; None, with a message, when its file is not what it was."""
     file = directory / record.file
-    if fault := snapshot_fault(file, record):
-        logger.warning(
-            "%s %s; searching the vectors in SQLite instead (the next `semsearch index` "
-            "writes it anew)",
-            file,
-            fault,
-        )
-        return None
-    import faiss
-
-    return Snapshot(faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC))
-
-
-def snapshot_fault(file: Path, record: SnapshotRecord) -> str | None:
-    """What is wrong with a snapshot's file, or None."""
     try:
         with file.open("rb") as stream:
-            if os.fstat(stream.fileno()).st_size != record.bytes:
-                return "has another size than it was written with"
-            if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
-                return "is damaged (its SHA-256 is not the recorded one)"
+            fault = _fault(stream, record)
+            if fault is None:
+                return Snapshot(_mapped(file, stream))
+    except (OSError, RuntimeError) as error:  # FAISS knows the latter only
+        fault = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    logger.warning(
+        "%s %s; searching the vectors in SQLite instead (the next `semsearch index` writes it "
+        "anew)",
+        file,
+        fault,
+    )
+    return None
+
+
+def snapshot_fault(directory: Path, record: SnapshotRecord) -> str | None:
+    """What is wrong with a snapshot's file, or None."""
+    try:
+        with (directory / record.file).open("rb") as stream:
+            return _fault(stream, record)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
+
+
+def _fault(stream: BufferedReader, record: SnapshotRecord) -> str | None:
+    if os.fstat(stream.fileno()).st_size != record.bytes:
+        return "has another size than it was written with"
+    if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
+        return "is damaged (its SHA-256 is not the recorded one)"
     return None
+
+
+def _mapped(file: Path, stream: BufferedReader) -> Any:
+    """FAISS's index over a file, mapped into memory."""
+    import faiss
+
+    # By its descriptor: under its name there could be, by now, no file, or one of another hash.
+    name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
+    return faiss.read_index(name, faiss.IO_FLAG_MMAP_IFC)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -135,7 +135,7 @@ def _snapshot_faults(connection: Connection, directory: Path, space: Space) -> I
     record = snapshot_record(connection, space)
     if record is None:
         return
-    if fault := snapshot_fault(directory / record.file, record):
+    if fault := snapshot_fault(directory, record):
         yield Fault(f"{record.file} {fault}")
     elif not _same_vectors(connection, directory, space, record):
         yield Fault(f"{record.file} does not hold the vectors of the database")

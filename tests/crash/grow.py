@@ -1,0 +1,51 @@
+"""A program that adds documents to an index until something fails, and tells what it was.
+
+Usage: grow.py INDEX [LARGEST-FILE-IN-BYTES]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import workers
+
+from semsearch import Document, Index
+from semsearch.errors import SemsearchError
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+
+def documents(number):
+    """The documents that a run adds; all different."""
+    return [
+        Document(f"{number}-{item}", f"{workers.WORDS[item % 12]} {number} {item}. " * 20)
+        for item in range(300)
+    ]
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        limit = int(sys.argv[2])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    committed = 0
+    told = {"error": None, "message": None}
+    try:
+        with Index.open(path) as index:
+            start = len(index)
+            for number in range(start, start + 20):
+                with index.writer() as writer:
+                    writer.upsert(documents(number))
+                committed += 300
+    except SemsearchError as error:
+        told = {"error": type(error).__name__, "message": str(error)}
+    print(json.dumps(told | {"committed": committed}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

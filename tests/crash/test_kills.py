@@ -1,0 +1,124 @@
+"""The indexer is killed at random moments, folding and compaction included; nothing breaks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import time
+
+import pytest
+from sqlalchemy import text
+from workers import hold_the_lock, sync_forever, version
+
+from semsearch import Index, Retriever
+from semsearch.errors import IndexBusyError
+
+KILLS = int(os.environ.get("SEMSEARCH_KILLS", "200"))
+
+#: Each child is forked from a small process that has everything imported: a start takes 20 ms.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
+
+
+def everything(index):
+    """Documents, passages, vectors and BM25's words, by the names that the corpus gave."""
+    with index.read() as connection:
+        passages = connection.execute(
+            text(
+                'SELECT external_id, title, metadata, start, "end", chunks.text, vector '
+                "FROM documents JOIN chunks USING (document_id) JOIN vectors USING (chunk_id) "
+                "ORDER BY external_id, start"
+            )
+        ).all()
+    words = {
+        query: [
+            (hit.document_id, hit.chunk.start, round(hit.score, 9))
+            for hit in Retriever(index).search(query, k=1000, mode="bm25")
+        ]
+        for query in ("amber", "fjord 3", "part", "lagoon heath")
+    }
+    return [tuple(row) for row in passages], {query: sorted(hits) for query, hits in words.items()}
+
+
+def expected_of(tmp_path, number):
+    """The same of an index that was made at once and never disturbed."""
+    with Index.create(tmp_path / f"undisturbed-{number}", ["hashing:32"]) as index:
+        index.add(version(number))
+        return everything(index)
+
+
+@pytest.mark.timeout(600)
+def test_killed_at_random_moments(tmp_path):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+    chance = random.Random(seed)
+    path = tmp_path / "index"
+    Index.create(path, ["hashing:32"]).close()
+    begun, reached = processes.Value("l", 0), processes.Value("l", 1)
+    in_between = 0
+    for kill in range(KILLS):
+        child = processes.Process(target=sync_forever, args=(path, begun, reached))
+        child.start()
+        while begun.value == kill:
+            time.sleep(0.001)
+            assert child.is_alive()
+        time.sleep(chance.uniform(0, 0.3))
+        assert child.is_alive()
+        child.kill()
+        child.join()
+        assert child.exitcode == -9
+        with Index.open(path) as index:
+            with index.writer() as writer:
+                assert writer.verify() == []
+            found = {row[0]: row[5] for row in everything(index)[0] if row[3] == 0}
+            # Documents are of this version or, where it did not get to them, of the one before.
+            new = {document.id: document.text for document in version(reached.value)}
+            old = {document.id: document.text for document in version(reached.value - 1)}
+            assert all(
+                any(state.get(name, "").startswith(passage) for state in (new, old))
+                for name, passage in found.items()
+            )
+            in_between += any(not new.get(name, "").startswith(t) for name, t in found.items())
+    assert reached.value > KILLS / 4  # they did get on
+    assert in_between > 0  # some kills did come before a version was whole
+    with Index.open(path) as index:
+        with index.writer() as writer:
+            writer.sync(version(reached.value))
+        assert everything(index) == expected_of(tmp_path, reached.value)
+        assert sorted(file.suffix for file in path.iterdir() if file.suffix == ".tmp") == []
+
+
+def test_a_dead_writer_is_taken_over(tmp_path):
+    Index.create(tmp_path, ["hashing:32"]).close()
+    holding = processes.Value("l", 0)
+    child = processes.Process(target=hold_the_lock, args=(tmp_path, holding))
+    child.start()
+    while not holding.value:
+        time.sleep(0.01)
+    with Index.open(tmp_path) as index:
+        with pytest.raises(IndexBusyError, match=f"by process {child.pid} since 20.*--wait"):
+            index.add(version(1))
+        child.kill()
+        child.join()
+        assert index.add(version(1)).added == len(version(1))
+
+
+def test_a_writer_can_wait(tmp_path, caplog):
+    Index.create(tmp_path, ["hashing:32"]).close()
+    holding = processes.Value("l", 0)
+    child = processes.Process(target=hold_the_lock, args=(tmp_path, holding))
+    child.start()
+    while not holding.value:
+        time.sleep(0.01)
+    with Index.open(tmp_path) as index:
+        processes.Process(target=kill_soon, args=(child.pid,)).start()
+        with index.writer(wait=True) as writer:
+            assert writer.upsert(version(1)).added > 0
+    assert f"being written by process {child.pid}" in caplog.text
+    child.join()
+
+
+def kill_soon(pid):
+    time.sleep(0.3)
+    os.kill(pid, 9)

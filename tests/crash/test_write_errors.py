@@ -1,0 +1,149 @@
+"""A full disk and failing writes: a clear error, the last commit intact, and on it goes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.errors import IndexStoreError
+
+HERE = Path(__file__).parent
+RUNS = 25
+
+
+def grow(path, *arguments, **environment):
+    """Run grow.py; what it told."""
+    done = subprocess.run(
+        [sys.executable, HERE / "grow.py", path, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+    assert done.stderr == "", done.stderr
+    return json.loads(done.stdout)
+
+
+def check(path, before, told):
+    """All that was committed is there and sound, and the index can be written again."""
+    with Index.open(path) as index:
+        count = len(index)
+        assert before + told["committed"] <= count <= before + told["committed"] + 300
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.upsert([Document(f"after-{count}", "birch after all")])
+        hits = Retriever(index).search("birch after all", k=count + 1)
+        assert len(hits) == count + 1
+    return count + 1
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "index", ["hashing:64"]) as index:
+        index.add([Document("first", "amber")])
+    return tmp_path / "index"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
+def test_files_that_may_not_grow(path):
+    count = 1
+    for limit in (400_000, 500_000, 900_000, 1_500_000, 3_000_000):
+        told = grow(path, limit)
+        assert told["error"] == "IndexStoreError"
+        assert str(path) in told["message"]
+        assert "\n" not in told["message"]
+        count = check(path, count, told)
+    assert count > 300
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 3 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting a small tmpfs takes more rights than this user has")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk(small_disk):
+    path = small_disk / "index"
+    with Index.create(path, ["hashing:64"]) as index:
+        index.add([Document("first", "amber")])
+    told = grow(path)
+    assert told["error"] == "IndexStoreError"
+    assert "full" in told["message"] or "No space left" in told["message"]
+    with Index.open(path) as index:
+        assert len(index) >= 1 + told["committed"]
+        assert len(Retriever(index).search("amber", k=1)) == 1
+        with pytest.raises(IndexStoreError):
+            index.add([Document(f"more-{item}", f"more {item} " * 50) for item in range(5000)])
+    subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
+    with Index.open(path) as index:
+        count = len(index)
+    check(path, count, {"committed": 0})
+
+
+@pytest.fixture(scope="module")
+def faulty_io(tmp_path_factory):
+    """The library that makes writes fail."""
+    compiler = shutil.which("cc")
+    if sys.platform != "linux" or compiler is None:
+        pytest.skip("injecting write errors takes Linux and a C compiler")
+    library = tmp_path_factory.mktemp("faulty") / "faulty_io.so"
+    source = HERE / "faulty_io.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+def test_failing_writes(path, faulty_io, code):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+    chance = random.Random(seed)
+    count = 1
+    failed = 0
+    for _ in range(RUNS // 2):
+        told = grow(
+            path,
+            LD_PRELOAD=str(faulty_io),
+            FAULT_FOLDER=str(path),
+            FAULT_AFTER=str(int(10 ** chance.uniform(0, 3.5))),
+            FAULT_ERRNO=str(code),
+        )
+        if told["error"] is not None:
+            failed += 1
+            assert told["error"] in {"IndexStoreError", "IndexFormatError"}
+            assert "\n" not in told["message"]
+        count = check(path, count, told)
+    assert failed > RUNS // 4
+
+
+@pytest.mark.parametrize("step", ["faiss.write_index", "os.fsync"])
+def test_a_snapshot_that_cannot_be_written(path, monkeypatch, step):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    documents = [Document(f"new-{item}", f"birch {item}") for item in range(20)]
+    with Index.open(path) as index:
+        monkeypatch.setattr(step, fail)
+        with pytest.raises(IndexStoreError, match="cannot write the snapshot .*No space left"):
+            index.add(documents)
+        monkeypatch.undo()
+        assert len(index) == 21
+        assert len(Retriever(index).search("birch 7", k=30)) == 21
+        assert not list(path.glob("*.tmp"))
+        assert index.add(documents).unchanged == 20
+        with index.writer() as writer:
+            assert writer.verify() == []
