@@ -21,7 +21,7 @@ from semsearch.index.search import (
 )
 from semsearch.index.store import get_setting
 from semsearch.index.view import SpaceView
-from semsearch.protocols import Encoder
+from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hits
 
 __all__ = ["Retriever", "SearchMode"]
@@ -128,24 +128,40 @@ class Retriever:
         vectors = None
         if mode is not SearchMode.BM25 and texts:
             vectors = self.index.encoder(self.space).encode_queries(texts)
+        try:
+            return self._answers(texts, vectors, k, where, mode)
+        except FileNotFoundError:  # a newer snapshot has replaced that of the state just read
+            return self._answers(texts, vectors, k, where, mode, must_have=True)
+
+    def _answers(
+        self,
+        texts: Sequence[str],
+        vectors: Matrix | None,
+        k: int,
+        where: str | None,
+        mode: SearchMode,
+        *,
+        must_have: bool = False,
+    ) -> list[Hits]:
+        """The answers of one committed state."""
         with self.index.read() as connection:
             clause = None if where is None else where_clause(connection, where)
             depth = k * HYBRID_DEPTH if mode is SearchMode.HYBRID else k
             rankings = []
             if vectors is not None:
-                view = self._current_view(connection)
+                view = self._current_view(connection, must_have=must_have)
                 rankings.append(search_vectors(connection, view, vectors, depth, clause))
             if mode is not SearchMode.SEMANTIC:
                 rankings.append([search_words(connection, text, depth, clause) for text in texts])
             answers = zip(texts, *rankings, strict=True)
             return [fetch_hits(connection, text, _fused(ranked)[:k]) for text, *ranked in answers]
 
-    def _current_view(self, connection: Connection) -> SpaceView:
+    def _current_view(self, connection: Connection, *, must_have: bool) -> SpaceView:
         """The vectors as they are in the state that `connection` reads, kept until it changes."""
         revision = get_setting(connection, "revision", 0)
         current = self._view
         if current is None or current[0] != revision:
-            view = SpaceView.load(connection, self.index.path, self.space)
+            view = SpaceView.load(connection, self.index.path, self.space, must_have=must_have)
             current = self._view = (revision, view)
         return current[1]
 

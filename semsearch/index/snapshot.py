@@ -26,6 +26,7 @@ __all__ = [
     "open_snapshot",
     "snapshot_fault",
     "snapshot_name",
+    "warn_of_fault",
     "write_snapshot",
 ]
 
@@ -115,22 +116,33 @@ def write_snapshot(
 
 
 def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
-    """The snapshot of that record; None, with a message, when its file is not what it was."""
+    """The snapshot of that record; None, with a message, when its file is not what it was.
+
+    Raises:
+        FileNotFoundError: it is lost or, more likely, a newer one has taken its place.
+    """
     file = directory / record.file
     try:
         with file.open("rb") as stream:
             fault = _fault(stream, record)
             if fault is None:
                 return Snapshot(_mapped(file, stream))
+    except FileNotFoundError:
+        raise
     except (OSError, RuntimeError) as error:  # FAISS knows the latter only
         fault = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    warn_of_fault(file, fault)
+    return None
+
+
+def warn_of_fault(file: Path, fault: str) -> None:
+    """Say that a snapshot cannot be used, and what is done instead."""
     logger.warning(
         "%s %s; searching the vectors in SQLite instead (the next `semsearch index` writes it "
         "anew)",
         file,
         fault,
     )
-    return None
 
 
 def snapshot_fault(directory: Path, record: SnapshotRecord) -> str | None:

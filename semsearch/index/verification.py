@@ -145,7 +145,7 @@ def _same_vectors(
     connection: Connection, directory: Path, space: Space, record: SnapshotRecord
 ) -> bool:
     """Whether a snapshot has, of all that it should cover, what the database has."""
-    snapshot = open_snapshot(directory, record)
+    snapshot = open_snapshot(directory, record)  # whose file has just been found sound
     if snapshot is None or len(snapshot) != record.vectors:
         return False
     ids, matrix = read_vectors(connection, space)

@@ -8,7 +8,13 @@ import numpy
 from sqlalchemy import Connection, select
 
 from semsearch.index.schema import snapshots, vectors
-from semsearch.index.snapshot import Ids, Snapshot, SnapshotRecord, open_snapshot
+from semsearch.index.snapshot import (
+    Ids,
+    Snapshot,
+    SnapshotRecord,
+    open_snapshot,
+    warn_of_fault,
+)
 from semsearch.index.spaces import Space
 from semsearch.protocols import Matrix
 
@@ -28,10 +34,30 @@ class SpaceView:
         self._tail = tail
 
     @classmethod
-    def load(cls, connection: Connection, directory: Path, space: Space) -> SpaceView:
-        """The view of the state that `connection` reads."""
+    def load(
+        cls, connection: Connection, directory: Path, space: Space, *, must_have: bool = False
+    ) -> SpaceView:
+        """The view of the state that `connection` reads.
+
+        Args:
+            connection: in a transaction.
+            directory: where the snapshot is.
+            space: of which space.
+            must_have: whether to do with the database alone when the snapshot's file is gone.
+
+        Raises:
+            FileNotFoundError: the file is gone: there is a newer state with a newer snapshot, or
+                somebody has removed it.
+        """
         record = snapshot_record(connection, space)
-        snapshot = open_snapshot(directory, record) if record else None
+        snapshot = None
+        if record:
+            try:
+                snapshot = open_snapshot(directory, record)
+            except FileNotFoundError:
+                if not must_have:
+                    raise
+                warn_of_fault(directory / record.file, "is gone")
         after = record.last_chunk_id if record and snapshot else 0
         return cls(snapshot, *read_vectors(connection, space, after))
 

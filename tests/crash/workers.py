@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
+from multiprocessing import Queue
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
+from typing import NamedTuple
 
-from semsearch import Document, Index, Retriever
+import numpy
+
+from semsearch import Document, Hits, Index, Retriever
+from semsearch.encoders import load_encoder
 from semsearch.errors import IndexBusyError
 
 WORDS = (
@@ -25,6 +32,8 @@ WORDS = (
     "lagoon",
 )
 QUERY = "amber birch cedar"
+#: What is deleted from some states.
+DELETED = {"d0", "d7", "d14", "d21", "d28"}
 
 
 def version(number: int, size: int = 120) -> list[Document]:
@@ -77,41 +86,84 @@ def hold_the_lock(path: Path, holding: Synchronized[int]) -> None:
         time.sleep(60)
 
 
-def write_states(path: Path, states: int) -> None:
+def write_states(path: Path, first: int, states: int, reached: Synchronized[int]) -> None:
     """Write states, each in one transaction; delete from some, fold and compact between."""
     with Index.open(path) as index, index.writer() as writer:
-        for number in range(1, states + 1):
+        for number in range(first, first + states):
+            reached.value = number
             writer.upsert(whole_state(number))
             if number % 3 == 0:
-                writer.delete(where="id in ('d0', 'd7', 'd14', 'd21', 'd28')")
+                writer.delete(where=f"id in {tuple(sorted(DELETED))}")
             if number % 4 == 0:
-                compact_past_readers(writer)
+                with suppress(IndexBusyError):  # a reader holds the log back; that does no harm
+                    writer.compact()
 
 
-def compact_past_readers(writer) -> None:
-    """Readers may hold the log back; that is told, and does no harm."""
-    with suppress(IndexBusyError):
-        writer.compact()
+def ask(steady: Retriever, path: Path) -> Iterator[tuple[str, Hits]]:
+    """Questions of several kinds and their answers, through an old and a new connection."""
+    yield "semantic", steady.search(QUERY, 5)
+    yield "bm25", steady.search(QUERY, 5, mode="bm25")
+    with Retriever.open(path) as fresh:
+        yield "semantic", fresh.search(QUERY, 5)
+        yield "filtered", fresh.search(QUERY, 5, where="state >= 0 and id like 'd1%'")
 
 
-def ask_forever(path: Path, running: Synchronized[int], answers) -> None:
-    """Ask until told to stop; hand over what was answered, or the error."""
-    found = []
+def ask_and_check(path: Path, running: Synchronized[int], told: Queue[Told]) -> None:
+    """Ask until told to stop; tell how many answers were compared, of which states, and faults."""
+    compared, states, mistakes = 0, set(), []
     try:
         with Retriever.open(path) as steady:
             while running.value:
-                found.append(("semantic", summary(steady.search(QUERY, 5))))
-                found.append(("bm25", summary(steady.search(QUERY, 5, mode="bm25"))))
-                with Retriever.open(path) as fresh:
-                    found.append(("semantic", summary(fresh.search(QUERY, 5))))
-                    where = "state >= 0 and id like 'd1%'"
-                    found.append(("filtered", summary(fresh.search(QUERY, 5, where=where))))
+                for mode, hits in ask(steady, path):
+                    compared += 1
+                    states |= {hit.metadata["state"] for hit in hits}
+                    if not is_answer_of_one_state(mode, hits):
+                        mistakes.append(f"{mode}: {list(hits)}")
     except Exception as error:
-        answers.put(error)
+        mistakes.append(repr(error))
         raise
-    else:
-        answers.put(found)
+    finally:
+        told.put(Told(compared, states, mistakes))
 
 
-def summary(hits) -> tuple[tuple[str, int, str, float], ...]:
-    return tuple((hit.document_id, hit.metadata["state"], hit.text, hit.score) for hit in hits)
+class Told(NamedTuple):
+    """What a reader has seen."""
+
+    compared: int
+    states: set[int]
+    mistakes: list[str]
+
+
+def is_answer_of_one_state(mode: str, hits: Hits) -> bool:
+    """Whether an answer is that of one committed state, by numpy over the texts of that state."""
+    states = {hit.metadata["state"] for hit in hits}
+    if len(states) != 1:
+        return mode == "bm25" and not hits
+    number = states.pop()
+    documents = whole_state(number)
+    texts = {document.id: document.text for document in documents}
+    if any(texts[hit.document_id] != hit.text for hit in hits):
+        return False
+    if mode == "bm25":
+        return all(set(hit.text.split()) & set(QUERY.split()) for hit in hits)
+    cosines = _cosines(number)
+    if mode == "filtered":
+        cosines = {name: score for name, score in cosines.items() if name.startswith("d1")}
+    if any(abs(cosines.get(hit.document_id, 9) - hit.score) > 1e-6 for hit in hits):
+        return False
+    # The state as it was written, and after what was deleted from it.
+    left = {name: score for name, score in cosines.items() if name not in DELETED}
+    found = [hit.score for hit in hits]
+    return any(
+        numpy.allclose(sorted(scores.values(), reverse=True)[:5], found, atol=1e-6)
+        for scores in (cosines, left)
+    )
+
+
+@cache
+def _cosines(number: int) -> dict[str, float]:
+    encoder = load_encoder("hashing")
+    documents = whole_state(number)
+    scores = encoder.encode_documents([document.text for document in documents])
+    scores = scores @ encoder.encode_queries([QUERY])[0]
+    return {document.id: float(score) for document, score in zip(documents, scores, strict=True)}

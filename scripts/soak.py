@@ -1,0 +1,93 @@
+"""Readers, a writer, kills and verification, mixed for as long as one likes.
+
+One process writes states of a corpus, each in one transaction, deletes, folds and compacts; it is
+killed every few seconds, and the index verified. Two more ask all the time, and compare each answer
+with what numpy gives for the state that it is of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "crash"))
+
+from workers import ask_and_check, whole_state, write_states
+
+from semsearch import Index
+
+READERS = 2
+#: How long a writer lives, in seconds.
+LIFE = (0.05, 4.0)
+
+
+def main() -> int:
+    """Soak, and print what was done; exit status 1 when there was a fault."""
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long (1)")
+    parser.add_argument("--seed", type=int, help="of the moments of the kills")
+    arguments = parser.parse_args()
+    seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        return soak(Path(folder), 60 * arguments.minutes, random.Random(seed))
+
+
+def soak(path: Path, seconds: float, chance: random.Random) -> int:
+    """Mix readers, writers, kills and verification in an index."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
+    with Index.create(path, ["hashing"]) as index:
+        index.add(whole_state(0))
+    running, reached = processes.Value("l", 1), processes.Value("l", 0)
+    told = processes.Queue()
+    readers = [
+        processes.Process(target=ask_and_check, args=(path, running, told)) for _ in range(READERS)
+    ]
+    for reader in readers:
+        reader.start()
+    end = time.monotonic() + seconds
+    kills = verifications = 0
+    faults: list[str] = []
+    while time.monotonic() < end:
+        writer = processes.Process(
+            target=write_states, args=(path, reached.value + 1, 10**9, reached)
+        )
+        writer.start()
+        writer.join(chance.uniform(*LIFE))
+        if writer.exitcode is not None:
+            faults.append(f"a writer ended by itself with status {writer.exitcode}")
+        writer.kill()
+        writer.join()
+        kills += 1
+        with Index.open(path) as index, index.writer() as checker:
+            found = checker.verify()
+        verifications += 1
+        faults += [f"after kill {kills}: {fault.what}" for fault in found]
+        if not all(reader.is_alive() for reader in readers):
+            faults.append("a reader ended by itself")
+            break
+    running.value = 0
+    seen = [told.get(timeout=120) for _ in readers]
+    for reader in readers:
+        reader.join()
+    faults += [mistake for one in seen for mistake in one.mistakes]
+    states = set().union(*(one.states for one in seen))
+    print(f"states written:    {reached.value:,}")
+    print(f"kills survived:    {kills:,}")
+    print(f"verifications:     {verifications:,}")
+    print(f"answers compared:  {sum(one.compared for one in seen):,}")
+    print(f"states they saw:   {len(states):,}")
+    print(f"faults:            {len(faults):,}")
+    for fault in faults[:20]:
+        print(f"  {fault}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The one-minute form of scripts/soak."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOAK = Path(__file__).parent.parent / "scripts" / "soak.py"
+
+
+def test_a_minute_of_it_finds_no_fault():
+    done = subprocess.run(
+        [sys.executable, SOAK, "--minutes", "1"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = dict(re.findall(r"^([a-z ]+): +([\d,]+)$", done.stdout, re.MULTILINE))
+    counted = {name: int(figure.replace(",", "")) for name, figure in figures.items()}
+    assert counted["faults"] == 0
+    assert counted["kills survived"] >= 5
+    assert counted["answers compared"] >= 100
+    assert counted["states they saw"] >= 10
