@@ -16,6 +16,7 @@ from typing import Final
 from sqlalchemy import (
     Column,
     Connection,
+    Float,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -114,6 +115,8 @@ snapshots = Table(
     Column("sha256", Text, nullable=False),
     Column("vectors", Integer, nullable=False),
     Column("last_chunk_id", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("recall", Float, nullable=False),  # of the 10 nearest, against exact search
 )
 
 fields = Table("fields", tables, Column("name", Text, primary_key=True))

@@ -45,6 +45,8 @@ class SnapshotRecord(NamedTuple):
     sha256: str
     vectors: int
     last_chunk_id: int
+    kind: str
+    recall: float  # of the 10 nearest, against exact search; 1 for an exact kind
 
 
 class Snapshot:
@@ -111,7 +113,15 @@ def write_snapshot(
             "and are searched there until a snapshot can be written"
         ) from error
     return SnapshotRecord(
-        space_id, generation, file.name, size, sha256, len(ids), int(ids[-1]) if len(ids) else 0
+        space_id=space_id,
+        generation=generation,
+        file=file.name,
+        bytes=size,
+        sha256=sha256,
+        vectors=len(ids),
+        last_chunk_id=int(ids[-1]) if len(ids) else 0,
+        kind="flat",
+        recall=1.0,
     )
 
 

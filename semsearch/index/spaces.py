@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 from sqlalchemy import Connection, insert, select
 
-from semsearch.errors import ArgumentError, SpaceError
+from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
 from semsearch.protocols import Encoder, Matrix
 
@@ -45,8 +45,17 @@ class Space(NamedTuple):
         return matrix
 
     def stored_matrix(self, rows: Sequence[bytes]) -> Matrix:
-        """Stored vectors as they are, shape (len(rows), dimension)."""
-        flat = numpy.frombuffer(b"".join(rows), self._stored_type)
+        """Stored vectors as they are, shape (len(rows), dimension).
+
+        Raises:
+            IndexFormatError: their sizes are not those of vectors of this space.
+        """
+        data = b"".join(rows)
+        if len(data) != len(rows) * self.dimension * self._stored_type.itemsize:
+            raise IndexFormatError(
+                f"vectors of space '{self.name}' are damaged; see: semsearch verify"
+            )
+        flat = numpy.frombuffer(data, self._stored_type)
         return flat.reshape(-1, self.dimension).astype(numpy.float32)
 
     def check(self, encoder: Encoder) -> None:

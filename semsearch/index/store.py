@@ -21,6 +21,7 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
 )
+from semsearch.index.migrations import migrate
 from semsearch.index.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -144,6 +145,9 @@ class Store:
                 f"{self.directory} has index format {version}; this semsearch reads up to "
                 f"{FORMAT_VERSION}: update semsearch"
             )
+        if version < FORMAT_VERSION:
+            with self.write() as connection:
+                migrate(connection)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -199,7 +203,10 @@ def _not_found(directory: Path) -> IndexStoreError:
 
 def _our_error(file: Path, message: str) -> IndexStoreError:
     if "not a database" in message or "malformed" in message:
-        return IndexFormatError(f"{file} is no SQLite database or a damaged one ({message})")
+        return IndexFormatError(
+            f"{file} is no SQLite database or a damaged one ({message}); "
+            "take a copy of the index, or index the corpus anew"
+        )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")
     return IndexStoreError(f"{file}: {message}")

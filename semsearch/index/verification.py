@@ -56,8 +56,7 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
             if all(fault.repairable for fault in found):
                 found += _content_faults(connection)
                 for space in all_spaces(connection):
-                    found += _vector_faults(connection, space)
-                    found += _snapshot_faults(connection, directory, space)
+                    found += _vector_faults(connection, directory, space)
         except DatabaseError as error:
             return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
     unnamed = leftovers(connection, directory)
@@ -95,22 +94,20 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
-    unnamed = connection.scalar(
-        select(func.count()).select_from(metadata_names.except_(select(fields.c.name)).subquery())
-    )
-    if unnamed:
-        yield Fault(f"{unnamed:,} metadata fields are not listed")
-    empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
-    if count := connection.scalar(empty):
-        yield Fault(f"{count:,} documents have no passage", repairable=False)
     broken = select(func.count()).where(
         or_(
             func.json_valid(documents.c.metadata) == 0,
             func.json_type(documents.c.metadata) != "object",
         )
     )
+    unlisted = metadata_names.except_(select(fields.c.name)).subquery()
     if count := connection.scalar(broken):
         yield Fault(f"{count:,} documents have broken metadata", repairable=False)
+    elif count := connection.scalar(select(func.count()).select_from(unlisted)):
+        yield Fault(f"{count:,} metadata fields are not listed")
+    empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
+    if count := connection.scalar(empty):
+        yield Fault(f"{count:,} documents have no passage", repairable=False)
     changed = 0
     query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
@@ -122,22 +119,20 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         yield Fault(f"{changed:,} passages are not as they were written", repairable=False)
 
 
-def _vector_faults(connection: Connection, space: Space) -> Iterator[Fault]:
+def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
     of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
     missing = connection.scalar(select(func.count()).where(chunks.c.chunk_id.not_in(of_space)))
     if missing:
         yield Fault(f"space '{space.name}' lacks the vectors of {missing:,} passages")
-    if bad := sum(1 for _ in bad_vectors(connection, space)):
+    bad = sum(1 for _ in bad_vectors(connection, space))
+    if bad:
         yield Fault(f"space '{space.name}' has {bad:,} vectors that are none of its encoder's")
-
-
-def _snapshot_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
     record = snapshot_record(connection, space)
     if record is None:
         return
     if fault := snapshot_fault(directory, record):
         yield Fault(f"{record.file} {fault}")
-    elif not _same_vectors(connection, directory, space, record):
+    elif not bad and not _same_vectors(connection, directory, space, record):
         yield Fault(f"{record.file} does not hold the vectors of the database")
 
 

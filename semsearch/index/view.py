@@ -96,7 +96,7 @@ class SpaceView:
 def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
     """What the database knows of a space's snapshot."""
     row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
-    return SnapshotRecord(*row) if row else None
+    return SnapshotRecord(**row._mapping) if row else None
 
 
 def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:

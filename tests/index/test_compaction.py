@@ -1,0 +1,94 @@
+"""After compaction no file holds what was deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.errors import IndexBusyError
+
+MARKER = "Xylophonquartz"
+SECRET = Document(
+    f"id-{MARKER}",
+    f"This {MARKER} is to be forgotten, every {MARKER.upper()} of it.",
+    f"Title {MARKER}",
+    {f"field {MARKER}": f"value {MARKER}", "tags": [MARKER]},
+)
+OTHERS = [Document(str(number), f"plain text number {number}") for number in range(300)]
+
+
+def traces(path, vector):
+    """The files in which the marker, in some form and encoding, or the vector can be found."""
+    forms = {form(MARKER) for form in (str, str.lower, str.upper)}
+    needles = [f.encode(code) for f in forms for code in ("utf-8", "utf-16-le", "utf-16-be")]
+    needles += [vector.tobytes(), vector.astype("float16").tobytes()]
+    return {
+        file.name: needle
+        for file in path.iterdir()
+        for needle in needles
+        if needle in file.read_bytes()
+    }
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:16"]) as index:
+        index.add([*OTHERS[:150], SECRET, *OTHERS[150:]])
+        yield index
+
+
+@pytest.fixture
+def vector():
+    (vector,) = load_encoder("hashing:16").encode_documents([SECRET.text])
+    return vector
+
+
+def compact(index):
+    with index.writer() as writer:
+        writer.compact()
+
+
+def test_deletion_is_real_after_compaction(index, vector):
+    assert {"index.sqlite-wal", "hashing-16-1.faiss"} <= set(traces(index.path, vector))
+    index.delete([SECRET.id])
+    assert "hashing-16-1.faiss" in traces(index.path, vector)  # deleted rows stay in a snapshot
+    compact(index)
+    assert traces(index.path, vector) == {}
+    assert index.fields() == []
+    assert len(index) == 300
+    assert len(Retriever(index).search("plain text number 7", k=400)) == 300
+    with index.writer() as writer:
+        assert writer.verify() == []
+
+
+def test_a_replaced_text_is_gone_too(index, vector):
+    index.add([Document(SECRET.id, "Something harmless.", "No title")])
+    compact(index)
+    found = traces(index.path, vector)
+    assert set(found) == {"index.sqlite"}  # its id is still that of a document
+    index.delete([SECRET.id])
+    compact(index)
+    assert traces(index.path, vector) == {}
+
+
+def test_deleting_everything(index, vector):
+    index.delete(where="id like '%'")
+    compact(index)
+    assert traces(index.path, vector) == {}
+    assert Retriever(index).search("anything") == []
+
+
+def test_a_reader_that_holds_an_old_state_is_told_of(index, vector, monkeypatch):
+    monkeypatch.setattr("semsearch.index.store._PRAGMAS", ("PRAGMA busy_timeout = 100",))
+    with (
+        Index.open(index.path) as reader,
+        Index.open(index.path) as impatient,
+        reader.read() as connection,
+    ):
+        connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one()
+        index.delete([SECRET.id])
+        with pytest.raises(IndexBusyError, match="is being read by another process"):
+            compact(impatient)
+    compact(index)
+    assert traces(index.path, vector) == {}

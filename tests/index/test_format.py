@@ -1,0 +1,118 @@
+"""Indexes of older formats are read and brought up to date; the first one is kept here.
+
+``format-1`` was written by the first version of semsearch: see `write_fixture`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.errors import IndexFormatError
+
+FIXTURE = Path(__file__).parent / "format-1"
+QUERIES = {"semantic": "a river in winter", "bm25": "rivers", "hybrid": "lamp"}
+
+
+def write_fixture() -> None:
+    """How the fixture was made; never run again, or it would be of the newest format."""
+    subjects = ["river", "lamp", "orchard", "harbour", "violin", "glacier"]
+    documents = [
+        Document(
+            f"doc-{number}",
+            f"The {subject} in winter, number {number}.",
+            subject.title(),
+            {"number": number, "tags": [subject, "winter"], "even": number % 2 == 0},
+        )
+        for number, subject in enumerate(subjects)
+    ]
+    documents.append(Document(None, "No one named this river. " * 80))
+    with Index.create(FIXTURE, ["hashing:16"]) as index:
+        index.add(documents)
+        index.delete(["doc-4"])
+        expected = answers(index)
+    (FIXTURE / "expected.json").write_text(json.dumps(expected, indent=1))
+
+
+def answers(index):
+    return {
+        mode: [
+            [hit.document_id, round(hit.score, 5), hit.title, hit.metadata, hit.text]
+            for hit in Retriever(index).search(query, 10, mode=mode)
+        ]
+        for mode, query in QUERIES.items()
+    }
+
+
+@pytest.fixture
+def path(tmp_path):
+    shutil.copytree(FIXTURE, tmp_path / "index")
+    (tmp_path / "index" / "expected.json").unlink()
+    return tmp_path / "index"
+
+
+def test_the_first_format_is_read_and_written(path):
+    expected = json.loads((FIXTURE / "expected.json").read_text())
+    with Index.open(path) as index:
+        assert answers(index) == expected
+        filtered = Retriever(index).search("x", where="even = true and tags = 'winter'")
+        assert {hit.document_id for hit in filtered} == {"doc-0", "doc-2"}
+        assert index.add([Document("new", "A new river.")]).added == 1
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.compact()
+        assert len(index) == 7
+
+
+def format_of(path):
+    connection = sqlite3.connect(path / "index.sqlite")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.close()
+    return version
+
+
+@pytest.fixture
+def next_format(monkeypatch):
+    """A program whose format is the next one, which has a table more."""
+    for module in ("store", "migrations"):
+        monkeypatch.setattr(f"semsearch.index.{module}.FORMAT_VERSION", 2)
+
+    def install(step):
+        monkeypatch.setattr("semsearch.index.migrations.STEPS", {1: step})
+
+    return install
+
+
+def test_an_older_format_is_migrated(path, next_format):
+    next_format(lambda connection: connection.exec_driver_sql("CREATE TABLE more (x)"))
+    with Index.open(path) as index:
+        assert len(index) == 6
+    assert format_of(path) == 2
+
+
+def test_a_migration_lands_whole_or_not_at_all(path, next_format):
+    def fail(connection):
+        connection.exec_driver_sql("CREATE TABLE more (x)")
+        connection.exec_driver_sql("DELETE FROM documents")
+        raise KeyboardInterrupt
+
+    next_format(fail)
+    with pytest.raises(KeyboardInterrupt):
+        Index.open(path)
+    assert format_of(path) == 1
+    connection = sqlite3.connect(path / "index.sqlite")
+    assert connection.execute("SELECT count(*) FROM documents").fetchone() == (6,)
+    connection.close()
+
+
+def test_a_format_that_never_was(path):
+    connection = sqlite3.connect(path / "index.sqlite")
+    connection.execute("PRAGMA user_version = 0")
+    connection.close()
+    with pytest.raises(IndexFormatError, match="no semsearch ever wrote index format 0"):
+        Index.open(path)

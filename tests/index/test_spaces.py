@@ -1,0 +1,132 @@
+"""Several encoders over one corpus: spaces come and go without the corpus."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.errors import ArgumentError, SpaceError
+from semsearch.index.view import read_vectors
+
+DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing"]) as index:
+        index.add(DOCUMENTS)
+        yield index
+
+
+def add(index, encoder):
+    with index.writer() as writer:
+        return writer.add_space(encoder)
+
+
+def matrix(index, name):
+    with index.read() as connection:
+        return read_vectors(connection, index.space(name))[1]
+
+
+def test_a_space_is_added_from_the_stored_texts(index):
+    space = add(index, load_encoder("hashing:16"))
+    assert (space.name, space.complete, space.dimension) == ("hashing-16", True, 16)
+    expected = load_encoder("hashing:16").encode_documents([d.text for d in DOCUMENTS])
+    numpy.testing.assert_array_equal(matrix(index, "hashing-16"), expected)
+    assert (index.path / "hashing-16-1.faiss").exists()
+    index.add([Document("new", "a new text")])
+    assert len(matrix(index, "hashing")) == len(matrix(index, "hashing-16")) == 601
+    with index.writer() as writer:
+        assert writer.verify() == []
+
+
+def test_adding_it_again_does_nothing(index):
+    assert add(index, load_encoder("hashing:16")) == add(index, load_encoder("hashing:16"))
+    assert len(index.info().spaces) == 2
+
+
+class Interrupted(BaseException):
+    pass
+
+
+class Flagging:
+    """An encoder that is interrupted at its second batch."""
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing:16")
+        self._batches = 0
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self._batches += 1
+        if self._batches == 2:
+            raise Interrupted
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.mark.parametrize("how", ["add_space", "upsert"])
+def test_a_space_that_was_cut_short_is_finished(index, how):
+    with pytest.raises(Interrupted):
+        add(index, Flagging())
+    assert 0 < len(matrix(index, "hashing-16")) < 600
+    with pytest.raises(SpaceError, match="still lacks vectors; finish it with: semsearch index"):
+        Retriever(index, "hashing-16")
+    assert len(Retriever(index).search("text", k=700)) == 600
+    if how == "add_space":
+        add(index, load_encoder("hashing:16"))
+    else:
+        index.add([Document("new", "a new text")])
+    assert len(matrix(index, "hashing-16")) == len(index)
+    assert Retriever(index, "hashing-16").search("text number 5", k=1)[0].score > 0.99
+
+
+def test_a_space_is_dropped(index):
+    add(index, load_encoder("hashing:16"))
+    with index.writer() as writer:
+        writer.drop_space("hashing")
+    assert [space.name for space in index.info().spaces] == ["hashing-16"]
+    assert not list(index.path.glob("hashing-1.faiss"))
+    assert len(Retriever(index).search("text", k=700)) == 600
+    index.add([Document("new", "a new text")])
+    with index.writer() as writer:
+        assert writer.verify() == []
+        with pytest.raises(SpaceError, match="the only space"):
+            writer.drop_space("hashing-16")
+        with pytest.raises(SpaceError, match="no space 'other'"):
+            writer.drop_space("other")
+
+
+def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
+    answers = {}
+    for dtype in ("float32", "float16"):
+        with Index.create(tmp_path / dtype, ["hashing"], dtype=dtype) as index:
+            index.add(DOCUMENTS)
+            vectors = matrix(index, "hashing")
+            numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+            answers[dtype] = Retriever(index).search_many([d.text for d in DOCUMENTS[::50]], k=1)
+            with index.writer() as writer:
+                assert writer.verify() == []
+            with index.read() as connection:
+                size = connection.exec_driver_sql(
+                    "SELECT max(length(vector)) FROM vectors"
+                ).scalar_one()
+            assert size == 256 * numpy.dtype(dtype).itemsize
+    for single, half in zip(*answers.values(), strict=True):
+        assert single[0].document_id == half[0].document_id
+        assert single[0].score == pytest.approx(half[0].score, abs=1e-3)
+
+
+def test_other_types_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="float32 or float16, not 'int8'"):
+        Index.create(tmp_path / "x", ["hashing"], dtype="int8")
+
+
+def test_a_shorter_encoder_is_told_of(index, caplog):
+    encoder = load_encoder("hashing:16")
+    encoder.max_tokens = 8
+    add(index, encoder)
+    assert "reads 8 tokens; passages here have up to 256" in caplog.text

@@ -1,0 +1,161 @@
+"""Every kind of fault is found and named; what can be derived is built anew."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.errors import IndexFormatError
+from semsearch.index.plan import text_hash
+
+DOCUMENTS = [
+    Document(str(number), f"word{number % 5} thing{number % 7} {number}", metadata={"n": number})
+    for number in range(60)
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add(DOCUMENTS)
+    return tmp_path / "x"
+
+
+def damage(path, *statements):
+    """Change the database behind the index's back."""
+    connection = sqlite3.connect(path / "index.sqlite")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def faults(path):
+    with Index.open(path) as index, index.writer() as writer:
+        return writer.verify()
+
+
+def repair(path):
+    with Index.open(path) as index, index.writer() as writer:
+        writer.repair()
+
+
+def answers(path):
+    with Retriever.open(path) as retriever:
+        return [
+            [
+                (hit.document_id, round(hit.score, 6))
+                for hit in retriever.search(query, 60, mode=mode)
+            ]
+            for query in ("word3 thing4", "word1")
+            for mode in ("semantic", "bm25")
+        ]
+
+
+def test_a_sound_index_has_none(path):
+    assert faults(path) == []
+
+
+ORPHAN = f"""
+    INSERT INTO chunks(document_id, start, "end", text, text_hash)
+    VALUES (999, 0, 1, 'x', '{text_hash("x")}')
+"""
+
+REPAIRABLE = {
+    "DELETE FROM vectors WHERE chunk_id = 7": "lacks the vectors of 1 passages",
+    "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 vectors that are none",
+    "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 vectors that are none",
+    "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 are not those",
+    "INSERT INTO chunks_fts(rowid, text) VALUES (999, 'stray')": "words for BM25 are not those",
+    "DELETE FROM fields": "1 metadata fields are not listed",
+    ORPHAN: "1 rows belong to nothing (in chunks)",
+    "INSERT INTO vectors VALUES (5, 9, x'00')": "1 rows belong to nothing (in vectors)",
+    "UPDATE snapshots SET vectors = 59": "does not hold the vectors of the database",
+    "UPDATE snapshots SET file = 'other.faiss'": "other.faiss cannot be read",
+}
+
+
+@pytest.mark.parametrize("statement", REPAIRABLE)
+def test_what_is_derived_is_repaired(path, statement):
+    before = answers(path)
+    damage(path, statement)
+    found = faults(path)
+    assert REPAIRABLE[statement] in " / ".join(fault.what for fault in found)
+    assert {fault.remedy for fault in found} == {"semsearch verify --repair"}
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
+
+
+UNREPAIRABLE = {
+    "UPDATE chunks SET text = 'altered' WHERE chunk_id = 1": "1 passages are not as they were",
+    'UPDATE chunks SET "end" = 1 WHERE chunk_id = 1': "1 passages are not as they were",
+    "UPDATE documents SET metadata = '{' WHERE document_id = 1": "1 documents have broken",
+    "UPDATE documents SET metadata = '[]' WHERE document_id = 1": "1 documents have broken",
+    "DELETE FROM chunks WHERE chunk_id = 1": "1 documents have no passage",
+}
+
+
+@pytest.mark.parametrize("statement", UNREPAIRABLE)
+def test_what_is_not_derived_is_told(path, statement):
+    damage(path, statement)
+    told = {fault.what: fault for fault in faults(path)}
+    (what,) = [what for what in told if UNREPAIRABLE[statement] in what]
+    assert told[what].remedy == "semsearch index CORPUS --index NEW-DIRECTORY"
+
+
+def test_every_damaged_byte_of_a_snapshot_is_found_and_healed(path):
+    before = answers(path)
+    (file,) = path.glob("*.faiss")
+    content = file.read_bytes()
+    for place in range(0, len(content), len(content) // 40):
+        changed = bytearray(content)
+        changed[place] ^= 0x10
+        file.write_bytes(changed)
+        (fault,) = faults(path)
+        assert "SHA-256" in fault.what
+        assert answers(path) == before
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
+
+
+def test_a_damaged_page_of_the_database_is_told(path):
+    file = path / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    content[3 * 4096 : 4 * 4096] = bytes(4096)
+    file.write_bytes(content)
+    with pytest.raises(IndexFormatError, match="a damaged one"):
+        faults(path)
+
+
+def test_a_snapshot_of_other_vectors_is_never_used(path, tmp_path, caplog):
+    """A file that FAISS could read, but that is not the one whose hash was recorded."""
+    with Index.create(tmp_path / "other", ["hashing:32"]) as other:
+        other.add([Document(str(number), f"other {number}") for number in range(60)])
+    before = answers(path)
+    (foreign,), (file,) = other.path.glob("*.faiss"), path.glob("*.faiss")
+    assert foreign.stat().st_size == file.stat().st_size
+    file.write_bytes(foreign.read_bytes())
+    assert answers(path) == before
+    assert "its SHA-256 is not the recorded one" in caplog.text
+
+
+def test_leftovers_of_a_killed_run_are_swept_by_the_next_writer(path):
+    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
+        (path / name).write_bytes(b"half of a snapshot")
+    assert faults(path) == []
+    assert [file.name for file in path.glob("*.faiss*")] == ["hashing-32-1.faiss"]
+
+
+def test_repair_encodes_what_was_lost(path):
+    encoder = load_encoder("hashing:32")
+    damage(path, "DELETE FROM vectors", "DELETE FROM snapshots")
+    assert "lacks the vectors of 60 passages" in faults(path)[0].what
+    repair(path)
+    with Index.open(path, [encoder]) as index:
+        assert Retriever(index).search(DOCUMENTS[9].text, k=1)[0].document_id == "9"
