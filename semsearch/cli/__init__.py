@@ -55,7 +55,9 @@ class LazyGroup(click.Group):
 
 class _MessageHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        from semsearch.cli.render import visible
+
+        click.echo(visible(record.getMessage()), err=True)
 
 
 @click.group(
@@ -71,7 +73,6 @@ def main() -> None:
     semsearch query "ways to save money"       search it
     semsearch COMMAND --help                   options and examples of a command
     """
-    logger = logging.getLogger("semsearch")
-    if not logger.handlers:
-        logger.addHandler(_MessageHandler())
-        logger.propagate = False
+    logger, handler = logging.getLogger("semsearch"), _MessageHandler()
+    logger.addHandler(handler)
+    click.get_current_context().call_on_close(lambda: logger.removeHandler(handler))

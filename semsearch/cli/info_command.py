@@ -55,12 +55,26 @@ def _record(info: IndexInfo) -> dict[str, Any]:
                 "dimension": space.dimension,
                 "fingerprint": space.fingerprint,
                 "dtype": space.dtype,
+                "complete": space.complete,
+                "snapshot": _snapshot_record(info, space.name),
                 **space.description,
             }
             for space in info.spaces
         ],
         "files": list(info.files),
         "sizes": info.files,
+    }
+
+
+def _snapshot_record(info: IndexInfo, name: str) -> dict[str, Any] | None:
+    snapshot = info.snapshots.get(name)
+    if snapshot is None:
+        return None
+    return {
+        "file": snapshot.file,
+        "kind": snapshot.kind,
+        "vectors": snapshot.vectors,
+        "recall": snapshot.recall,
     }
 
 
@@ -73,8 +87,13 @@ def _lines(info: IndexInfo) -> list[str]:
     ]
     lines += [
         f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
-        f"fingerprint {space.fingerprint[:12]}"
+        f"fingerprint {space.fingerprint[:12]}{'' if space.complete else ', not complete'}"
         for space in info.spaces
+    ]
+    lines += [
+        f"snapshot {snapshot.file}: {snapshot.kind}, {snapshot.vectors:,} vectors, "
+        f"recall {snapshot.recall:.3f}"
+        for snapshot in info.snapshots.values()
     ]
     lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
     return lines

@@ -15,8 +15,10 @@ from semsearch.index.folding import remove_leftovers
 from semsearch.index.lock import writer_lock
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
+from semsearch.index.snapshot import SnapshotRecord
 from semsearch.index.spaces import Space, add_space, all_spaces, find_space
 from semsearch.index.store import Store, put_setting
+from semsearch.index.view import snapshot_record
 from semsearch.index.writer import IndexWriter, Summary
 from semsearch.protocols import Encoder
 from semsearch.records import Document
@@ -36,6 +38,7 @@ class IndexInfo(NamedTuple):
     chunks: int
     fields: list[str]
     spaces: list[Space]
+    snapshots: dict[str, SnapshotRecord]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
 
 
@@ -187,13 +190,16 @@ class Index:
     def info(self) -> IndexInfo:
         """What it holds."""
         with self.read() as connection:
+            spaces = all_spaces(connection)
+            records = {space.name: snapshot_record(connection, space) for space in spaces}
             return IndexInfo(
                 path=self.path,
                 format=FORMAT_VERSION,
                 documents=connection.scalar(select(func.count()).select_from(documents)) or 0,
                 chunks=connection.scalar(select(func.count()).select_from(chunks)) or 0,
                 fields=field_names(connection),
-                spaces=all_spaces(connection),
+                spaces=spaces,
+                snapshots={name: record for name, record in records.items() if record},
                 files={
                     file.name: file.stat().st_size
                     for file in sorted(self.path.iterdir())

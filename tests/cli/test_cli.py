@@ -49,11 +49,11 @@ def indexed(run):
 
 
 def error_of(result):
-    """The one line on standard error that says what is wrong."""
+    """The one line on standard error, the last one, that says what is wrong."""
     assert result.stdout == ""
-    line = result.stderr.removesuffix("\n")
+    *notes, line = result.stderr.splitlines()
     assert line.startswith("Error: ")
-    assert "\n" not in line
+    assert not any(note.startswith("Error") for note in notes)
     return line.removeprefix("Error: ")
 
 
@@ -264,6 +264,59 @@ class TestDelete:
         assert "no document 'z'" in error_of(indexed("delete", "a", "z", code=1))
         assert "say what to delete" in error_of(indexed("delete", code=1))
         assert "documents: 3" in indexed("info").stdout
+
+
+class TestSpaces:
+    def test_added_and_dropped(self, indexed):
+        result = indexed("index", "--add-space", "hashing:16")
+        assert (
+            result.stdout == "indexes/corpus: space 'hashing-16' holds the vectors of 3 passages\n"
+        )
+        spaces = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
+        assert [space["name"] for space in spaces] == ["hashing", "hashing-16"]
+        assert spaces[1]["snapshot"]["vectors"] == 3
+        assert "Train" in indexed("query", "train", "--encoder", "hashing-16").stdout
+        assert indexed("index", "--drop-space", "hashing").stdout.endswith("'hashing' dropped\n")
+        assert "space hashing-16" in indexed("info").stdout
+
+    def test_mistakes(self, indexed):
+        assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
+        assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
+        both = indexed("index", "corpus.csv", "--add-space", "hashing:16", code=1)
+        assert "without a corpus" in error_of(both)
+
+
+class TestUpkeep:
+    def test_verify_and_repair(self, indexed, tmp_path):
+        assert indexed("verify").stdout == "indexes/corpus: no faults\n"
+        snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
+        snapshot.write_bytes(bytes(snapshot.stat().st_size))
+        told = indexed("verify", code=1).stdout
+        assert told == (
+            "hashing-1.faiss is damaged (its SHA-256 is not the recorded one); "
+            "to mend it: semsearch verify --repair\n"
+        )
+        assert indexed("verify", "--repair").stdout.endswith(
+            "repaired; 0 faults are left\nindexes/corpus: no faults\n"
+        )
+
+    def test_a_damaged_snapshot_is_told_and_searched_around(self, indexed, tmp_path):
+        (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()
+        result = indexed("query", "train", "-k", "1")
+        assert "Night Train" in result.stdout
+        assert "is gone; searching the vectors in SQLite instead" in result.stderr
+
+    def test_compact(self, indexed, tmp_path):
+        indexed("delete", "a")
+        assert "bytes before" in indexed("compact").stdout
+        folder = tmp_path / "indexes" / "corpus"
+        assert not any(b"mountains" in file.read_bytes() for file in folder.iterdir())
+
+    def test_a_second_writer(self, indexed):
+        with Index.open("indexes/corpus") as index, index.writer():
+            for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
+                error = error_of(indexed(*arguments, code=1))
+                assert f"is being written by process {os.getpid()} since" in error
 
 
 class TestHelp:
