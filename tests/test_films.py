@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
+from semsearch.index.view import read_vectors
 
 K = 10
 TIE = 1e-3
@@ -102,3 +103,20 @@ def test_search_equals_numpy(films, queries, index, reference, where):
         # The same films in the same order, but that films within TIE may change places.
         numpy.testing.assert_allclose([score[name] for name in found], expected, atol=TIE)
         numpy.testing.assert_allclose([hit.score for hit in hits], expected, atol=TIE)
+
+
+def test_float16_keeps_the_ranking(queries, index, minilm):
+    """What README.md says of the stored types."""
+    with index.read() as connection:
+        _, vectors = read_vectors(connection, index.space())
+    half = index.space()._replace(dtype="float16")
+    stored = half.from_bytes([half.to_bytes(vector) for vector in vectors])
+    asked = minilm.encode_queries(queries)
+    single, rounded = asked @ vectors.T, asked @ stored.T
+    best = [set(row) for row in numpy.argsort(-single, axis=1)[:, :K]]
+    found = [set(row) for row in numpy.argsort(-rounded, axis=1)[:, :K]]
+    agreement = numpy.mean([len(a & b) / K for a, b in zip(best, found, strict=True)])
+    largest = abs(single - rounded).max()
+    print(f"top {K} agreement {agreement:.4f}, largest difference {largest:.6f}")  # noqa: T201
+    assert agreement >= 0.999
+    assert largest < 1e-3
