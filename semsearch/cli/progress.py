@@ -34,7 +34,8 @@ class IndexingProgress:
             disable=not self._console.is_terminal,
         )
         self._task = self._progress.add_task("loading, encoding the first batch", total=None)
-        self._started = self._last_line = time.perf_counter()
+        self._started = time.perf_counter()
+        self._last_line = 0.0  # seconds after the start
 
     def __enter__(self) -> Self:
         self._progress.start()

@@ -66,7 +66,7 @@ def _text(fields: Mapping[str, Any], columns: Sequence[str], source: str) -> str
         if not isinstance(value, str):
             kind = type(value).__name__
             raise BadRowError(source, f"{column!r} is not a string but of type {kind}")
-        if not value.isspace():
+        if not _is_no_text(value):
             parts.append(value)
     return "\n".join(parts)
 
@@ -84,7 +84,7 @@ def _metadata(
 
 def _name(value: Any, missing: str | None) -> Any:
     """An id or title as a string; what can be none is left for the Document to refuse."""
-    if _is_missing(value):
+    if _is_missing(value) or value == "":
         return missing
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -95,6 +95,9 @@ def _name(value: Any, missing: str | None) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_no_text(value: str) -> bool:
+    """Whether a cell holds nothing to search; NaN is how programs write that."""
+    return value.strip() in ("", "NaN", "nan")

@@ -15,7 +15,7 @@ from semsearch.index.snapshot import (
     write_snapshot,
 )
 from semsearch.index.spaces import Space
-from semsearch.index.view import read_vectors, snapshot_record
+from semsearch.index.view import snapshot_record, vector_blocks
 
 __all__ = ["fold", "leftovers", "remove_leftovers"]
 
@@ -44,9 +44,8 @@ def fold(
         if not _is_due(connection, directory, space, 0 if thoroughly else STALE_SHARE):
             return False
         record = snapshot_record(connection, space)
-        ids, matrix = read_vectors(connection, space)
-    generation = record.generation + 1 if record else 1
-    new = write_snapshot(directory, space.name, space.id, generation, ids, matrix)
+        generation = record.generation + 1 if record else 1
+        new = write_snapshot(directory, space, generation, vector_blocks(connection, space))
     with connection.begin():
         row = new._asdict()
         connection.execute(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.errors import IndexStoreError
+from semsearch.index.spaces import Space
 from semsearch.protocols import Matrix
 
 __all__ = [
@@ -88,14 +90,30 @@ def snapshot_name(space_name: str, generation: int) -> str:
 
 
 def write_snapshot(
-    directory: Path, space_name: str, space_id: int, generation: int, ids: Ids, matrix: Matrix
+    directory: Path,
+    space: Space,
+    generation: int,
+    blocks: Iterable[tuple[Ids, Matrix]],
 ) -> SnapshotRecord:
-    """Write a snapshot beside the database: whole under its name, or not there at all."""
+    """Write a snapshot beside the database: whole under its name, or not there at all.
+
+    Args:
+        directory: where it goes.
+        space: of which space.
+        generation: the number of the snapshot.
+        blocks: chunk ids, growing, and their vectors.
+
+    Raises:
+        IndexStoreError: it cannot be written.
+    """
     import faiss
 
-    index = faiss.IndexIDMap(faiss.IndexFlatIP(matrix.shape[1]))
-    index.add_with_ids(matrix, ids)
-    file = directory / snapshot_name(space_name, generation)
+    index = faiss.IndexIDMap(faiss.IndexFlatIP(space.dimension))
+    last_chunk_id = 0
+    for ids, matrix in blocks:
+        index.add_with_ids(matrix, ids)
+        last_chunk_id = int(ids[-1])
+    file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
         faiss.write_index(index, str(draft))
@@ -113,13 +131,13 @@ def write_snapshot(
             "and are searched there until a snapshot can be written"
         ) from error
     return SnapshotRecord(
-        space_id=space_id,
+        space_id=space.id,
         generation=generation,
         file=file.name,
         bytes=size,
         sha256=sha256,
-        vectors=len(ids),
-        last_chunk_id=int(ids[-1]) if len(ids) else 0,
+        vectors=index.ntotal,
+        last_chunk_id=last_chunk_id,
         kind="flat",
         recall=1.0,
     )

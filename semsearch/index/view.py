@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
@@ -18,7 +19,10 @@ from semsearch.index.snapshot import (
 from semsearch.index.spaces import Space
 from semsearch.protocols import Matrix
 
-__all__ = ["SpaceView", "read_vectors", "snapshot_record"]
+__all__ = ["SpaceView", "read_vectors", "snapshot_record", "vector_blocks"]
+
+#: How many vectors are taken from the database at once.
+BLOCK_ROWS = 8192
 
 
 class SpaceView:
@@ -99,15 +103,30 @@ def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | No
     return SnapshotRecord(**row._mapping) if row else None
 
 
-def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
-    """Ids and vectors of the chunks above an id, in the order of their ids."""
-    rows = connection.execute(
+def vector_blocks(
+    connection: Connection, space: Space, after: int = 0
+) -> Iterator[tuple[Ids, Matrix]]:
+    """Ids and vectors of the chunks above an id, in the order of their ids, some at a time."""
+    query = (
         select(vectors.c.chunk_id, vectors.c.vector)
         .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
         .order_by(vectors.c.chunk_id)
-    ).all()
-    ids = numpy.fromiter((row[0] for row in rows), numpy.int64, len(rows))
-    return ids, space.from_bytes([row[1] for row in rows])
+    )
+    with connection.execution_options(yield_per=BLOCK_ROWS).execute(query) as result:
+        for rows in result.partitions():
+            ids = numpy.fromiter((row.chunk_id for row in rows), numpy.int64, len(rows))
+            yield ids, space.from_bytes([row.vector for row in rows])
+
+
+def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
+    """All of `vector_blocks` at once: ids, and vectors as a matrix."""
+    blocks = list(vector_blocks(connection, space, after))
+    if not blocks:
+        return numpy.empty(0, numpy.int64), numpy.empty((0, space.dimension), numpy.float32)
+    return (
+        numpy.concatenate([ids for ids, _ in blocks]),
+        numpy.concatenate([matrix for _, matrix in blocks]),
+    )
 
 
 def _exact_search(queries: Matrix, n: int, ids: Ids, matrix: Matrix) -> tuple[Matrix, Ids]:

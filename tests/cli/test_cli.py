@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -66,6 +67,14 @@ class TestIndex:
         )
         assert result.stdout.count("\n") == 1
 
+    def test_says_now_and_then_how_far_it_is(self, run, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.cli.progress.LINE_EVERY_SECONDS", 0.0)
+        rows = [f"{number},Text {number}." for number in range(600)]
+        (tmp_path / "long.csv").write_text("\n".join(["id,text", *rows]))
+        lines = run("index", "long.csv", "--encoder", "hashing").stderr.splitlines()
+        assert re.fullmatch(r"256 documents, [\d,]+/s, 0:00 left", lines[1])
+        assert re.fullmatch(r"600 documents, [\d,]+/s, 0:00 left", lines[-1])
+
     def test_again_changes_nothing(self, indexed):
         assert "3 documents (3 unchanged), 0 chunks" in indexed("index", "corpus.csv").stdout
 
@@ -115,6 +124,7 @@ class TestIndex:
             ),
             ("id,text\na,One.\nb\n", [], "c.csv:3: 1 cell where the header has 2"),
             ("id,text\na,\n", [], "c.csv:2: empty text"),
+            ("id,text\na,NaN\n", [], "c.csv:2: empty text"),
             (CORPUS, ["--encoder", "./no-model"], "no model folder ./no-model"),
             (CORPUS, ["--encoder", "no/model"], "no model 'no/model'"),
             (CORPUS, ["--index", "."], ". is a directory with other things in it"),
