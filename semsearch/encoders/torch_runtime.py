@@ -22,9 +22,12 @@ __all__ = ["TorchEncoder"]
 class TorchEncoder:
     """A bi-encoder that sentence-transformers runs. The model is loaded at its first use."""
 
-    def __init__(self, folder: ModelFolder, device: str | None = None) -> None:
+    def __init__(
+        self, folder: ModelFolder, device: str | None = None, attention: str | None = None
+    ) -> None:
         self._folder = folder
         self._device = device
+        self._attention = attention  # of transformers' implementations; None leaves it to them
 
     @property
     def spec(self) -> str:
@@ -39,19 +42,19 @@ class TorchEncoder:
     @cached_property
     def dimension(self) -> int:
         """Width of its vectors."""
-        return int(self._model.get_embedding_dimension())
+        return int(self.model.get_embedding_dimension())
 
     @cached_property
     def max_tokens(self) -> int:
         """How many tokens of a text it reads, special tokens not counted."""
-        special: int = self._model.tokenizer.num_special_tokens_to_add(pair=False)
-        return int(self._model.get_max_seq_length()) - special
+        special: int = self.model.tokenizer.num_special_tokens_to_add(pair=False)
+        return int(self.model.get_max_seq_length()) - special
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, its prompts and how much of a text it reads."""
         return {
-            "modules": [type(module).__name__ for module in self._model],
-            "prompts": {name: text for name, text in self._model.prompts.items() if text},
+            "modules": [type(module).__name__ for module in self.model],
+            "prompts": {name: text for name, text in self.model.prompts.items() if text},
             "max_tokens": self.max_tokens,
         }
 
@@ -62,11 +65,15 @@ class TorchEncoder:
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
-        return self._unit(self._model.encode_query(list(texts), show_progress_bar=False))
+        return self._unit(self.model.encode_query(list(texts), show_progress_bar=False))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        return self._unit(self._model.encode_document(list(texts), show_progress_bar=False))
+        return self._unit(self.model.encode_document(list(texts), show_progress_bar=False))
+
+    def encode_plainly(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors without any prompt, shape (len(texts), dimension)."""
+        return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
 
     def _unit(self, vectors: Any) -> Matrix:
         matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
@@ -77,10 +84,13 @@ class TorchEncoder:
         return unit
 
     @cached_property
-    def _model(self) -> SentenceTransformer:
+    def model(self) -> SentenceTransformer:
+        """The model itself, loaded."""
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
+        verbosity = logging.get_verbosity()
+        logging.set_verbosity_error()
         logging.disable_progress_bar()  # it would draw "Loading weights" into our output
         try:
             model = SentenceTransformer(
@@ -88,24 +98,28 @@ class TorchEncoder:
                 device=self._device,
                 trust_remote_code=False,
                 local_files_only=True,
-                model_kwargs={"use_safetensors": True},
+                model_kwargs={"use_safetensors": True, "attn_implementation": self._attention},
             )
         except Exception as error:  # whatever the libraries make of a user's folder
             reason = str(error).strip().partition("\n")[0]
             raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error
         finally:
             logging.enable_progress_bar()
+            logging.set_verbosity(verbosity)
         return model.eval()
 
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
+    def whole_text_tokenizer(self) -> Tokenizer:
         """A copy of the model's own tokenizer that cuts nothing off."""
         from tokenizers import Tokenizer
 
-        backend = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise EncoderError(f"model '{self.spec}' has a tokenizer without character offsets")
         tokenizer = Tokenizer.from_str(backend.to_str())
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return self.whole_text_tokenizer()

@@ -3,49 +3,13 @@
 from __future__ import annotations
 
 import numpy
-import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "a",
-    "b",
-    "c",
-    "d",
-    "e",
-    "f",
-    "query",
-    ":",
-    "document",
-]
 TEXTS = ["a b c", "d", "a a a a e f"]
-
-
-@pytest.fixture(scope="module")
-def plain_bert(tmp_path_factory):
-    """A folder with a tiny BERT of random weights, as transformers writes it."""
-    folder = tmp_path_factory.mktemp("bert")
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=32,
-    )
-    BertModel(config).eval().save_pretrained(folder)
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
 
 
 def test_a_plain_bert_is_mean_pooled(plain_bert):

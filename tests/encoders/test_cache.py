@@ -1,0 +1,81 @@
+"""The user's cache: whole entries, made once, sound when they are used."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from semsearch.encoders.cache import cache_folder, cached_entry
+from semsearch.errors import EncoderError
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+
+
+class Maker:
+    def __init__(self, fail=False):
+        self.calls = 0
+        self.fail = fail
+
+    def __call__(self, folder):
+        self.calls += 1
+        (folder / "a").write_bytes(b"first")
+        time.sleep(0.05)
+        if self.fail:
+            raise RuntimeError("cut short")
+        (folder / "b").write_bytes(b"second")
+
+
+def test_an_entry_is_made_once():
+    make = Maker()
+    entry = cached_entry("thing", make)
+    assert entry == cached_entry("thing", make) == cache_folder() / "thing"
+    assert make.calls == 1
+    assert (entry / "b").read_bytes() == b"second"
+
+
+@pytest.mark.parametrize("damage", ["changed", "gone", "manifest"])
+def test_a_damaged_entry_is_made_anew(damage):
+    make = Maker()
+    entry = cached_entry("thing", make)
+    if damage == "changed":
+        (entry / "a").write_bytes(b"fir5t")
+    elif damage == "gone":
+        (entry / "a").unlink()
+    else:
+        (entry / "manifest.json").write_text("[")
+    assert (cached_entry("thing", make) / "a").read_bytes() == b"first"
+    assert make.calls == 2
+
+
+def test_an_entry_that_was_cut_short_is_not_there():
+    with pytest.raises(RuntimeError):
+        cached_entry("thing", Maker(fail=True))
+    assert [file.name for file in cache_folder().iterdir()] == ["thing.lock"]
+    make = Maker()
+    cached_entry("thing", make)
+    assert make.calls == 1
+
+
+def test_of_two_who_want_it_one_makes_it():
+    make, found = Maker(), []
+    threads = [
+        threading.Thread(target=lambda: found.append(cached_entry("thing", make))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert make.calls == 1
+    assert len(set(found)) == 1
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(EncoderError, match="SEMSEARCH_CACHE names another folder"):
+        cached_entry("thing", Maker())

@@ -1,0 +1,124 @@
+"""OpenVINO gives what torch gives, for every kind of BERT-like model; others run on torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Normalize,
+    Pooling,
+    Transformer,
+)
+
+from semsearch.encoders import load_encoder
+from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.openvino_runtime import Precision
+from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.errors import EncoderError
+
+TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"] * 3
+
+
+def make(plain_bert, folder, pooling, *more, prompts=None):
+    """A Sentence-Transformers model on top of the tiny BERT, in a folder."""
+    transformer = Transformer(str(plain_bert))
+    model = SentenceTransformer(
+        modules=[transformer, Pooling(32, pooling_mode=pooling), *more],
+        device="cpu",
+        prompts=prompts,
+    )
+    model.save(str(folder))
+    return str(folder)
+
+
+def check(spec):
+    converted, plain = load_encoder(spec), load_encoder(spec, device="cpu")
+    assert isinstance(converted, OpenVINOEncoder)
+    assert isinstance(plain, TorchEncoder)
+    assert converted.fingerprint == plain.fingerprint
+    assert converted.dimension == plain.dimension
+    assert converted.max_tokens == plain.max_tokens
+    assert converted.description() == plain.description()
+    numpy.testing.assert_array_equal(converted.token_spans("a b"), plain.token_spans("a b"))
+    for name in ("encode_documents", "encode_queries"):
+        expected = getattr(plain, name)(TEXTS)
+        numpy.testing.assert_allclose(getattr(converted, name)(TEXTS), expected, atol=1e-5)
+        single = [getattr(converted, name)([text])[0] for text in TEXTS]
+        numpy.testing.assert_allclose(single, expected, atol=1e-5)
+    assert converted.encode_documents([]).shape == (0, plain.dimension)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_poolings(plain_bert, tmp_path, pooling):
+    check(make(plain_bert, tmp_path, pooling))
+
+
+def test_a_dense_layer_and_normalisation(plain_bert, tmp_path):
+    torch.manual_seed(1)
+    check(make(plain_bert, tmp_path, "mean", Dense(32, 16), Normalize()))
+
+
+def test_prompts(plain_bert, tmp_path):
+    prompts = {"query": "query : ", "document": "document : "}
+    check(make(plain_bert, tmp_path, "mean", prompts=prompts))
+
+
+def test_a_plain_bert(plain_bert):
+    check(str(plain_bert))
+
+
+def test_bf16_is_near(plain_bert, tmp_path):
+    spec = make(plain_bert, tmp_path, "mean")
+    exact = load_encoder(spec).encode_documents(TEXTS)
+    near = load_encoder(spec, precision=Precision.BF16).encode_documents(TEXTS)
+    assert (exact * near).sum(axis=1).min() > 0.999
+
+
+def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
+    spec = make(plain_bert, tmp_path, "mean")
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "gpt2"}))
+    assert isinstance(load_encoder(spec), TorchEncoder)
+    assert f"model '{spec}' runs on torch: it is a gpt2, which is not BERT-like" in caplog.text
+
+
+def test_a_model_whose_vectors_would_change_runs_on_torch(
+    plain_bert, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("semsearch.encoders.conversion.PARITY", 1.1)
+    spec = make(plain_bert, tmp_path, "cls", prompts={"query": "a "})
+    assert isinstance(load_encoder(spec), TorchEncoder)
+    assert "its vectors would change" in caplog.text
+
+
+def test_a_damaged_cache_is_converted_again(plain_bert, cache):
+    before = load_encoder(str(plain_bert)).encode_documents(TEXTS)
+    for file in cache.glob("openvino-*/model.bin"):
+        file.write_bytes(b"damaged")
+    numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)
+
+
+def test_weights_that_are_none(plain_bert, tmp_path):
+    spec = make(plain_bert, tmp_path, "mean")
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_encoder(spec)
+
+
+def test_openvino_cannot_send_telemetry():
+    code = (
+        "import sys\n"
+        "from semsearch.encoders.openvino_library import import_openvino\n"
+        "import_openvino().Core()\n"
+        "loaded = [name for name in sys.modules if name.startswith('openvino_telemetry')]\n"
+        "print([name for name in loaded if sys.modules[name] is not None])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
