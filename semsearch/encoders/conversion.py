@@ -14,7 +14,7 @@ from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.model_folder import ModelFolder, model_modules
 from semsearch.encoders.openvino_library import import_openvino
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime, Precision
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.torch_runtime import TorchEncoder, quiet_transformers
 from semsearch.errors import EncoderError
 
 __all__ = ["NotConvertibleError", "converted_model"]
@@ -122,7 +122,7 @@ def _traced(model: Any, example: dict[str, Any]) -> Any:
                 features = module(features)
             return torch.nn.functional.normalize(features["sentence_embedding"], dim=1)
 
-    with torch.no_grad(), warnings.catch_warnings():
+    with torch.no_grad(), quiet_transformers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer's on shapes; the parity check looks at these
         converted = import_openvino().convert_model(
             Whole().eval(), example_input=tuple(example.values())

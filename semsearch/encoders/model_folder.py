@@ -74,11 +74,15 @@ def find_model(spec: str) -> ModelFolder:
         ModelNotFoundError: they are neither here nor to be had.
         UnsafeModelError: they are of a kind that could run code.
     """
-    path = Path(spec).expanduser()
+    try:
+        path = Path(spec).expanduser()
+        is_folder = path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, no such home, a NUL
+        raise ModelNotFoundError(f"no model {spec[:100]!r}: {_line(error)[:100]}") from None
     if spec == BUNDLED_SPEC:
         folder = _bundled_folder() or _hub_folder(BUNDLED_HUB_NAME)
         _check_weights(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
-    elif path.is_dir():
+    elif is_folder:
         spec = str(path.resolve())  # an index remembers it and is queried from anywhere
         folder = path.resolve()
     elif path.is_absolute() or spec.startswith((".", "~")):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["TorchEncoder"]
+__all__ = ["TorchEncoder", "quiet_transformers"]
 
 
 class TorchEncoder:
@@ -87,25 +88,22 @@ class TorchEncoder:
     def model(self) -> SentenceTransformer:
         """The model itself, loaded."""
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
 
-        verbosity = logging.get_verbosity()
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()  # it would draw "Loading weights" into our output
         try:
-            model = SentenceTransformer(
-                str(self._folder.path),
-                device=self._device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True, "attn_implementation": self._attention},
-            )
+            with quiet_transformers():
+                model = SentenceTransformer(
+                    str(self._folder.path),
+                    device=self._device,
+                    trust_remote_code=False,
+                    local_files_only=True,
+                    model_kwargs={
+                        "use_safetensors": True,
+                        "attn_implementation": self._attention,
+                    },
+                )
         except Exception as error:  # whatever the libraries make of a user's folder
             reason = str(error).strip().partition("\n")[0]
             raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error
-        finally:
-            logging.enable_progress_bar()
-            logging.set_verbosity(verbosity)
         return model.eval()
 
     def whole_text_tokenizer(self) -> Tokenizer:
@@ -123,3 +121,18 @@ class TorchEncoder:
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return self.whole_text_tokenizer()
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from drawing bars and printing advice into our output."""
+    from transformers.utils import logging
+
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()
+        logging.set_verbosity(verbosity)
