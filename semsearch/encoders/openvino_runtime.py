@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -58,28 +60,43 @@ class OpenVINORuntime:
     def __init__(self, converted: Converted, precision: Precision) -> None:
         self._converted = converted
         self._precision = precision
+        self._lock = Lock()  # a request serves one thread at a time
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
         """Unit vectors of texts, shape (len(texts), dimension), in their order."""
         matrix = numpy.empty((len(texts), self._converted.dimension), numpy.float32)
-        if len(texts) <= FEW_TEXTS:
-            for row, text in enumerate(texts):
-                features = self._features([self._tokenizer.encode(prompt + text).ids])
-                matrix[row] = self._one_by_one.infer(features)[0]
-            return matrix
+        with self._lock:
+            if len(texts) <= FEW_TEXTS:
+                for row, text in enumerate(texts):
+                    features = self._features([self._tokenizer.encode(prompt + text).ids])
+                    matrix[row] = self._one_by_one.infer(features)[0]
+            else:
+                self._encode_side_by_side(texts, prompt, matrix)
+        return matrix
 
-        def keep(request: Any, rows: Ids) -> None:
+    def _encode_side_by_side(self, texts: Sequence[str], prompt: str, matrix: Matrix) -> None:
+        # No AsyncInferQueue: a model that is dropped right behind its callbacks waits for threads
+        # of OpenVINO, which wait for Python's lock, for ever (2026.4).
+        running: deque[tuple[Any, Ids]] = deque()
+        idle = list(self._side_by_side)
+
+        def finish_oldest() -> None:
+            request, rows = running.popleft()
+            request.wait()
             matrix[rows] = request.get_output_tensor().data
+            idle.append(request)
 
-        queue = import_openvino().AsyncInferQueue(self._side_by_side)
-        queue.set_callback(keep)
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
             token_ids = [encoded.ids for encoded in self._tokenizer.encode_batch_fast(window)]
             for rows in _batches(token_ids):
-                queue.start_async(self._features([token_ids[row] for row in rows]), start + rows)
-        queue.wait_all()
-        return matrix
+                if not idle:
+                    finish_oldest()
+                request = idle.pop()
+                request.start_async(self._features([token_ids[row] for row in rows]))
+                running.append((request, start + rows))
+        while running:
+            finish_oldest()
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
@@ -105,9 +122,11 @@ class OpenVINORuntime:
         return self._compiled("LATENCY").create_infer_request()
 
     @cached_property
-    def _side_by_side(self) -> Any:
-        """The model for several batches at once."""
-        return self._compiled("THROUGHPUT")
+    def _side_by_side(self) -> list[Any]:
+        """Requests that run at once, each on a part of the cores, and some to follow them."""
+        model = self._compiled("THROUGHPUT")
+        streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+        return [model.create_infer_request() for _ in range(2 * streams)]
 
     def _compiled(self, hint: str) -> Any:
         options = {"INFERENCE_PRECISION_HINT": self._precision.value, "PERFORMANCE_HINT": hint}

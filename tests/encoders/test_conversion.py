@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -81,6 +82,27 @@ def test_bf16_is_near(plain_bert, tmp_path):
     assert (exact * near).sum(axis=1).min() > 0.999
 
 
+def test_threads_can_share_an_encoder(plain_bert):
+    encoder = load_encoder(str(plain_bert))
+    expected = encoder.encode_documents(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        few = pool.map(lambda _: encoder.encode_queries(TEXTS[:2]), range(20))
+        many = pool.map(lambda _: encoder.encode_documents(TEXTS), range(20))
+        for found in few:
+            numpy.testing.assert_allclose(found, expected[:2], atol=1e-5)
+        for found in many:
+            numpy.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_encoders_come_and_go(plain_bert):
+    """A model that is dropped while its last batches end must not wait for itself."""
+    expected = load_encoder(str(plain_bert)).encode_documents(TEXTS)
+    for _ in range(30):
+        numpy.testing.assert_array_equal(
+            load_encoder(str(plain_bert)).encode_documents(TEXTS), expected
+        )
+
+
 def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
     spec = make(plain_bert, tmp_path, "mean")
     config = tmp_path / "config.json"
@@ -98,9 +120,10 @@ def test_a_model_whose_vectors_would_change_runs_on_torch(
     assert "its vectors would change" in caplog.text
 
 
-def test_a_damaged_cache_is_converted_again(plain_bert, cache):
+def test_a_damaged_cache_is_converted_again(plain_bert, tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
     before = load_encoder(str(plain_bert)).encode_documents(TEXTS)
-    for file in cache.glob("openvino-*/model.bin"):
+    for file in tmp_path.glob("openvino-*/model.bin"):
         file.unlink()  # models in use have it mapped into memory
         file.write_bytes(b"damaged")
     numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)
