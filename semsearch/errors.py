@@ -39,8 +39,18 @@ __all__ = [
 ]
 
 
+#: How much is said at once; what is quoted may be longer.
+MESSAGE_MAX_CHARACTERS = 2_000
+
+
 class SemsearchError(Exception):
     """Root of the tree."""
+
+    def __str__(self) -> str:
+        """Its message: one printable line, whatever the texts that it quotes hold."""
+        message = super().__str__()[: MESSAGE_MAX_CHARACTERS + 1]
+        line = "".join(letter if letter.isprintable() else " " for letter in message)
+        return line if len(line) <= MESSAGE_MAX_CHARACTERS else f"{line[:-1]}…"
 
 
 class ArgumentError(SemsearchError, ValueError):

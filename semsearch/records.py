@@ -55,6 +55,8 @@ class Document:
             raise BadRowError(self.source, f"id is not a string but {_shown(self.id)}")
         if self.id is not None and not self.id.strip():
             raise BadRowError(self.source, "empty id")
+        if self.id is not None and "\0" in self.id:  # SQLite's functions end a text there
+            raise BadRowError(self.source, "id holds a NUL character")
         if self.title is not None and not isinstance(self.title, str):
             raise BadRowError(self.source, f"title is not a string but {_shown(self.title)}")
         for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):

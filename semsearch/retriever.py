@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -28,6 +29,9 @@ __all__ = ["Retriever", "SearchMode"]
 
 #: How many documents each side of a hybrid search brings, for each one that is asked for.
 HYBRID_DEPTH = 10
+
+#: What Python makes of bytes that it cannot decode.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class SearchMode(Enum):
@@ -190,3 +194,5 @@ def _check(texts: Sequence[str], k: int) -> None:
     for text in texts:
         if not text.strip():
             raise ArgumentError("the query is empty")
+        if _SURROGATE.search(text):
+            raise ArgumentError("the query holds a byte that is not UTF-8, or half a character")

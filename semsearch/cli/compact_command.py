@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.render import visible
 from semsearch.index import Index
 
 __all__ = ["command"]
@@ -28,4 +29,4 @@ def command(directory: Path | None, wait: bool) -> None:
         with index.writer(wait=wait) as writer:
             writer.compact()
         after = sum(index.info().files.values())
-    click.echo(f"{directory}: {before:,} bytes before, {after:,} after")
+    click.echo(visible(f"{directory}: {before:,} bytes before, {after:,} after"))

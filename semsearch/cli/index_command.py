@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def command(
         if drop_space:
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
-            click.echo(f"{directory}: space '{drop_space}' dropped")
+            click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
@@ -149,7 +149,7 @@ def _index_corpus(
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
             summary = (writer.sync if sync else writer.upsert)(documents)
-    click.echo(_told(directory, summary, skipped))
+    click.echo(visible(_told(directory, summary, skipped)))
 
 
 def _add_space(directory: Path, spec: str, stored_type: str, wait: bool) -> None:
@@ -165,7 +165,8 @@ def _add_space(directory: Path, spec: str, stored_type: str, wait: bool) -> None
             index.writer(on_batch=on_batch, wait=wait) as writer,
         ):
             space = writer.add_space(encoder, stored_type)
-    click.echo(f"{directory}: space '{space.name}' holds the vectors of {total:,} passages")
+    told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
+    click.echo(visible(told))
 
 
 @contextmanager
@@ -179,9 +180,9 @@ def _sources(corpora: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def _begun(corpus: Corpus) -> Iterator[Document]:
-    """The documents of a corpus whose first one could be read."""
+    """The documents of a corpus whose first one could be read, if it has one."""
     documents = iter(corpus)
-    return chain([next(documents)], documents)
+    return chain(list(islice(documents, 1)), documents)
 
 
 def _opened(directory: Path, encoders: tuple[str, ...], stored_type: str) -> Index:

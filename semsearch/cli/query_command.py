@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.options import existing_index, index_option
-from semsearch.cli.render import hits_output
+from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.retriever import Retriever, SearchMode
 
@@ -88,7 +88,7 @@ def command(
                 try:
                     output.add(retriever.search(line, k, where=where, mode=mode), heading=False)
                 except SemsearchError as error:
-                    click.echo(f"Error: {error}", err=True)
+                    click.echo(visible(f"Error: {error}"), err=True)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
 
@@ -97,7 +97,11 @@ def _lines(name: str) -> Iterator[str]:
     """The queries of a file; a blank line is told, because answers are counted by lines."""
     try:
         with click.open_file(name, encoding="utf-8") as file:
-            for number, line in enumerate(iter(lambda: file.readline(QUERY_MAX_CHARACTERS), ""), 1):
+            one_more = QUERY_MAX_CHARACTERS + 1
+            for number, line in enumerate(iter(lambda: file.readline(one_more), ""), start=1):
+                if len(line) > QUERY_MAX_CHARACTERS:
+                    limit = f"{QUERY_MAX_CHARACTERS:,} characters"
+                    raise ArgumentError(f"{name}:{number}: the query is longer than {limit}")
                 if not line.strip():
                     raise ArgumentError(f"{name}:{number}: the query is empty")
                 yield line.strip().removeprefix("\ufeff")

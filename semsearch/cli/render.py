@@ -18,8 +18,9 @@ __all__ = ["HitsOutput", "hits_output", "visible"]
 
 PASSAGE_MAX_CHARACTERS = 300
 
-#: Control characters, and the marks that reorder text: a document could hide or fake output.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Control characters, and the marks that reorder text: a document could hide or fake output. And
+#: surrogates, which cannot be written.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:

@@ -37,4 +37,4 @@ def command(directory: Path | None, repair: bool, wait: bool) -> None:
             click.echo(f"repaired; {len(faults)} faults are left")
     if faults:
         click.get_current_context().exit(1)
-    click.echo(f"{directory}: no faults")
+    click.echo(visible(f"{directory}: no faults"))

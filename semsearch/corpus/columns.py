@@ -35,6 +35,7 @@ TITLE_NAMES = ("title", "name", "headline", "heading", "subject")
 ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
 
 _MAX_NAMES_SHOWN = 30
+_NAME_MAX_CHARACTERS = 100
 
 
 class Roles(NamedTuple):
@@ -133,5 +134,7 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _shown(column: str) -> str:
-    """A name that can be printed: one that was decoded wrongly cannot be encoded."""
-    return column.encode("utf-8", "backslashreplace").decode()
+    """A name that can be printed, and not at any length."""
+    if len(column) > _NAME_MAX_CHARACTERS:
+        column = f"{column[:_NAME_MAX_CHARACTERS]}…"
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in column)

@@ -8,13 +8,16 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.celltypes import cell_type
-from semsearch.corpus.dialect import DELIMITERS, guess_dialect
+from semsearch.corpus.dialect import (
+    DELIMITERS,
+    RecordReader,
+    RecordTooLargeError,
+    guess_dialect,
+)
 from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
-    from _csv import Reader
-
     from semsearch.corpus.textstream import TextStream
 
 __all__ = ["read_delimited"]
@@ -52,13 +55,16 @@ def read_delimited(text: TextStream, delimiters: str = DELIMITERS) -> Table:
     return Table(text.name, columns, chain(sample, rows), cell_types)
 
 
-def _records(reader: Reader, name: str) -> Iterator[Record]:
+def _records(reader: RecordReader, name: str) -> Iterator[Record]:
     while True:
         source = f"{name}:{reader.line_num + 1}"
         try:
             cells = next(reader)
         except StopIteration:
             return
+        except RecordTooLargeError as error:
+            yield BadRowError(source, str(error))
+            continue
         except csv.Error as error:
             # The reader takes up again with the next line.
             reason = f"its quotes do not match ({error}, line {reader.line_num})"

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, look_ahead, size_shown
+from semsearch.corpus.table import (
+    MAX_ROW_BYTES,
+    MAX_ROW_VALUES,
+    Row,
+    Table,
+    look_ahead,
+    size_shown,
+)
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ __all__ = ["read_json_array", "read_json_lines"]
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOO_DEEP = "its lists and objects are nested too deep"
+_TOO_MANY = f"more than {MAX_ROW_VALUES:,} values"
 
 
 def read_json_lines(text: TextStream) -> Table:
@@ -57,6 +65,9 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         if not row:
             continue
         source = f"{text.name}:{number}"
+        if len(row) > MAX_ROW_VALUES and _separators(row) > MAX_ROW_VALUES:
+            yield BadRowError(source, _TOO_MANY)
+            continue
         try:
             yield _row(source, json.loads(row))
         except RecursionError:
@@ -166,12 +177,28 @@ class _Scanner:
             raise CorpusError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
+        values = _separators(rest)
+        if values > MAX_ROW_VALUES:
+            raise CorpusError(f"{self._text.name}: an item has {_TOO_MANY}")
         # What is left has to be decoded again: doubling it keeps that in proportion.
-        block = self._text.read(max(_BLOCK_CHARACTERS, len(rest)))
-        if not block:
+        wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
+        blocks = []
+        while wanted > 0 and values <= MAX_ROW_VALUES:
+            block = self._text.read(min(_BLOCK_CHARACTERS, wanted))
+            if not block:
+                break
+            blocks.append(block)
+            wanted -= len(block)
+            values += _separators(block)
+        if not blocks:
             return False
-        self._buffer, self._at = rest + block, 0
+        self._buffer, self._at = "".join((rest, *blocks)), 0
         return True
+
+
+def _separators(text: str) -> int:
+    """How many values a JSON text can have, at most: each comes after one of these."""
+    return sum(map(text.count, ",[{"))
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
-from semsearch.corpus.sources import open_source, reading
+from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, size_shown
 from semsearch.corpus.textstream import TextStream
 from semsearch.errors import BadRowError, CorpusError
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["read_folder", "read_text", "text_files"]
 
 _COLUMNS = ("id", "title", "text")
+
+#: How far a heading is looked for: a text may have millions of lines, and no heading.
+HEADING_WITHIN_CHARACTERS = 1 << 20
 
 
 def read_text(source: Source, encoding: str | None) -> Table:
@@ -71,7 +74,7 @@ def _rows(
 ) -> Iterator[Row | BadRowError]:
     for path in files:
         with open_source(path, progress) as source:
-            row = _row(source, path.relative_to(folder).as_posix(), encoding)
+            row = _row(source, text_of(path.relative_to(folder).as_posix()), encoding)
         yield row
 
 
@@ -87,7 +90,7 @@ def _row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowE
 def _heading(markdown: str) -> str | None:
     """The first heading of a Markdown text: ``# This`` or a line underlined with ``===``."""
     fence = previous = ""
-    for line in map(str.strip, markdown.split("\n")):
+    for line in map(str.strip, markdown[:HEADING_WITHIN_CHARACTERS].split("\n")):
         if fence:
             fence = "" if line.startswith(fence) else fence
         elif line.startswith(("```", "~~~")):

@@ -20,7 +20,7 @@ from semsearch.errors import CorpusError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["Progress", "Source", "file_size", "open_source", "reading"]
+__all__ = ["Progress", "Source", "file_size", "open_source", "reading", "text_of"]
 
 #: How much of a file is looked at to tell its format and encoding.
 HEAD_BYTES = 4096
@@ -129,7 +129,7 @@ def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
     Raises:
         CorpusError: when it cannot be opened; reading from it raises the same.
     """
-    name = "stdin" if path is None else str(path)
+    name = "stdin" if path is None else text_of(str(path))
     with ExitStack() as stack:
         if path is None:
             file = _standard_input()
@@ -145,6 +145,11 @@ def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
         buffered = io.BufferedReader(stream, BUFFER_BYTES)
         yield Source(name, stream.head(), buffered, progress, direct, stack)
     progress.next_file()
+
+
+def text_of(file_name: str) -> str:
+    """The same as a text that can be stored and printed, whatever bytes it is made of."""
+    return file_name.encode("utf-8", "backslashreplace").decode()
 
 
 def file_size(path: Path) -> int | None:
@@ -169,6 +174,8 @@ def reading(name: str) -> Iterator[None]:
         raise CorpusError(f"{name}: damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
+    except ValueError as error:  # a name that no file can have
+        raise CorpusError(f"cannot read {name!r}: {error}") from error
 
 
 def _standard_input() -> IO[bytes]:

@@ -9,11 +9,22 @@ from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
 
-__all__ = ["MAX_ROW_BYTES", "CellType", "Row", "Table", "look_ahead", "size_shown"]
+__all__ = [
+    "MAX_ROW_BYTES",
+    "MAX_ROW_VALUES",
+    "CellType",
+    "Row",
+    "Table",
+    "look_ahead",
+    "size_shown",
+]
 
 #: How long one row may be (of text: how many characters). A file without line ends, or a quote
 #: that is never closed, must not fill the memory.
 MAX_ROW_BYTES = 64 << 20
+#: How many cells, or values in JSON, one row may have, as told by what separates them: each takes
+#: twenty times the memory of its text. (A text has as many commas when it is as long as 20 Bibles.)
+MAX_ROW_VALUES = 1_000_000
 
 #: How far a reader looks ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000

@@ -15,6 +15,7 @@ from semsearch.index.plan import Change, Planned, plan_batch, text_hash
 from semsearch.index.removal import next_revision, remove_words
 from semsearch.index.schema import chunks, chunks_fts, documents, fields, vectors
 from semsearch.index.spaces import Space
+from semsearch.index.stored import DamageError, StoredInteger
 from semsearch.index.values import values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
@@ -22,7 +23,9 @@ from semsearch.records import Document
 __all__ = ["BatchResult", "BatchWriter"]
 
 #: The highest id that a chunk ever had, deleted ones included.
-LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
+    seq=StoredInteger
+)
 
 
 class BatchResult(NamedTuple):
@@ -61,6 +64,8 @@ class BatchWriter:
         max_tokens: int,
         on_bad_row: Callable[[BadRowError], None],
     ) -> None:
+        if max_tokens < 1:
+            raise DamageError(f"passages of {max_tokens} tokens")
         self._connection = connection
         self._spaces = spaces
         self._tokenizer = spaces[0][1]

@@ -39,6 +39,7 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
     try:
         with suppress(OSError):  # it is a courtesy to others
             now = datetime.now().astimezone().isoformat(" ", "seconds")
+            owner.unlink(missing_ok=True)  # were it a link, this would be written where it leads
             owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
         yield
     finally:
@@ -61,5 +62,5 @@ def _told(owner: Path) -> str:
     try:
         told = json.loads(owner.read_text("utf-8"))
         return f"process {told['process']} since {told['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

@@ -16,15 +16,19 @@ from typing import Final
 from sqlalchemy import (
     Column,
     Connection,
-    Float,
     ForeignKey,
-    Integer,
-    LargeBinary,
     MetaData,
     Table,
-    Text,
     column,
     table,
+)
+
+from semsearch.index.stored import (
+    StoredBytes,
+    StoredFloat,
+    StoredInteger,
+    StoredText,
+    StoredTextOrNull,
 )
 
 __all__ = [
@@ -51,49 +55,49 @@ tables = MetaData()
 settings = Table(
     "settings",
     tables,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),  # JSON
+    Column("name", StoredText, primary_key=True),
+    Column("value", StoredText, nullable=False),  # JSON
 )
 
 documents = Table(
     "documents",
     tables,
-    Column("document_id", Integer, primary_key=True),
-    Column("external_id", Text, nullable=False, unique=True),
-    Column("title", Text),
-    Column("metadata", Text, nullable=False),  # a JSON object
-    Column("text_hash", Text, nullable=False),
+    Column("document_id", StoredInteger, primary_key=True),
+    Column("external_id", StoredText, nullable=False, unique=True),
+    Column("title", StoredTextOrNull),
+    Column("metadata", StoredText, nullable=False),  # a JSON object
+    Column("text_hash", StoredText, nullable=False),
 )
 
 chunks = Table(
     "chunks",
     tables,
     # Ids only grow and are never used again: a snapshot covers all up to its highest.
-    Column("chunk_id", Integer, primary_key=True),
+    Column("chunk_id", StoredInteger, primary_key=True),
     Column(
         "document_id",
         ForeignKey("documents.document_id", ondelete="CASCADE"),
         nullable=False,
         index=True,
     ),
-    Column("start", Integer, nullable=False),  # characters [start, end) of the document
-    Column("end", Integer, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("text_hash", Text, nullable=False, index=True),
+    Column("start", StoredInteger, nullable=False),  # characters [start, end) of the document
+    Column("end", StoredInteger, nullable=False),
+    Column("text", StoredText, nullable=False),
+    Column("text_hash", StoredText, nullable=False, index=True),
     sqlite_autoincrement=True,
 )
 
 spaces = Table(
     "spaces",
     tables,
-    Column("space_id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("spec", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    Column("dtype", Text, nullable=False),
-    Column("complete", Integer, nullable=False),  # 0 while it lacks vectors of older chunks
-    Column("description", Text, nullable=False),  # a JSON object
+    Column("space_id", StoredInteger, primary_key=True),
+    Column("name", StoredText, nullable=False, unique=True),
+    Column("spec", StoredText, nullable=False),
+    Column("fingerprint", StoredText, nullable=False),
+    Column("dimension", StoredInteger, nullable=False),
+    Column("dtype", StoredText, nullable=False),
+    Column("complete", StoredInteger, nullable=False),  # 0 while it lacks vectors of older chunks
+    Column("description", StoredText, nullable=False),  # a JSON object
     sqlite_autoincrement=True,
 )
 
@@ -102,24 +106,24 @@ vectors = Table(
     tables,
     Column("chunk_id", ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
     Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("vector", LargeBinary, nullable=False),  # little-endian, of the space's dtype
+    Column("vector", StoredBytes, nullable=False),  # little-endian, of the space's dtype
 )
 
 snapshots = Table(
     "snapshots",
     tables,
     Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("generation", Integer, nullable=False),
-    Column("file", Text, nullable=False),
-    Column("bytes", Integer, nullable=False),
-    Column("sha256", Text, nullable=False),
-    Column("vectors", Integer, nullable=False),
-    Column("last_chunk_id", Integer, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("recall", Float, nullable=False),  # of the 10 nearest, against exact search
+    Column("generation", StoredInteger, nullable=False),
+    Column("file", StoredText, nullable=False),
+    Column("bytes", StoredInteger, nullable=False),
+    Column("sha256", StoredText, nullable=False),
+    Column("vectors", StoredInteger, nullable=False),
+    Column("last_chunk_id", StoredInteger, nullable=False),
+    Column("kind", StoredText, nullable=False),
+    Column("recall", StoredFloat, nullable=False),  # of the 10 nearest, against exact search
 )
 
-fields = Table("fields", tables, Column("name", Text, primary_key=True))
+fields = Table("fields", tables, Column("name", StoredText, primary_key=True))
 
 #: External content: the texts stand in `chunks` alone. Its rows are written beside those of
 #: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,10 +17,12 @@ from sqlalchemy import (
     table,
 )
 
+from semsearch.errors import ArgumentError
 from semsearch.filters import parse
 from semsearch.index.conditions import check_fields, to_sql
 from semsearch.index.schema import chunks, documents, fields
 from semsearch.index.snapshot import Ids
+from semsearch.index.stored import DamageError, StoredFloat, stored_json
 from semsearch.index.values import values
 from semsearch.index.view import SpaceView
 from semsearch.protocols import Matrix
@@ -36,6 +37,9 @@ __all__ = [
     "search_words",
     "where_clause",
 ]
+
+#: FTS5 takes 2.5 kB and 60 µs for each.
+MAX_QUERY_WORDS = 10_000
 
 BUILT_IN_FIELDS = {"id": documents.c.external_id, "title": documents.c.title}
 
@@ -114,12 +118,16 @@ def search_words(
     words = re.findall(r"\w+", text)
     if not words:
         return []
+    if len(words) > MAX_QUERY_WORDS:
+        raise ArgumentError(
+            f"the query has {len(words):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
+        )
     match = " OR ".join(f'"{word}"' for word in words)
     index = table("chunks_fts")
     hits = (
         select(
             literal_column("rowid", Integer).label("chunk_id"),
-            (-literal_column("rank")).label("score"),
+            (-literal_column("rank", StoredFloat)).label("score"),
         )
         .select_from(index)
         .where(literal_column("chunks_fts").op("MATCH")(bindparam("match", match)))
@@ -150,9 +158,11 @@ def fetch_hits(connection: Connection, query: str, candidates: Sequence[Candidat
     by_chunk = {row.chunk_id: row for row in rows}
     hits = Hits(query)
     for rank, candidate in enumerate(candidates, start=1):
-        row = by_chunk[candidate.chunk_id]
+        row = by_chunk.get(candidate.chunk_id)
+        if row is None:
+            raise DamageError(f"passage {candidate.chunk_id} has no document")
         chunk = Chunk(row.chunk_id, row.external_id, row.start, row.end, row.text)
-        metadata = json.loads(row.metadata)
+        metadata = stored_json(row.metadata, dict)
         hits.append(
             Hit(rank, candidate.score, row.external_id, chunk, row.text, metadata, row.title)
         )

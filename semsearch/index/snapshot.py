@@ -6,9 +6,11 @@ the one that SQLite recorded.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
@@ -36,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 Ids = NDArray[numpy.int64]
 
+_FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
+
 
 class SnapshotRecord(NamedTuple):
     """What SQLite knows of a snapshot file."""
@@ -59,6 +63,11 @@ class Snapshot:
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
+
+    @property
+    def dimension(self) -> int:
+        """Width of its vectors."""
+        return int(self._index.d)
 
     def contents(self) -> tuple[Ids, Matrix]:
         """The ids and vectors in it."""
@@ -116,6 +125,7 @@ def write_snapshot(
     file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
+        draft.unlink(missing_ok=True)  # were it a link, FAISS would write where it leads
         faiss.write_index(index, str(draft))
         with draft.open("rb+") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -151,7 +161,7 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
     """
     file = directory / record.file
     try:
-        with file.open("rb") as stream:
+        with _open(directory, record) as stream:
             fault = _fault(stream, record)
             if fault is None:
                 return Snapshot(_mapped(file, stream))
@@ -176,10 +186,17 @@ def warn_of_fault(file: Path, fault: str) -> None:
 def snapshot_fault(directory: Path, record: SnapshotRecord) -> str | None:
     """What is wrong with a snapshot's file, or None."""
     try:
-        with (directory / record.file).open("rb") as stream:
+        with _open(directory, record) as stream:
             return _fault(stream, record)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
+
+
+def _open(directory: Path, record: SnapshotRecord) -> BufferedReader:
+    """The file of a record; in the directory, whatever somebody may have put into the record."""
+    if not _FILE_NAME.fullmatch(record.file):
+        raise OSError(errno.EINVAL, "it is not the name of a snapshot")
+    return (directory / record.file).open("rb")
 
 
 def _fault(stream: BufferedReader, record: SnapshotRecord) -> str | None:

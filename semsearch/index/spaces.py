@@ -9,16 +9,25 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy
+from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
 from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
+from semsearch.index.stored import DamageError, stored_json
 from semsearch.protocols import Encoder, Matrix
 
-__all__ = ["STORED_TYPES", "Space", "add_space", "all_spaces", "find_space"]
+__all__ = ["STORED_TYPES", "Space", "add_space", "all_spaces", "find_space", "off_unit"]
 
 #: The number types in which vectors can be kept.
 STORED_TYPES = ("float32", "float16")
+#: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
+NORM_TOLERANCE = 2e-3
+MAX_DIMENSION = 1_000_000
+
+#: File names begin with the name of a space; the longest that a file system takes is 255 bytes.
+_NAME = re.compile(r"[a-z0-9_-]{1,200}")
+_NAME_MAX_CHARACTERS = 64
 
 
 class Space(NamedTuple):
@@ -35,11 +44,20 @@ class Space(NamedTuple):
 
     def to_bytes(self, vector: Matrix) -> bytes:
         """One vector as SQLite keeps it: little-endian numbers of the space's type."""
-        return vector.astype(self._stored_type).tobytes()
+        data = vector.astype(self._stored_type).tobytes()
+        if len(data) != self.vector_bytes:
+            raise DamageError(f"space '{self.name}' has not the width of its encoder's vectors")
+        return data
 
     def from_bytes(self, rows: Sequence[bytes]) -> Matrix:
-        """Stored vectors as a matrix of unit rows, shape (len(rows), dimension)."""
+        """Stored vectors as a matrix of unit rows, shape (len(rows), dimension).
+
+        Raises:
+            IndexFormatError: one of them is none of this space.
+        """
         matrix = self.stored_matrix(rows)
+        if off_unit(matrix).any():
+            raise self._damage()
         if self.dtype == "float16":  # rounding changed their length
             matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
         return matrix
@@ -50,13 +68,15 @@ class Space(NamedTuple):
         Raises:
             IndexFormatError: their sizes are not those of vectors of this space.
         """
-        data = b"".join(rows)
-        if len(data) != len(rows) * self.dimension * self._stored_type.itemsize:
-            raise IndexFormatError(
-                f"vectors of space '{self.name}' are damaged; see: semsearch verify"
-            )
-        flat = numpy.frombuffer(data, self._stored_type)
-        return flat.reshape(-1, self.dimension).astype(numpy.float32)
+        if any(len(row) != self.vector_bytes for row in rows):
+            raise self._damage()
+        flat = numpy.frombuffer(b"".join(rows), self._stored_type)
+        return flat.reshape(len(rows), self.dimension).astype(numpy.float32)
+
+    @property
+    def vector_bytes(self) -> int:
+        """How long a stored vector is."""
+        return self.dimension * self._stored_type.itemsize
 
     def check(self, encoder: Encoder) -> None:
         """Refuse an encoder whose vectors mean something else.
@@ -71,27 +91,53 @@ class Space(NamedTuple):
                 "use the model it was made with, or index anew"
             )
 
+    def _damage(self) -> IndexFormatError:
+        return IndexFormatError(
+            f"vectors of space '{self.name}' are damaged; see: semsearch verify"
+        )
+
     @property
     def _stored_type(self) -> numpy.dtype[Any]:
         return numpy.dtype(self.dtype).newbyteorder("<")
+
+
+def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
+    """Which rows are not of unit length, and so no vectors of an encoder."""
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        norms = numpy.linalg.norm(matrix, axis=1)
+    unit: NDArray[numpy.bool] = abs(norms - 1) <= NORM_TOLERANCE
+    return ~unit  # NaN is off, too
 
 
 def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of an index, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
     return [
-        Space(
-            id=row.space_id,
-            name=row.name,
-            spec=row.spec,
-            fingerprint=row.fingerprint,
-            dimension=row.dimension,
-            dtype=row.dtype,
-            complete=bool(row.complete),
-            description=json.loads(row.description),
+        _checked(
+            Space(
+                id=row.space_id,
+                name=row.name,
+                spec=row.spec,
+                fingerprint=row.fingerprint,
+                dimension=row.dimension,
+                dtype=row.dtype,
+                complete=bool(row.complete),
+                description=stored_json(row.description, dict),
+            )
         )
         for row in rows
     ]
+
+
+def _checked(space: Space) -> Space:
+    """A space as `add_space` makes them; names of files are made of its name."""
+    if (
+        not _NAME.fullmatch(space.name)
+        or space.dtype not in STORED_TYPES
+        or not 0 < space.dimension <= MAX_DIMENSION
+    ):
+        raise DamageError(f"{space.name[:40]!r} is no embedding space")
+    return space
 
 
 def find_space(connection: Connection, name: str | None = None) -> Space:
@@ -131,7 +177,8 @@ def add_space(
 
 def _free_name(spec: str, taken: set[str]) -> str:
     """A short name that is safe in a file name: `sentence-transformers/all-X` → `all-x`."""
-    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(spec).name.lower()).strip("-") or "space"
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(spec).name.lower())
+    slug = slug[:_NAME_MAX_CHARACTERS].strip("-") or "space"
     name, number = slug, 1
     while name in taken:
         number += 1

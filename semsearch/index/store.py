@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
@@ -28,11 +28,17 @@ from semsearch.index.schema import (
     create_tables,
     settings,
 )
+from semsearch.index.stored import DamageError, stored_json
 
 __all__ = ["DATABASE_NAME", "Store", "get_setting", "put_setting"]
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
+
+#: How SQLite says that a database is not what semsearch wrote: by codes and, where one code says
+#: many things, by words.
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOTADB)
+_DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column")
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -42,6 +48,13 @@ _PRAGMAS = (
     "PRAGMA trusted_schema = OFF",  # a crafted database cannot call functions from its schema
     "PRAGMA cell_size_check = ON",
 )
+
+#: What runs when a table is read or written; nothing of ours does.
+_FOREIGN_SCHEMA = """
+SELECT CASE WHEN type IN ('view', 'trigger') THEN type ELSE 'virtual table' END
+FROM sqlite_schema
+WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' AND name != 'chunks_fts'
+"""
 
 
 class Store:
@@ -119,6 +132,7 @@ class Store:
     def _make_engine(self) -> Engine:
         engine = create_engine("sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool)
         event.listen(engine, "begin", _begin)
+        event.listen(engine, "handle_error", _check_error)
         return engine
 
     def _connect(self) -> sqlite3.Connection:
@@ -128,18 +142,24 @@ class Store:
             f"{self.file.absolute().as_uri()}?{mode}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` says BEGIN
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+        except UnicodeDecodeError as error:
+            raise _undecodable(error) from error
         return connection
 
     def _check_format(self) -> None:
         with self.read() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            foreign = connection.exec_driver_sql(_FOREIGN_SCHEMA).scalar()
             if _is_blank(connection):
                 raise _not_found(self.directory)
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is another program's database, not an index")
+        if foreign is not None:
+            raise IndexFormatError(f"{self.file} has a {foreign} in it, which no index has")
         if version > FORMAT_VERSION:
             raise IndexFormatError(
                 f"{self.directory} has index format {version}; this semsearch reads up to "
@@ -155,19 +175,27 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise _our_error(self.file, str(error.orig)) from error
+            raise _our_error(self.file, error.orig) from error
         except sqlite3.Error as error:
-            raise _our_error(self.file, str(error)) from error
+            raise _our_error(self.file, error) from error
 
 
-def get_setting(connection: Connection, name: str, default: Any = None) -> Any:
-    """A value that holds for the whole index."""
+def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
+    """A number that holds for the whole index.
+
+    Raises:
+        DamageError: it is missing and has no default, or is no number.
+    """
     value = connection.scalar(select(settings.c.value).where(settings.c.name == name))
-    return default if value is None else json.loads(value)
+    if value is not None:
+        return stored_json(value, int)
+    if default is None:
+        raise DamageError(f"the setting '{name}' is missing")
+    return default
 
 
-def put_setting(connection: Connection, name: str, value: Any) -> None:
-    """Remember a JSON value for the whole index."""
+def put_setting(connection: Connection, name: str, value: int) -> None:
+    """Remember a number for the whole index."""
     row = {"name": name, "value": json.dumps(value)}
     connection.execute(
         insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
@@ -177,6 +205,16 @@ def put_setting(connection: Connection, name: str, value: Any) -> None:
 def _begin(connection: Connection) -> None:
     mode = connection.get_execution_options().get("semsearch_begin", "DEFERRED")
     connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _check_error(context: ExceptionContext) -> None:
+    if isinstance(context.original_exception, UnicodeDecodeError):
+        raise _undecodable(context.original_exception)
+
+
+def _undecodable(error: UnicodeDecodeError) -> DamageError:
+    """SQLite's messages quote what they find, and Python cannot read those that quote damage."""
+    return DamageError(error.object.decode("utf-8", "backslashreplace"))
 
 
 def _is_blank(connection: Connection) -> bool:
@@ -201,8 +239,14 @@ def _not_found(directory: Path) -> IndexStoreError:
     )
 
 
-def _our_error(file: Path, message: str) -> IndexStoreError:
-    if "not a database" in message or "malformed" in message:
+def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
+    message = str(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    if (
+        code is None  # found by Python's module, text that is not UTF-8, or by ours
+        or code & 0xFF in _DAMAGE_CODES
+        or any(words in message for words in _DAMAGE_WORDS)
+    ):
         return IndexFormatError(
             f"{file} is no SQLite database or a damaged one ({message}); "
             "take a copy of the index, or index the corpus anew"

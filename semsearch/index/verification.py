@@ -15,13 +15,12 @@ from semsearch.index.folding import leftovers
 from semsearch.index.plan import text_hash
 from semsearch.index.schema import chunks, documents, fields, vectors
 from semsearch.index.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
-from semsearch.index.spaces import Space, all_spaces
+from semsearch.index.spaces import Space, all_spaces, off_unit
+from semsearch.index.stored import DamageError
 from semsearch.index.view import read_vectors, snapshot_record
 
 __all__ = ["Fault", "bad_vectors", "find_faults"]
 
-#: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
-NORM_TOLERANCE = 2e-3
 ROWS_AT_ONCE = 4096
 
 #: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be built anew.
@@ -57,8 +56,9 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                 found += _content_faults(connection)
                 for space in all_spaces(connection):
                     found += _vector_faults(connection, directory, space)
-        except DatabaseError as error:
-            return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
+        except (DatabaseError, DamageError) as error:
+            reason = getattr(error, "orig", error)
+            return [Fault(f"the database is damaged ({reason})", repairable=False)]
     unnamed = leftovers(connection, directory)
     return found + [Fault(f"{file.name} is left from an interrupted run") for file in unnamed]
 
@@ -66,13 +66,12 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
 def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
     """The chunks of a space whose vector is not one: of another size, or not of unit length."""
     query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
-    size = len(space.to_bytes(numpy.zeros(space.dimension, numpy.float32)))
+    size = space.vector_bytes
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
         yield from (row.chunk_id for row in rows if len(row.vector) != size)
         right = [row for row in rows if len(row.vector) == size]
         matrix = space.stored_matrix([row.vector for row in right])
-        off = ~(abs(numpy.linalg.norm(matrix, axis=1) - 1) <= NORM_TOLERANCE)  # NaN is off, too
-        yield from (right[number].chunk_id for number in numpy.flatnonzero(off))
+        yield from (right[number].chunk_id for number in numpy.flatnonzero(off_unit(matrix)))
 
 
 def _database_faults(connection: Connection) -> Iterator[Fault]:

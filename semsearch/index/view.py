@@ -17,6 +17,7 @@ from semsearch.index.snapshot import (
     warn_of_fault,
 )
 from semsearch.index.spaces import Space
+from semsearch.index.stored import DamageError
 from semsearch.protocols import Matrix
 
 __all__ = ["SpaceView", "read_vectors", "snapshot_record", "vector_blocks"]
@@ -79,6 +80,9 @@ class SpaceView:
         Returns:
             Cosines and chunk ids, both of shape (m, n or more).
         """
+        widths = {self._tail.shape[1], self._snapshot.dimension if self._snapshot else None}
+        if widths - {queries.shape[1], None}:
+            raise DamageError("the vectors of the space have not the width of its encoder's")
         parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
         if self._snapshot:
             parts.append(self._snapshot.search(queries, n, allowed))

@@ -108,8 +108,13 @@ class IndexWriter:
         summary = Summary()
         with self._connection.begin():
             forget_seen(self._connection)
-            max_tokens = int(get_setting(self._connection, "chunk_max_tokens"))
+            max_tokens = get_setting(self._connection, "chunk_max_tokens")
         encoders = self._encoders()
+        if not encoders:
+            raise SpaceError(
+                "the index has no embedding space: its making was cut short; "
+                "name the encoder once more"
+            )
         writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
         for batch in _batches(corpus):
             summary = summary.plus(writer.write(batch), time.perf_counter() - started)

@@ -1,0 +1,215 @@
+"""Nothing in a corpus, an encoder's name or a database reaches beyond the index directory."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import sqlite3
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.corpus import Corpus
+from semsearch.encoders import load_encoder
+from semsearch.errors import BadRowError, IndexFormatError, ModelNotFoundError, SemsearchError
+
+IDS = [
+    *("../../x", "/etc/passwd", "/evil", "CON", "NUL.txt", "..", ".", "index.sqlite", "x\ny", "~"),
+    *("C:\\Windows\\x", "$(touch y)", "; rm -rf z", "%2e%2e%2f", "x" * 1_000_000, "\u202e", "-k"),
+]
+FILES = ["hashing-1.faiss", "index.sqlite", "writer.lock"]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Every file below a folder, with a hash of its content; folders and links by what they are."""
+    return {
+        path.relative_to(folder).as_posix(): (
+            f"-> {path.readlink()}"
+            if path.is_symlink()
+            else "folder"
+            if path.is_dir()
+            else hashlib.sha256(path.read_bytes()).hexdigest()
+        )
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def around(tmp_path, monkeypatch) -> Path:
+    """Where an index lies among other things: around/middle/pets, with the working directory."""
+    middle = tmp_path / "around" / "middle"
+    middle.mkdir(parents=True)
+    monkeypatch.chdir(middle)
+    for name in ("x", "x-1.faiss", "x-2.faiss", "x-1.faiss.tmp", "x.sqlite"):
+        (middle.parent / name).write_text("not ours")
+        (middle / name).write_text("not ours")
+    return middle.parent
+
+
+def names(around: Path) -> list[str]:
+    return sorted(file.name for file in (around / "middle" / "pets").iterdir())
+
+
+def test_ids_name_no_files(around):
+    before = tree(around)
+    documents = [
+        Document(name, f"Text {number}.", title=name, metadata={name: name})
+        for number, name in enumerate(IDS)
+    ]
+    with Index.create("pets", ["hashing"]) as index:
+        index.add(documents)
+        hits = Retriever(index).search("text", k=len(IDS))
+        assert {hit.document_id for hit in hits} == set(IDS)
+        index.delete(IDS[:3])
+        with index.writer() as writer:
+            writer.sync(documents[3:])
+            writer.repair()
+            writer.compact()
+            assert writer.verify() == []
+    assert names(around) == FILES
+    shutil.rmtree("pets")
+    assert tree(around) == before
+
+
+def test_an_id_with_a_nul_is_a_bad_row():
+    # SQLite would take it for the id before the NUL.
+    with pytest.raises(BadRowError, match=r"^c.csv:2: id holds a NUL character$"):
+        Document("a\0b", "Text.", source="c.csv:2")
+
+
+class Renamed:
+    """The hashing encoder under another name."""
+
+    def __init__(self, spec: str) -> None:
+        self._encoder = load_encoder("hashing")
+        self.spec = spec
+        self.fingerprint = hashlib.sha256(spec.encode("utf-8", "replace")).hexdigest()
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+
+def test_specs_of_encoders_name_files_in_the_directory(around):
+    before = tree(around)
+    encoders = [Renamed(spec) for spec in [*IDS, "a\0b"]]
+    with Index.create("pets", encoders) as index:
+        index.add([Document("cat", "The cat sleeps.")])
+        spaces = index.info().spaces
+    assert len({space.name for space in spaces}) == len(encoders)
+    snapshots = {f"{space.name}-1.faiss" for space in spaces}
+    assert set(names(around)) == snapshots | {"index.sqlite", "writer.lock"}
+    assert max(map(len, snapshots)) < 100
+    shutil.rmtree("pets")
+    assert tree(around) == before
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["x" * 5000, "~nobody-of-that-name/x", "~\0", "a\0b", "../../x", "/x/y", "x\ny", "\ud800"],
+)
+def test_a_spec_that_names_nothing(spec):
+    with pytest.raises(ModelNotFoundError):
+        load_encoder(spec)
+
+
+@pytest.fixture
+def pets(around) -> Path:
+    with Index.create("pets", ["hashing"]) as index:
+        index.add(
+            [Document("cat", "The cat sleeps."), Document("dog", "The dog barks at the cat.")]
+        )
+    return around / "middle" / "pets"
+
+
+def forge(pets: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(pets / "index.sqlite")) as connection, connection:
+        connection.execute(statement, values)
+
+
+def use(pets: Path) -> None:
+    """Everything that touches files; whatever is not a SemsearchError escapes."""
+    with suppress(SemsearchError), Index.open(pets) as index:
+        for mode in ("semantic", "hybrid"):
+            with suppress(SemsearchError):
+                Retriever(index).search("cat", mode=mode)
+        with index.writer() as writer:
+            for action in (
+                writer.verify,
+                lambda: writer.add_space(load_encoder("hashing:8")),
+                lambda: writer.upsert([Document(f"new {n}", f"New {n}.") for n in range(9)]),
+                lambda: writer.drop_space("hashing-8"),
+                lambda: writer.sync([Document("one", "Only one.")]),
+                writer.repair,
+                writer.compact,
+            ):
+                with suppress(SemsearchError):
+                    action()
+
+
+PLACES = ["../../x", "../x", "../x-1.faiss", "/x-1.faiss", "..", ".", "", "x/../../x-1.faiss"]
+PLACES += ["index.sqlite", "a\0b", "a\nb", "-1.faiss/../../x", "x" * 300, "\x1b[2J", "/dev/zero"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("column", ["snapshots.file", "spaces.name", "spaces.spec"])
+def test_forged_places_are_left_alone(around, pets, place, column):
+    outside = {name: content for name, content in tree(around).items() if "pets" not in name}
+    table, _, name = column.partition(".")
+    forge(pets, f"UPDATE {table} SET {name} = ?", place)
+    use(pets)
+    after = tree(around)
+    assert {name: after[name] for name in after if "pets" not in name} == outside
+    assert {path.partition("/")[2] for path in after if "pets/" in path}.isdisjoint({"x", ""})
+
+
+def test_a_snapshot_elsewhere_is_not_read(around, pets, caplog):
+    """Even one that is sound, and whose hash is the recorded one."""
+    with Index.create(around / "other", ["hashing"]) as other:
+        other.add([Document("1", "Barks at the cat, the dog."), Document("2", "The cat sleeps.")])
+    content = (around / "other" / "hashing-1.faiss").read_bytes()
+    (around / "x-1.faiss").write_bytes(content)
+    (pets / "hashing-1.faiss").unlink()
+    forge(
+        pets,
+        "UPDATE snapshots SET file = '../../x-1.faiss', sha256 = ?, bytes = ?",
+        hashlib.sha256(content).hexdigest(),
+        len(content),
+    )
+    with caplog.at_level(logging.WARNING), Retriever.open(pets) as retriever:
+        assert retriever.search("The cat sleeps.", k=1)[0].document_id == "cat"
+    assert "it is not the name of a snapshot" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are any bytes on Linux only")
+def test_files_whose_names_are_no_text(around):
+    folder = around / "middle" / "caf\udce9"
+    folder.mkdir()
+    (folder / "b\udcff.txt").write_text("One.")
+    (folder / "c\udcff.csv").write_text("id,text\nc,Two.\n")
+    (folder / "d\udcff.jsonl").write_text('{"id": "d", "text": "Three."}\n{"id": "d", "text": ""}')
+    bad = []
+    with Index.create("pets", ["hashing"]) as index:
+        for name in ("", "b\udcff.txt", "c\udcff.csv", "d\udcff.jsonl"):
+            index.add(Corpus(folder / name, on_bad_row=bad.append))
+        ids = {hit.document_id for hit in Retriever(index).search("x")}
+    place = str(around / "middle" / "caf\\udce9")
+    assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"}
+    assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"]
+
+
+def test_a_forged_name_of_a_space_is_refused(pets):
+    forge(pets, "UPDATE spaces SET name = '../../x'")
+    with pytest.raises(IndexFormatError, match="is no embedding space"), Index.open(pets) as index:
+        index.add([Document("new", "New.")])
+
+
+def test_links_that_were_planted_are_not_followed_when_writing(around, pets):
+    for name in ("hashing-2.faiss.tmp", "hashing-2.faiss", "writer.json", "old-1.faiss"):
+        (pets / name).symlink_to("../../x")
+    use(pets)
+    assert (around / "x").read_text() == "not ours"
+    assert not any(file.is_symlink() for file in pets.iterdir())
