@@ -1,0 +1,176 @@
+"""Memory has bounds, whatever the sizes in a corpus or a file of queries.
+
+Each case runs in a process of its own, whose peak (VmHWM, which begins anew with a program, as
+ru_maxrss does not) is compared with what it has after its imports.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import repeat
+
+import pytest
+
+from semsearch import Document, Index
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
+
+MIB = 1 << 20
+GIB = 1 << 30
+#: Above the imports. A row of 64 Mi characters takes 128 MiB while it is put together, and four
+#: times that where one of its characters is beyond U+FFFF.
+PEAK_MIB = 300
+PEAK_MIB_OF_WIDE_CHARACTERS = 600
+
+MEASURED = """
+import sys
+import faiss, numpy, sqlalchemy
+import semsearch.corpus
+import semsearch.index
+from semsearch.cli import index_command, main, query_command
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+before = peak()
+try:
+    main()
+finally:
+    print(f"peak {peak() - before}", file=sys.stderr)
+"""
+
+
+def measured(*arguments: object, cwd, blocks: Iterable[bytes] = ()) -> tuple[int, str, int]:
+    """Exit status, messages and peak in MiB of a command that reads these blocks."""
+    command = [sys.executable, "-c", MEASURED, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
+    ) as process:
+
+        def feed() -> None:
+            with suppress(BrokenPipeError), process.stdin:
+                for block in blocks:
+                    process.stdin.write(block)
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        messages = process.stderr.read().decode()
+        feeder.join()
+        status = process.wait()
+    told, _, number = messages.rpartition("peak ")
+    return status, told, int(number)
+
+
+def long(beginning: bytes, block: bytes, size: int = GIB, end: bytes = b"") -> list[bytes]:
+    """So many bytes, of which there is one MiB in memory."""
+    return [beginning, *repeat(block * (MIB // len(block)), size // MIB), end]
+
+
+CAT = "\U0001f408".encode()
+
+
+@pytest.mark.parametrize(
+    ("format_name", "blocks", "message"),
+    [
+        ("csv", long(b"id,text\n1,", b"x"), "stdin:2: the line is longer than 64 MiB"),
+        ("csv", long(b"", b"x"), "stdin:1: the line is longer than 64 MiB"),
+        ("csv", long(b"id,text\n1,", b"\0"), "stdin:2: the line is longer than 64 MiB"),
+        ("csv", long(b"id,text\n1,", CAT), "stdin:2: the line is longer than 64 MiB"),
+        ("jsonl", long(b'{"text": "', b"x"), "stdin:1: the line is longer than 64 MiB"),
+        ("jsonl", long(b'{"text": "', CAT), "stdin:1: the line is longer than 64 MiB"),
+        ("json", long(b'[{"text": "', b"x"), "stdin: an item is longer than 64 MiB"),
+        ("json", long(b'[{"text": "', CAT), "stdin: an item is longer than 64 MiB"),
+        ("text", long(b"", b"x"), "stdin: longer than 64 MiB"),
+        # Ten million columns, cells and values; a record whose quotes go on and on.
+        ("csv", long(b"text", b",abc", 40 * MIB, b"\none\n"), "stdin:1: more than 1,000,000 cells"),
+        ("csv", long(b"text,n\n1", b",abc", 40 * MIB), "stdin:2: more than 1,000,000 cells"),
+        ("csv", long(b'text,n\n"', b'b","c\n', 60 * MIB), "stdin:2: more than 1,000,000 cells"),
+        (
+            "jsonl",
+            long(b'{"text": [', b"[],[]," * 4, 60 * MIB, b"0]}"),
+            "stdin:1: more than 1,000,0",
+        ),
+        (
+            "json",
+            long(b'[{"text": [', b'{"":1}, ', 60 * MIB, b"0]}]"),
+            "stdin: an item has more th",
+        ),
+        # Nested 100,000 deep.
+        ("jsonl", [b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"], "stdin:1: its lists"),
+        (
+            "jsonl",
+            [b'{"text": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001],
+            "stdin:1: its lists",
+        ),
+        ("json", [b"[" * 100_000 + b"]" * 100_000], "stdin, item 1: its lists and objects are nes"),
+        ("json", [b"[" * 60 * MIB], "stdin, item 1: its lists and objects are nested too deep"),
+    ],
+)
+def test_a_corpus(tmp_path, format_name, blocks, message):
+    options = ["--encoder", "hashing", "--input-format", format_name]
+    status, told, peak = measured("index", "-", *options, cwd=tmp_path, blocks=blocks)
+    assert status == 1
+    assert told.startswith(("Error: ", "stdin: text from"))
+    assert [line.partition(message)[0] for line in told.splitlines() if "Error" in line] == [
+        "Error: "
+    ]
+    assert "Traceback" not in told
+    assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in b"".join(blocks[1:2]) else PEAK_MIB)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_that_is_nested_too_deep_stays_a_text(tmp_path):
+    nested = "[" * 100_000 + "]" * 100_000
+    blocks = [f"text,n\none,{nested}\n".encode()]
+    status, told, peak = measured("index", "-", "--encoder", "hashing", cwd=tmp_path, blocks=blocks)
+    assert status == 0, told
+    assert peak < PEAK_MIB
+
+
+@pytest.mark.parametrize("block", [b"x", b"x ", b"\0", CAT])
+def test_a_file_of_queries(tmp_path, block):
+    with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
+        index.add([Document("1", "One.")])
+    status, told, peak = measured(
+        *("query", "--mode", "hybrid", "--queries", "-"), cwd=tmp_path, blocks=long(b"one\n", block)
+    )
+    assert (status, told) == (1, "Error: -:2: the query is longer than 1,000,000 characters\n")
+    assert peak < PEAK_MIB
+
+
+GROWTH = """
+import sys
+from itertools import islice
+from semsearch.corpus import Corpus
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+documents = iter(Corpus("-", format=sys.argv[1]))
+assert sum(1 for _ in islice(documents, 20_000)) == 20_000
+before = peak()
+count = 20_000 + sum(1 for _ in documents)
+print(count, peak() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("format_name", "row"),
+    [("csv", b"one,2\n"), ("jsonl", b'{"text":"one","n":2}\n'), ("json", b"")],
+)
+def test_memory_does_not_grow_with_the_rows(format_name, row):
+    """What the first 20,000 took is enough for the 200,000 behind them, and so for millions."""
+    content = b"text,n\n" * (format_name == "csv") + row * 220_000
+    if format_name == "json":
+        content = b"[" + b'{"text":"one","n":2},' * 219_999 + b'{"text":"one","n":2}]'
+    command = [sys.executable, "-c", GROWTH, format_name]
+    done = subprocess.run(command, input=content, capture_output=True, check=True)
+    count, growth = map(int, done.stdout.split())
+    assert count == 220_000
+    assert growth < 2 * 1024  # KiB; a hundredth of the rows' objects
