@@ -22,10 +22,12 @@ _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]
 _NOT_FINITE = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 
 # A flat list as Python prints it and pandas writes it: ['it', "it's", 1.5, None]. The escapes are
-# those that repr() uses, for Python's parser warns of others on standard error.
+# those that repr() uses, for Python's parser warns of others on standard error; of the characters
+# that it refuses, repr() writes none.
+_NO_SOURCE = r"\\\n\r\0\ud800-\udfff"
 _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})"
 _LITERAL = (
-    rf"(?:'(?:[^'\\\n]|{_ESCAPE})*+'|\"(?:[^\"\\\n]|{_ESCAPE})*+\""
+    rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\""
     r"|-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?|True|False|None)"
 )
 _PYTHON_LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]")

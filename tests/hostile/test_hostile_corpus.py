@@ -133,6 +133,17 @@ def test_every_encoding_that_python_knows(tmp_path):
             read(tmp_path / name, encoding=encoding)
 
 
+@pytest.mark.parametrize(
+    "letter", [b"\0", b"\r", b"\xff", b"\x0c", b"\x1a", b"\xe2\x80\xa8", b"\\"]
+)
+def test_lists_as_python_writes_them_with_what_python_does_not_read(tmp_path, letter):
+    cells = [b"['a']", b"['%s']" % letter, b"['\\x00', \"%s'\"]" % letter]
+    (tmp_path / "c.csv").write_bytes(
+        b"text,n\n" + b"".join(b'one,"%s"\n' % cell.replace(b'"', b'""') for cell in cells)
+    )
+    assert read(tmp_path / "c.csv") >= 1
+
+
 @pytest.mark.parametrize("path", ["a\0b", "\0", "x" * 5000, "\ud800", "x\ny", "a\0b.csv.gz"])
 def test_names_that_no_file_has(path):
     with pytest.raises(CorpusError):
