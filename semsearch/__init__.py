@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder
     from semsearch.errors import SemsearchError
-    from semsearch.index import Index, IndexInfo, IndexWriter, Summary
+    from semsearch.index import Index, IndexInfo
+    from semsearch.index.writer import IndexWriter, Summary
+    from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
-    from semsearch.records import Chunk, Document, Hit, Hits, Pair
-    from semsearch.retriever import Retriever, SearchMode
+    from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
+    from semsearch.retriever import Retriever
 
 __all__ = [
     "Chunk",
@@ -44,6 +46,7 @@ __all__ = [
     "Summary",
     "__version__",
     "load_encoder",
+    "similar_pairs",
 ]
 
 _MODULES = {
@@ -55,15 +58,16 @@ _MODULES = {
     "Hits": "records",
     "Index": "index",
     "IndexInfo": "index",
-    "IndexWriter": "index",
+    "IndexWriter": "index.writer",
     "Pair": "records",
     "Reranker": "protocols",
     "Retriever": "retriever",
     "SearchBackend": "protocols",
-    "SearchMode": "retriever",
+    "SearchMode": "records",
     "SemsearchError": "errors",
-    "Summary": "index",
+    "Summary": "index.writer",
     "load_encoder": "encoders",
+    "similar_pairs": "mining",
 }
 
 

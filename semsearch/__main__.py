@@ -1,5 +1,5 @@
-"""``python -m semsearch`` is the same as ``semsearch``."""
+"""``python -m semsearch`` is the command line."""
 
-from semsearch.cli import main
+from semsearch.cli import run
 
-main(prog_name="semsearch")
+run()

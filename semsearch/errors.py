@@ -4,6 +4,7 @@
     ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
     ├── CorpusError                 a corpus cannot be read at all
     │   └── BadRowError             one row of it cannot be used; reading can go on behind it
+    ├── DatasetNotFoundError        a published data set is not on this machine
     ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
     ├── EncoderError                an encoder cannot be loaded or used
     │   ├── ModelNotFoundError      its files are neither here nor to be had from the hub
@@ -24,6 +25,7 @@ __all__ = [
     "ArgumentError",
     "BadRowError",
     "CorpusError",
+    "DatasetNotFoundError",
     "EncoderError",
     "FilterError",
     "IndexBusyError",
@@ -78,6 +80,10 @@ class BadRowError(CorpusError):
 
 class FilterError(SemsearchError, ValueError):
     """A `where` expression cannot be parsed, or names a field that no document has."""
+
+
+class DatasetNotFoundError(SemsearchError):
+    """A published data set is not on this machine."""
 
 
 class EncoderError(SemsearchError):

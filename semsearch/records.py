@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from semsearch.errors import BadRowError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Chunk", "Document", "Hit", "Hits", "Metadata", "Pair"]
+__all__ = ["Chunk", "Document", "Hit", "Hits", "Metadata", "Pair", "SearchMode"]
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]
@@ -118,11 +119,19 @@ class Hits(list[Hit]):
         return frame.join(metadata.rename(columns=clashes))
 
 
-class Pair(NamedTuple):
-    """Two texts and how similar they are; higher is more similar."""
+class SearchMode(Enum):
+    """What makes a document an answer."""
 
-    left: str
-    right: str
+    SEMANTIC = "semantic"  #: the cosine of its best chunk with the query
+    BM25 = "bm25"  #: the words that it shares with the query
+    HYBRID = "hybrid"  #: both, fused by rank
+
+
+class Pair(NamedTuple):
+    """Two texts by their places in a collection, left before right; a higher score is nearer."""
+
+    left: int
+    right: int
     score: float
 
 

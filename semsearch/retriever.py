@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from enum import Enum
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -23,23 +23,15 @@ from semsearch.index.search import (
 from semsearch.index.store import get_setting
 from semsearch.index.view import SpaceView
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Hits
+from semsearch.records import Hits, SearchMode
 
-__all__ = ["Retriever", "SearchMode"]
+__all__ = ["Retriever"]
 
 #: How many documents each side of a hybrid search brings, for each one that is asked for.
 HYBRID_DEPTH = 10
 
 #: What Python makes of bytes that it cannot decode.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class SearchMode(Enum):
-    """What makes a document an answer."""
-
-    SEMANTIC = "semantic"  #: the cosine of its best chunk with the query
-    BM25 = "bm25"  #: the words that it shares with the query
-    HYBRID = "hybrid"  #: both, fused by rank
 
 
 class Retriever:
@@ -126,11 +118,15 @@ class Retriever:
         """The answers to several texts, in their order, encoded together. See `search`."""
         mode = _mode(mode)
         _check(texts, k)
+        by_meaning = mode is not SearchMode.BM25 and bool(texts)
         with self.index.read() as connection:  # a wrong filter is told before a model is loaded
             if where is not None:
                 where_clause(connection, where)
+            if by_meaning:  # before the encoding: the encoder may still be loading in a thread
+                with suppress(FileNotFoundError):
+                    self._current_view(connection, must_have=False)
         vectors = None
-        if mode is not SearchMode.BM25 and texts:
+        if by_meaning:
             vectors = self.index.encoder(self.space).encode_queries(texts)
         try:
             return self._answers(texts, vectors, k, where, mode)

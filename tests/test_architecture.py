@@ -18,10 +18,10 @@ PACKAGE = Path(semsearch.__file__).parent
 FLOORS = [
     "version errors",
     "records",
-    "filters protocols",
+    "filters protocols datasets",
     "corpus encoders fusion",
-    "index",
-    "retriever",
+    "index preload",
+    "retriever mining",
     "cli",
     "__main__",
 ]

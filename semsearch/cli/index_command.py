@@ -11,14 +11,21 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import INDEXES, existing_index, wait_option
+from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.options import (
+    INDEXES,
+    existing_index,
+    precision_option,
+    wait_option,
+)
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.index import STORED_TYPES, Index, Summary
+from semsearch.index import STORED_TYPES, Index
 from semsearch.index.store import DATABASE_NAME
+from semsearch.index.writer import Summary
 from semsearch.records import Document
 
 __all__ = ["command"]
@@ -34,15 +41,8 @@ __all__ = ["command"]
     help="Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]",
 )
 @click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")
-@click.option("--id-column", metavar="C", help="The column that holds the ids.")
+@corpus_options
 @click.option("--title-column", metavar="C", help="The column that holds the titles.")
-@click.option(
-    "--text-column",
-    "text_columns",
-    metavar="C",
-    multiple=True,
-    help="The column that is searched; several are joined.",
-)
 @click.option(
     "--encoder",
     "encoders",
@@ -58,17 +58,10 @@ __all__ = ["command"]
     show_default=True,
     help="How new spaces keep their vectors.",
 )
-@click.option("--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]")
-@click.option(
-    "--input-format",
-    "format_name",
-    type=click.Choice([item.value for item in CorpusFormat]),
-    help="Of the corpus, where name and content do not tell.",
-)
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
-@click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on.")
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
+@precision_option
 @wait_option
 def command(
     corpora: tuple[str, ...],
@@ -77,6 +70,7 @@ def command(
     add_space: str | None,
     drop_space: str | None,
     stored_type: str,
+    precision: str | None,
     wait: bool,
     **options: Any,
 ) -> None:
@@ -98,7 +92,7 @@ def command(
             raise ArgumentError("a space is added or dropped without a corpus")
         directory = existing_index(directory)
         if add_space:
-            _add_space(directory, add_space, stored_type, wait)
+            _add_space(directory, add_space, stored_type, precision, wait)
         if drop_space:
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
@@ -106,17 +100,18 @@ def command(
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
-        _index_corpus(corpora, directory, stored_type, wait, **options)
+        _index_corpus(corpora, directory, stored_type, precision, wait, **options)
 
 
 def _index_corpus(
     corpora: tuple[str, ...],
     directory: Path | None,
     stored_type: str,
+    precision: str | None,
     wait: bool,
     *,
     encoders: tuple[str, ...],
-    format_name: str | None,
+    input_format: str | None,
     sync: bool,
     skip_bad_rows: bool,
     **columns: Any,
@@ -132,7 +127,7 @@ def _index_corpus(
         on_bad_row = skip if skip_bad_rows else refuse
         corpus = Corpus(
             paths,
-            format=CorpusFormat(format_name) if format_name else None,
+            format=CorpusFormat(input_format) if input_format else None,
             notify=lambda message: progress.note(visible(message)),
             on_bad_row=on_bad_row,
             **columns,
@@ -144,7 +139,7 @@ def _index_corpus(
             progress.update(summary.documents, corpus.fraction_read)
 
         with (
-            _opened(directory, encoders, stored_type) as index,
+            _opened(directory, encoders, stored_type, precision) as index,
             _told_when_interrupted(index, progress),
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
@@ -152,14 +147,16 @@ def _index_corpus(
     click.echo(visible(_told(directory, summary, skipped)))
 
 
-def _add_space(directory: Path, spec: str, stored_type: str, wait: bool) -> None:
+def _add_space(
+    directory: Path, spec: str, stored_type: str, precision: str | None, wait: bool
+) -> None:
     with Index.open(directory) as index, IndexingProgress("passages") as progress:
         total = index.info().chunks
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.encoded, summary.encoded / total)
 
-        encoder = load_encoder(spec)
+        encoder = load_encoder(spec, precision=precision or "auto")
         with (
             _told_when_interrupted(index, progress),
             index.writer(on_batch=on_batch, wait=wait) as writer,
@@ -185,10 +182,13 @@ def _begun(corpus: Corpus) -> Iterator[Document]:
     return chain(list(islice(documents, 1)), documents)
 
 
-def _opened(directory: Path, encoders: tuple[str, ...], stored_type: str) -> Index:
+def _opened(
+    directory: Path, encoders: tuple[str, ...], stored_type: str, precision: str | None
+) -> Index:
     """The index; made if need be, and checked against the encoders that were named."""
-    if encoders or not (directory / DATABASE_NAME).exists():
-        return Index.create(directory, encoders or (DEFAULT_ENCODER,), dtype=stored_type)
+    if encoders or precision or not (directory / DATABASE_NAME).exists():
+        encoders = encoders or (DEFAULT_ENCODER,)
+        return Index.create(directory, encoders, dtype=stored_type, precision=precision)
     return Index.open(directory)
 
 

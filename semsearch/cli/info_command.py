@@ -87,8 +87,14 @@ def _lines(info: IndexInfo) -> list[str]:
     ]
     lines += [
         f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
-        f"fingerprint {space.fingerprint[:12]}{'' if space.complete else ', not complete'}"
+        f"{space.description.get('precision', 'fp32')}, fingerprint {space.fingerprint[:12]}"
+        f"{'' if space.complete else ', not complete'}"
         for space in info.spaces
+    ]
+    lines += [
+        f"int8 of {space.name}, measured: {_measured(space.description['parity'])}"
+        for space in info.spaces
+        if isinstance(space.description.get("parity"), dict)
     ]
     lines += [
         f"snapshot {snapshot.file}: {snapshot.kind}, {snapshot.vectors:,} vectors, "
@@ -97,6 +103,10 @@ def _lines(info: IndexInfo) -> list[str]:
     ]
     lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
     return lines
+
+
+def _measured(parity: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in parity.items())
 
 
 def _size(size: float) -> str:

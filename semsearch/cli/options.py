@@ -8,7 +8,13 @@ import click
 
 from semsearch.errors import IndexNotFoundError
 
-__all__ = ["INDEXES", "existing_index", "index_option", "wait_option"]
+__all__ = [
+    "INDEXES",
+    "existing_index",
+    "index_option",
+    "precision_option",
+    "wait_option",
+]
 
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
@@ -21,6 +27,13 @@ index_option = click.option(
     envvar="SEMSEARCH_INDEX",
     help="The index directory; may be left out when there is one index under indexes/. "
     "[env: SEMSEARCH_INDEX]",
+)
+
+precision_option = click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "bf16", "int8"]),
+    help="In which numbers the encoder computes: auto takes bf16 where the processor has it; int8 "
+    "is refused where it loses too much.  [default: auto, or the index's own]",
 )
 
 wait_option = click.option(

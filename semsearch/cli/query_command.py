@@ -13,7 +13,8 @@ import click
 from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
-from semsearch.retriever import Retriever, SearchMode
+from semsearch.preload import preload
+from semsearch.records import SearchMode
 
 __all__ = ["command"]
 
@@ -70,7 +71,11 @@ def command(
     """
     if text is not None and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
-    with Retriever.open(existing_index(directory), space) as retriever:
+    directory = existing_index(directory)
+    encoders = preload(directory, space) if mode != SearchMode.BM25.value else []
+    from semsearch.retriever import Retriever  # while the model loads
+
+    with Retriever.open(directory, space, encoders) as retriever:
         known = retriever.index.fields()
         for name in show:
             if name not in known:

@@ -14,7 +14,7 @@ from semsearch.records import Hit, Hits
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["HitsOutput", "hits_output", "visible"]
+__all__ = ["HitsOutput", "console", "csv_line", "hits_output", "shortened", "visible"]
 
 PASSAGE_MAX_CHARACTERS = 300
 
@@ -28,7 +28,7 @@ def visible(text: str) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
-def _console() -> Console:
+def console() -> Console:
     """Where tables go: standard output, at a terminal's width or, elsewhere, a good one."""
     from rich.console import Console
 
@@ -57,7 +57,7 @@ class HitsAsTable:
 
     def __init__(self, show: Sequence[str]) -> None:
         self._show = show
-        self._console = _console()
+        self._console = console()
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
@@ -80,7 +80,7 @@ class HitsAsTable:
         for hit in hits:
             cells = [str(hit.rank), f"{hit.score:.3f}", visible(hit.title or hit.document_id)]
             cells += [visible(_plain(hit.metadata.get(name))) for name in self._show]
-            table.add_row(*map(Text, [*cells, _shortened(visible(hit.text))]))
+            table.add_row(*map(Text, [*cells, shortened(visible(hit.text))]))
         self._console.print(table)
         if heading:
             self._console.print()
@@ -114,9 +114,15 @@ class HitsAsCsv:
             self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
 
     def _write(self, row: Iterable[Any]) -> None:
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="").writerow(row)
-        _write_line(buffer.getvalue())
+        _write_line(csv_line(row))
+
+
+def csv_line(row: Iterable[Any]) -> str:
+    """A row of CSV without its line end."""
+    buffer = io.StringIO()
+    # With its own line end: with another one, Python 3.11 leaves line breaks in cells unquoted.
+    csv.writer(buffer).writerow(row)
+    return buffer.getvalue().removesuffix("\r\n")
 
 
 def _write_line(line: str) -> None:
@@ -149,7 +155,8 @@ def _plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """A passage for a table."""
     if len(text) <= PASSAGE_MAX_CHARACTERS:
         return text
     return text[:PASSAGE_MAX_CHARACTERS].rsplit(" ", 1)[0] + " …"

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from filelock import FileLock
-from platformdirs import user_cache_path
-
+from semsearch.encoders.hashes import cache_folder, file_sha256
 from semsearch.errors import EncoderError
 
-__all__ = ["cache_folder", "cached_entry"]
+__all__ = ["cached_entry"]
 
 MANIFEST = "manifest.json"
-
-
-def cache_folder() -> Path:
-    """Where the cache is: SEMSEARCH_CACHE or, without it, where the system keeps caches."""
-    named = os.environ.get("SEMSEARCH_CACHE")
-    return Path(named) if named else user_cache_path("semsearch")
 
 
 def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
@@ -42,6 +32,8 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
     entry = cache_folder() / name
     if _is_sound(entry):
         return entry
+    from filelock import FileLock  # seldom needed
+
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{entry}.lock"):
@@ -59,7 +51,7 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
     draft = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
     try:
         make(draft)
-        manifest = {file.name: _sha256(file) for file in draft.iterdir()}
+        manifest = {file.name: file_sha256(file) for file in draft.iterdir()}
         (draft / MANIFEST).write_text(json.dumps(manifest), "utf-8")
         shutil.rmtree(entry, ignore_errors=True)  # a damaged one
         draft.replace(entry)
@@ -70,11 +62,6 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
 def _is_sound(entry: Path) -> bool:
     try:
         manifest = json.loads((entry / MANIFEST).read_text("utf-8"))
-        return all(_sha256(entry / name) == digest for name, digest in manifest.items())
+        return all(file_sha256(entry / name) == digest for name, digest in manifest.items())
     except (OSError, ValueError, AttributeError):
         return False
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -13,7 +13,8 @@ from typing import Any
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.model_folder import ModelFolder, model_modules
 from semsearch.encoders.openvino_library import import_openvino
-from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime, Precision
+from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder, quiet_transformers
 from semsearch.errors import EncoderError
 

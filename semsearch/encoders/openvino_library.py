@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
-__all__ = ["import_openvino"]
+__all__ = ["import_openvino", "openvino_core"]
 
 
 def import_openvino() -> Any:
@@ -19,3 +20,9 @@ def import_openvino() -> Any:
     import openvino
 
     return openvino
+
+
+@cache
+def openvino_core() -> Any:
+    """OpenVINO's devices, found once."""
+    return import_openvino().Core()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -13,29 +12,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.openvino_library import import_openvino
+from semsearch.encoders.openvino_library import openvino_core
+from semsearch.encoders.precision import Precision
 from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Converted", "OpenVINORuntime", "Precision"]
+__all__ = ["Converted", "OpenVINORuntime"]
 
 #: How many tokens, padding included, go through the model at once.
 BATCH_TOKENS = 1024
 #: How many texts are tokenised and sorted by length at once.
-WINDOW_TEXTS = 4096
+WINDOW_TEXTS = 1024
 #: Up to so many texts, one after another with all cores is faster than side by side.
 FEW_TEXTS = 4
 
+#: Above this many tokens, batches are padded to a multiple of `LENGTH_STEP`: OpenVINO prepares
+#: itself for each shape that it meets, and that costs more than a little padding.
+EXACT_LENGTH = 32
+LENGTH_STEP = 8
+
+#: What OpenVINO calls the precisions.
+NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
+
+#: One text has all cores; of many, each core has its own. Attention as one fused kernel
+#: (OpenVINO's "snippets") is faster for the former and slower for the latter.
+ONE_BY_ONE = {"PERFORMANCE_HINT": "LATENCY"}
+SIDE_BY_SIDE = {"PERFORMANCE_HINT": "THROUGHPUT", "SNIPPETS_MODE": "DISABLE"}
+
 Ids = NDArray[numpy.int64]
-
-
-class Precision(Enum):
-    """In which numbers a model computes."""
-
-    FP32 = "f32"
-    BF16 = "bf16"
 
 
 class Converted(NamedTuple):
@@ -55,11 +61,15 @@ class OpenVINORuntime:
 
     Texts are sorted by length and batched by tokens, so that little is computed for padding; the
     batches are run side by side while the next texts are tokenised.
+
+    Args:
+        converted: the model in the cache.
+        precision: FP32 or BF16; a quantised model computes the rest of its layers so.
     """
 
     def __init__(self, converted: Converted, precision: Precision) -> None:
         self._converted = converted
-        self._precision = precision
+        self._number_type = NUMBER_TYPES[precision]
         self._lock = Lock()  # a request serves one thread at a time
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
@@ -68,8 +78,7 @@ class OpenVINORuntime:
         with self._lock:
             if len(texts) <= FEW_TEXTS:
                 for row, text in enumerate(texts):
-                    features = self._features([self._tokenizer.encode(prompt + text).ids])
-                    matrix[row] = self._one_by_one.infer(features)[0]
+                    matrix[row] = self._one_by_one.infer(self.features(prompt + text))[0]
             else:
                 self._encode_side_by_side(texts, prompt, matrix)
         return matrix
@@ -89,24 +98,29 @@ class OpenVINORuntime:
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
             token_ids = [encoded.ids for encoded in self._tokenizer.encode_batch_fast(window)]
-            for rows in _batches(token_ids):
+            for rows, length in _batches(token_ids, self._longest):
                 if not idle:
                     finish_oldest()
                 request = idle.pop()
-                request.start_async(self._features([token_ids[row] for row in rows]))
+                request.start_async(self._features([token_ids[row] for row in rows], length))
                 running.append((request, start + rows))
         while running:
             finish_oldest()
+
+    def features(self, text: str) -> dict[str, Ids]:
+        """The model's inputs for one text, each of shape (1, tokens)."""
+        token_ids = self._tokenizer.encode(text).ids
+        return self._features([token_ids], len(token_ids))
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
         offsets = self._whole_text_tokenizer.encode(text, add_special_tokens=False).offsets
         return numpy.array(offsets, numpy.int64).reshape(-1, 2)
 
-    def _features(self, token_ids: Sequence[list[int]]) -> dict[str, Ids]:
-        """The model's inputs for some texts, each of shape (texts, tokens of the longest)."""
+    def _features(self, token_ids: Sequence[list[int]], length: int) -> dict[str, Ids]:
+        """The model's inputs for some texts, each of shape (texts, length)."""
         lengths = numpy.array([len(ids) for ids in token_ids])
-        mask = numpy.arange(lengths.max()) < lengths[:, None]
+        mask = numpy.arange(length) < lengths[:, None]
         ids = numpy.full(mask.shape, self._converted.pad_id, numpy.int64)
         ids[mask] = numpy.concatenate(token_ids)
         features = {
@@ -119,19 +133,24 @@ class OpenVINORuntime:
     @cached_property
     def _one_by_one(self) -> Any:
         """A request that has all cores to itself."""
-        return self._compiled("LATENCY").create_infer_request()
+        return self._compiled(ONE_BY_ONE).create_infer_request()
 
     @cached_property
     def _side_by_side(self) -> list[Any]:
         """Requests that run at once, each on a part of the cores, and some to follow them."""
-        model = self._compiled("THROUGHPUT")
+        model = self._compiled(SIDE_BY_SIDE)
         streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
         return [model.create_infer_request() for _ in range(2 * streams)]
 
-    def _compiled(self, hint: str) -> Any:
-        options = {"INFERENCE_PRECISION_HINT": self._precision.value, "PERFORMANCE_HINT": hint}
-        core = import_openvino().Core()
-        return core.compile_model(str(self._converted.folder / "model.xml"), "CPU", options)
+    @cached_property
+    def _longest(self) -> int:
+        """How many tokens a text has at most, special ones included."""
+        return int(self._tokenizer.truncation["max_length"])
+
+    def _compiled(self, options: dict[str, str]) -> Any:
+        file = str(self._converted.folder / "model.xml")
+        options = {"INFERENCE_PRECISION_HINT": self._number_type, **options}
+        return openvino_core().compile_model(file, "CPU", options)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -148,12 +167,15 @@ class OpenVINORuntime:
         return tokenizer
 
 
-def _batches(token_ids: Sequence[list[int]]) -> Iterator[Ids]:
-    """The places of texts of like length, long ones first, some at a time."""
+def _batches(token_ids: Sequence[list[int]], longest: int) -> Iterator[tuple[Ids, int]]:
+    """The places of texts of like length, long ones first, and the length to pad them to."""
     lengths = numpy.array([len(ids) for ids in token_ids])
     order = numpy.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        size = max(1, BATCH_TOKENS // int(lengths[order[start]]))
-        yield order[start : start + size]
+        length = int(lengths[order[start]])
+        if length > EXACT_LENGTH:
+            length = min(length + -length % LENGTH_STEP, longest)
+        size = max(1, BATCH_TOKENS // length)
+        yield order[start : start + size], length
         start += size

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.precision import Precision
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 
@@ -19,16 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["TorchEncoder", "quiet_transformers"]
 
+#: What we call torch's number types.
+NAMES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
+
 
 class TorchEncoder:
     """A bi-encoder that sentence-transformers runs. The model is loaded at its first use."""
 
     def __init__(
-        self, folder: ModelFolder, device: str | None = None, attention: str | None = None
+        self,
+        folder: ModelFolder,
+        device: str | None = None,
+        attention: str | None = None,
+        precision: Precision = Precision.FP32,
     ) -> None:
+        if precision is Precision.INT8:
+            raise EncoderError(f"model '{folder.spec}' runs on torch, which has no int8 here")
         self._folder = folder
         self._device = device
         self._attention = attention  # of transformers' implementations; None leaves it to them
+        self._precision = precision
 
     @property
     def spec(self) -> str:
@@ -52,11 +63,12 @@ class TorchEncoder:
         return int(self.model.get_max_seq_length()) - special
 
     def description(self) -> Mapping[str, Any]:
-        """Its modules, its prompts and how much of a text it reads."""
+        """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
         return {
             "modules": [type(module).__name__ for module in self.model],
             "prompts": {name: text for name, text in self.model.prompts.items() if text},
             "max_tokens": self.max_tokens,
+            "precision": NAMES[str(self.model.dtype)],
         }
 
     def token_spans(self, text: str) -> TokenSpans:
@@ -99,12 +111,22 @@ class TorchEncoder:
                     model_kwargs={
                         "use_safetensors": True,
                         "attn_implementation": self._attention,
+                        "dtype": self._number_type(),
                     },
                 )
         except Exception as error:  # whatever the libraries make of a user's folder
             reason = str(error).strip().partition("\n")[0]
             raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error
         return model.eval()
+
+    def _number_type(self) -> str:
+        """In torch's words. Half precision pays on a GPU; a CPU may only emulate it."""
+        if self._precision is Precision.AUTO:
+            import torch
+
+            device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+            return "float32" if torch.device(device).type == "cpu" else "float16"
+        return "bfloat16" if self._precision is Precision.BF16 else "float32"
 
     def whole_text_tokenizer(self) -> Tokenizer:
         """A copy of the model's own tokenizer that cuts nothing off."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, text
@@ -21,6 +23,13 @@ from semsearch.protocols import Encoder
 from semsearch.records import Document
 
 __all__ = ["BatchResult", "BatchWriter"]
+
+#: A batch's size: how it begins, and where it ends.
+FIRST_BATCH_DOCUMENTS = 256
+BATCH_DOCUMENTS = 4096
+BATCH_CHARACTERS = 1_000_000
+#: What is lost when a run is killed, and how long progress stands still.
+BATCH_SECONDS = 2.0
 
 #: The highest id that a chunk ever had, deleted ones included.
 LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
@@ -45,6 +54,23 @@ class _Passage(NamedTuple):
 
 #: A stored vector by space and text.
 _Vectors = dict[tuple[int, str], bytes]
+
+
+class _Prepared(NamedTuple):
+    """A batch that has been compared with the index."""
+
+    plans: list[Planned]
+    passages: dict[str, list[_Passage]]  # by external id
+    texts: dict[str, str]  # by hash
+    stored: _Vectors
+
+
+class _Encoded(NamedTuple):
+    """All vectors of a batch's texts."""
+
+    vectors: _Vectors
+    texts: int  # that went through an encoder
+    seconds: float
 
 
 class BatchWriter:
@@ -72,8 +98,37 @@ class BatchWriter:
         self._max_tokens = max_tokens
         self._on_bad_row = on_bad_row
 
-    def write(self, batch: Sequence[Document]) -> BatchResult:
-        """Put a batch into the index: whole, or not at all."""
+    def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
+        """Put a corpus into the index, batch by batch, each whole or not at all.
+
+        While one batch is encoded, the next one is read, compared and cut, and the one before it
+        is written. Batches grow to what is encoded in about `BATCH_SECONDS`. When the corpus
+        breaks off, what came before is written all the same.
+        """
+        documents, size = iter(corpus), FIRST_BATCH_DOCUMENTS
+        with ThreadPoolExecutor(1, "semsearch-encoding") as encoding:
+            ahead: tuple[_Prepared, Future[_Encoded]] | None = None
+            while True:
+                try:
+                    batch = _next_batch(documents, size)
+                    prepared = self._prepare(batch) if batch else None
+                except BaseException:
+                    if ahead:
+                        self._apply(ahead[0], ahead[1].result())
+                    raise
+                behind, ahead = ahead, None
+                if prepared:
+                    before = behind[1] if behind else None
+                    ahead = prepared, encoding.submit(self._encode, prepared, before)
+                if behind:
+                    encoded = behind[1].result()
+                    size = _next_size(behind[0], encoded)
+                    yield self._apply(behind[0], encoded)
+                if not ahead:
+                    return
+
+    def _prepare(self, batch: Sequence[Document]) -> _Prepared:
+        """Compare a batch with the index, and cut what is new in it."""
         with self._connection.begin():
             plans = plan_batch(self._connection, batch, self._on_bad_row)
             passages = {
@@ -84,15 +139,18 @@ class BatchWriter:
             texts = {
                 passage.text_hash: passage.text for cut in passages.values() for passage in cut
             }
-            stored = self._stored_vectors(texts)
-        encoded = self._encode(texts, stored)  # takes long; no transaction is open meanwhile
-        changes = Counter(plan.change for plan in plans)
+            return _Prepared(plans, passages, texts, self._stored_vectors(texts))
+
+    def _apply(self, prepared: _Prepared, encoded: _Encoded) -> BatchResult:
+        """Write a batch in one transaction."""
+        changes = Counter(plan.change for plan in prepared.plans)
         if changes.total() > changes[Change.UNCHANGED]:
             with self._connection.begin():
-                self._put_documents(plans)
-                self._put_passages(plans, passages, stored)
+                self._put_documents(prepared.plans)
+                self._put_passages(prepared.plans, prepared.passages, encoded.vectors)
                 next_revision(self._connection)
-        return BatchResult(changes, sum(map(len, passages.values())), encoded)
+        chunks_written = sum(map(len, prepared.passages.values()))
+        return BatchResult(changes, chunks_written, encoded.texts)
 
     def _cut(self, document: str) -> list[_Passage]:
         # A token is at least a byte: a text of so few need not be tokenised to be left whole.
@@ -113,17 +171,26 @@ class BatchWriter:
         )
         return {(space_id, digest): vector for space_id, digest, vector in rows}
 
-    def _encode(self, texts: Mapping[str, str], stored: _Vectors) -> int:
-        """Add to `stored` what it lacks; returns how many texts were encoded."""
+    def _encode(self, prepared: _Prepared, before: Future[_Encoded] | None) -> _Encoded:
+        """The vectors of a batch's texts.
+
+        Args:
+            prepared: the batch, with the vectors that the index had when it was compared.
+            before: the batch ahead of it, which the index may not have had by then.
+        """
+        started = time.perf_counter()
+        texts = prepared.texts
+        known = before.result().vectors if before else {}
+        found = prepared.stored | {key: known[key] for key in known if key[1] in texts}
         encoded: set[str] = set()
         for space, encoder in self._spaces:
-            lacking = [digest for digest in texts if (space.id, digest) not in stored]
+            lacking = [digest for digest in texts if (space.id, digest) not in found]
             if lacking:
                 matrix = encoder.encode_documents([texts[digest] for digest in lacking])
                 for digest, vector in zip(lacking, matrix, strict=True):
-                    stored[space.id, digest] = space.to_bytes(vector)
+                    found[space.id, digest] = space.to_bytes(vector)
                 encoded.update(lacking)
-        return len(encoded)
+        return _Encoded(found, len(encoded), time.perf_counter() - started)
 
     def _put_documents(self, plans: Sequence[Planned]) -> None:
         rows = [
@@ -189,3 +256,22 @@ class BatchWriter:
                 for row in chunk_rows
             ],
         )
+
+
+def _next_batch(corpus: Iterator[Document], size: int) -> list[Document]:
+    """The next documents, at most so many; none at the end."""
+    batch: list[Document] = []
+    characters = 0
+    for document in corpus:
+        batch.append(document)
+        characters += len(document.text)
+        if len(batch) == min(size, BATCH_DOCUMENTS) or characters >= BATCH_CHARACTERS:
+            break
+    return batch
+
+
+def _next_size(batch: _Prepared, encoded: _Encoded) -> int:
+    """How many documents to take next: twice as many, if that does not take too long."""
+    documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
+    in_time = int(documents * BATCH_SECONDS / max(encoded.seconds, 1e-3))
+    return max(1, min(2 * documents, in_time))

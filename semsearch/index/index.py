@@ -19,12 +19,13 @@ from semsearch.index.snapshot import SnapshotRecord
 from semsearch.index.spaces import Space, add_space, all_spaces, find_space
 from semsearch.index.store import Store, put_setting
 from semsearch.index.view import snapshot_record
-from semsearch.index.writer import IndexWriter, Summary
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 
 if TYPE_CHECKING:
     import pandas
+
+    from semsearch.index.writer import IndexWriter, Summary
 
 __all__ = ["Index", "IndexInfo"]
 
@@ -74,6 +75,7 @@ class Index:
         encoders: Sequence[str | Encoder] = (DEFAULT_ENCODER,),
         *,
         dtype: str = "float32",
+        precision: str | None = None,
     ) -> Self:
         """The index in a directory, made if it is not there yet.
 
@@ -82,6 +84,9 @@ class Index:
             encoders: specs or encoders, one for each embedding space. The first one's length
                 decides how long texts are cut.
             dtype: how a new index keeps vectors: ``float32``, or ``float16`` in half the space.
+            precision: in which numbers encoders that are named by a spec compute: ``auto``,
+                ``fp32``, ``bf16`` or ``int8``; None is ``auto`` for a new index, and for an old
+                one what it was made with.
 
         Raises:
             IndexFormatError: the directory holds other things.
@@ -89,9 +94,16 @@ class Index:
         """
         if not encoders:
             raise ArgumentError("an index needs at least one encoder")
-        loaded = [load_encoder(item) if isinstance(item, str) else item for item in encoders]
+        loaded = [
+            load_encoder(item, precision=precision or "auto") if isinstance(item, str) else item
+            for item in encoders
+        ]
         index = cls(Store.create(Path(path)), loaded)
         index._take_spaces(loaded, dtype)
+        named = [
+            encoder for encoder, item in zip(loaded, encoders, strict=True) if item is not encoder
+        ]
+        index._check_precision(named, precision)
         return index
 
     @property
@@ -135,6 +147,8 @@ class Index:
         Raises:
             IndexBusyError: another process is writing, and `wait` is not set.
         """
+        from semsearch.index.writer import IndexWriter  # searching does without
+
         with writer_lock(self.path, wait=wait), self._store.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
             yield IndexWriter(
@@ -182,7 +196,7 @@ class Index:
             SpaceError: what its spec names has become another model.
         """
         if space.fingerprint not in self._encoders:
-            encoder = load_encoder(space.spec)
+            encoder = load_encoder(space.spec, precision=space.precision)
             space.check(encoder)
             self._encoders[space.fingerprint] = encoder
         return self._encoders[space.fingerprint]
@@ -227,6 +241,24 @@ class Index:
                 raise SpaceError(
                     f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names})"
                 )
+
+    def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:
+        """Keep encoders that compute otherwise than their space was made from being used."""
+        with self.read() as connection:
+            spaces = {space.fingerprint: space for space in all_spaces(connection)}
+        for encoder in encoders:
+            space = spaces[encoder.fingerprint]
+            if precision is None and space.precision != "auto":
+                del self._encoders[space.fingerprint]  # `encoder` loads the right one
+            elif precision is not None:
+                made, named = (
+                    item.get("precision") for item in (space.description, encoder.description())
+                )
+                if made != named:
+                    raise SpaceError(
+                        f"space '{space.name}' was made in {made}, not {named}; "
+                        "the precision is chosen when a space is made"
+                    )
 
 
 def _documents(

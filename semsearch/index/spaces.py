@@ -42,6 +42,12 @@ class Space(NamedTuple):
     complete: bool  # False while chunks from before it still lack their vectors
     description: dict[str, Any]
 
+    @property
+    def precision(self) -> str:
+        """How its encoder is to be loaded; the int8 of a space is its documents' own."""
+        named = self.description.get("precision")
+        return named if named in ("fp32", "int8") else "auto"
+
     def to_bytes(self, vector: Matrix) -> bytes:
         """One vector as SQLite keeps it: little-endian numbers of the space's type."""
         data = vector.astype(self._stored_type).tobytes()

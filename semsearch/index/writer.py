@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,9 +31,6 @@ from semsearch.records import Document
 __all__ = ["IndexWriter", "Summary"]
 
 logger = logging.getLogger(__name__)
-
-BATCH_DOCUMENTS = 256
-BATCH_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +114,10 @@ class IndexWriter:
                 "name the encoder once more"
             )
         writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
-        for batch in _batches(corpus):
-            summary = summary.plus(writer.write(batch), time.perf_counter() - started)
-            self._on_batch(summary)
+        with closing(writer.write_all(corpus)) as batches:
+            for batch in batches:
+                summary = summary.plus(batch, time.perf_counter() - started)
+                self._on_batch(summary)
         self._complete(encoders)
         self._fold()
         return replace(summary, seconds=time.perf_counter() - started)
@@ -249,16 +248,3 @@ class IndexWriter:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
         return named
-
-
-def _batches(corpus: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    characters = 0
-    for document in corpus:
-        batch.append(document)
-        characters += len(document.text)
-        if len(batch) == BATCH_DOCUMENTS or characters >= BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch

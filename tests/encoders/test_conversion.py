@@ -40,7 +40,8 @@ def make(plain_bert, folder, pooling, *more, prompts=None):
 
 
 def check(spec):
-    converted, plain = load_encoder(spec), load_encoder(spec, device="cpu")
+    converted = load_encoder(spec, precision="fp32")
+    plain = load_encoder(spec, device="cpu", precision="fp32")
     assert isinstance(converted, OpenVINOEncoder)
     assert isinstance(plain, TorchEncoder)
     assert converted.fingerprint == plain.fingerprint

@@ -28,9 +28,10 @@ def plain():
 
 
 @pytest.fixture(scope="module", params=["openvino", "torch"])
-def encoder(request, minilm):
-    """The encoder on each of its runtimes."""
-    return minilm if request.param == "openvino" else load_encoder("minilm", device="cpu")
+def encoder(request, cache):
+    """The encoder on each of its runtimes, in full precision."""
+    device = None if request.param == "openvino" else "cpu"
+    return load_encoder("minilm", device=device, precision="fp32")
 
 
 @pytest.mark.parametrize("text", WORD_PIECES)

@@ -121,7 +121,7 @@ class TestAdding:
         assert again.unchanged == 4  # wherever they stand
 
     def test_repeats_are_counted_across_batches(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.index.writer.BATCH_DOCUMENTS", 2)
+        monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
         with Index.create(tmp_path / "x", ["hashing"]) as index:
             index.add([Document(None, "same") for _ in range(7)])
             assert len(index) == 7
@@ -140,7 +140,7 @@ class TestAdding:
         assert [str(error) for error in told] == ["duplicate id 'x'"]
 
     def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.index.writer.BATCH_DOCUMENTS", 2)
+        monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
 
         def corpus():
             yield from (Document(str(number), f"Text {number}.") for number in range(5))

@@ -1,0 +1,187 @@
+"""What a machine can do at best: matrix products and memory traffic, as JSON.
+
+    python scripts/bench_machine.py [--seconds N]
+
+No encoder can be faster than its products at the rates that are printed here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+
+#: What matters to matrix products, among what /proc/cpuinfo lists.
+FLAGS = (
+    "avx2",
+    "avx512f",
+    "avx512_bf16",
+    "avx512_fp16",
+    "avx512_vnni",
+    "avx_vnni",
+    "amx_bf16",
+    "amx_int8",
+)
+MINIMUM_COPIED_BYTES = 512 * 2**20
+
+
+class Shape(NamedTuple):
+    """Of a product: (rows x inner) times (inner x columns)."""
+
+    rows: int
+    inner: int
+    columns: int
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.rows * self.inner * self.columns
+
+
+#: The first is the widest of MiniLM's layers over a batch of 1,024 tokens. Small ones first: what
+#: is slow at them is not tried on larger ones.
+SHAPES = (
+    Shape(1024, 384, 1536),
+    Shape(1024, 1024, 1024),
+    Shape(2048, 2048, 2048),
+    Shape(4096, 4096, 4096),
+)
+
+Product = Callable[[], object]
+
+
+def main() -> int:
+    """Measure, and print it as JSON."""
+    parser = argparse.ArgumentParser(description="What this machine can do at best, as JSON.")
+    parser.add_argument("--seconds", type=float, default=20.0, help="about how long (20)")
+    seconds = parser.parse_args().seconds
+    kinds = {
+        "fp32": (numpy_products, torch_products(torch.float32)),
+        "bf16": (torch_products(torch.bfloat16),),
+        "int8": (int8_products,),
+    }
+    # The products take four fifths, the copies the rest.
+    share = 0.8 * seconds / (len(SHAPES) * sum(len(makers) for makers in kinds.values()))
+    peaks = {
+        kind: max(filter(None, (best_rate(maker, share) for maker in makers)), default=None)
+        for kind, makers in kinds.items()
+    }
+    cpu = cpu_description()
+    cpu["gflops"] = {kind: rate and rate / 1e9 for kind, rate in peaks.items()}
+    cpu["memory_gigabytes_per_second"] = copy_rate(0.2 * seconds) / 1e9
+    print(json.dumps(cpu))
+    return 0
+
+
+def cpu_description() -> dict[str, Any]:
+    """Its name, the cores that this process may use, and its flags."""
+    name, flags = platform.processor() or platform.machine(), set()
+    file = Path("/proc/cpuinfo")
+    if file.exists():
+        fields = dict(
+            (part.strip() for part in line.partition(":")[::2])
+            for line in file.read_text("utf-8").partition("\n\n")[0].splitlines()
+        )
+        name = fields.get("model name", name)
+        flags = set(fields.get("flags", fields.get("Features", "")).split())
+    return {"cpu": name, "cores": cores(), "flags": [flag for flag in FLAGS if flag in flags]}
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def numpy_products(shape: Shape) -> Product:
+    chance = numpy.random.default_rng(0)
+    left = chance.random((shape.rows, shape.inner), numpy.float32)
+    right = chance.random((shape.inner, shape.columns), numpy.float32)
+    result = numpy.empty((shape.rows, shape.columns), numpy.float32)
+    return lambda: numpy.matmul(left, right, out=result)
+
+
+def torch_products(dtype: torch.dtype) -> Callable[[Shape], Product]:
+    def products(shape: Shape) -> Product:
+        left = torch.rand(shape.rows, shape.inner).to(dtype)
+        right = torch.rand(shape.inner, shape.columns).to(dtype)
+        result = torch.empty(shape.rows, shape.columns, dtype=dtype)
+        return lambda: torch.mm(left, right, out=result)
+
+    return products
+
+
+def int8_products(shape: Shape) -> Product:
+    left = torch.randint(-128, 128, (shape.rows, shape.inner), dtype=torch.int8)
+    right = torch.randint(-128, 128, (shape.inner, shape.columns), dtype=torch.int8)
+    result = torch.empty(shape.rows, shape.columns, dtype=torch.int32)
+    return lambda: torch._int_mm(left, right, out=result)
+
+
+def best_rate(maker: Callable[[Shape], Product], seconds: float) -> float | None:
+    """The most operations a second over all shapes; None where this torch lacks the product.
+
+    Args:
+        maker: makes the product of a shape.
+        seconds: for one shape.
+    """
+    best = 0.0
+    for shape in SHAPES:
+        if best and shape.operations / best > seconds:
+            break  # one product would take longer than all of them may
+        try:
+            times = list(timings(maker(shape), seconds))
+        except (RuntimeError, NotImplementedError, AttributeError):
+            return best or None
+        best = max(best, shape.operations / min(times))
+    return best
+
+
+def timings(product: Product, seconds: float) -> Iterator[float]:
+    """The seconds that a call takes, again and again, after one that is not counted."""
+    product()
+    end = time.perf_counter() + seconds
+    while True:
+        start = time.perf_counter()
+        product()
+        now = time.perf_counter()
+        yield now - start
+        if now > end:
+            return
+
+
+def copy_rate(seconds: float) -> float:
+    """Bytes read and written a second while all cores copy arrays that no cache holds."""
+    length = copied_bytes() // cores() // 8
+    pairs = [(numpy.ones(length), numpy.zeros(length)) for _ in range(cores())]
+
+    def copy_all() -> None:
+        list(threads.map(lambda pair: numpy.copyto(pair[1], pair[0]), pairs))
+
+    with ThreadPoolExecutor(cores()) as threads:  # numpy copies without Python's lock
+        return 2 * 8 * length * cores() / min(timings(copy_all, seconds))
+
+
+def copied_bytes() -> int:
+    """Twice the largest cache, but no more than an eighth of the memory."""
+    caches = [
+        int(file.read_text().strip().removesuffix("K")) * 1024
+        for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    ]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(max(2 * max(caches, default=0), MINIMUM_COPIED_BYTES), memory // 8)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

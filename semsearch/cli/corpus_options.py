@@ -1,0 +1,41 @@
+"""How a corpus is read: the options of commands that take one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from semsearch.corpus import CorpusFormat
+
+__all__ = ["corpus_options"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--id-column", metavar="C", help="The column that holds the ids."),
+    click.option(
+        "--text-column",
+        "text_columns",
+        metavar="C",
+        multiple=True,
+        help="The column that is searched; several are joined.",
+    ),
+    click.option(
+        "--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]"
+    ),
+    click.option(
+        "--input-format",
+        type=click.Choice([item.value for item in CorpusFormat]),
+        help="Of the corpus, where name and content do not tell.",
+    ),
+    click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on."),
+)
+
+
+def corpus_options(command: _Command) -> _Command:
+    """How a corpus is read."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

@@ -1,0 +1,270 @@
+"""``semsearch pairs``: a collection in, its most similar pairs out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy
+from sqlalchemy import select
+
+from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.options import precision_option
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import console, csv_line, shortened, visible
+from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.errors import ArgumentError, BadRowError, refuse
+from semsearch.index.schema import chunks, documents
+from semsearch.index.stored import DamageError
+from semsearch.index.view import vector_blocks
+from semsearch.mining import Rows, check_limits, similar_pairs
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Pair
+from semsearch.retriever import Retriever
+
+__all__ = ["command"]
+
+DEFAULT_K = 20
+ENCODED_AT_ONCE = 4096
+
+
+@click.command("pairs")
+@click.argument("corpora", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--index",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Compare the passages of an index instead, by the vectors that it has.",
+)
+@click.option(
+    "-k",
+    type=int,
+    metavar="N",
+    help=f"How many pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
+)
+@click.option("--min-score", type=float, metavar="S", help="Only pairs that score S or more.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    default="table",
+    show_default=True,
+    help="For people, or one line a pair, or one row a pair.",
+)
+@click.option(
+    "--encoder",
+    "spec",
+    metavar="SPEC",
+    help="minilm, a Sentence-Transformers model by name or folder, or hashing; with --index, one "
+    f"of its spaces.  [default: {DEFAULT_ENCODER}, or the index's first space]",
+)
+@precision_option
+@corpus_options
+def command(
+    corpora: tuple[str, ...],
+    directory: Path | None,
+    k: int | None,
+    min_score: float | None,
+    format_name: str,
+    spec: str | None,
+    **reading: Any,
+) -> None:
+    """Find the most similar pairs of a collection.
+
+    FILE is a corpus as `semsearch index` takes it. Each of its texts is compared with each other,
+    by its beginning where it is longer than the encoder reads; the score is the cosine, rounded
+    to six decimals. Each pair comes once, left before right as in the collection, the best pair
+    first. Texts that are identical are a pair, too, of score 1. A text without an id is called by
+    its place.
+
+    With --min-score and without -k, jsonl and csv bring all pairs, as they are found and not in
+    the order of their scores; nothing is held in memory for them.
+
+    With --index, the passages of an index are compared, but not those of one document.
+
+    Up to 100,000 texts the search is exact. Beyond, it compares what is likely to be near, and
+    tells how much of what exact search finds it finds.
+
+    \b
+    semsearch pairs questions.csv
+    semsearch pairs tickets.jsonl --text-column title -k 100 --format csv > pairs.csv
+    semsearch pairs notes/ --min-score 0.9 --format jsonl > duplicates.jsonl
+    semsearch pairs --index indexes/films
+    """
+    if k is None and (min_score is None or format_name == "table"):
+        k = DEFAULT_K
+    check_limits(k, min_score)
+    if (directory is None) != bool(corpora):
+        raise ArgumentError("name a FILE, or an index with --index DIR")
+    if directory is None:
+        items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
+    else:
+        given = [p for p in click.get_current_context().command.params if reading.get(str(p.name))]
+        if given:
+            option = given[0].opts[0]
+            raise ArgumentError(f"{option} is about a FILE; an index has been read already")
+        items = _indexed(directory, spec)
+    if len(items.texts) < 2:
+        click.echo(f"{len(items.texts)} texts; it takes two to make a pair", err=True)
+    _print(format_name, items, _pairs(items, k, min_score))
+
+
+class _Items(NamedTuple):
+    """What is compared: texts, what they are called, their vectors."""
+
+    ids: list[str]
+    texts: list[str]
+    vectors: Matrix
+    owners: Rows | None = None  # numbers; those of one owner are not compared
+
+
+def _encoded_corpus(
+    corpora: tuple[str, ...],
+    spec: str,
+    *,
+    precision: str | None,
+    input_format: str | None,
+    skip_bad_rows: bool,
+    **columns: Any,
+) -> _Items:
+    with IndexingProgress("texts") as progress:
+
+        def skip(error: BadRowError) -> None:
+            progress.note(visible(f"skipped {error}"))
+
+        corpus = Corpus(
+            list(corpora),
+            format=CorpusFormat(input_format) if input_format else None,
+            notify=lambda message: progress.note(visible(message)),
+            on_bad_row=skip if skip_bad_rows else refuse,
+            **columns,
+        )
+        ids, texts = [], []
+        for document in corpus:
+            ids.append(document.source if document.id is None else document.id)
+            texts.append(document.text)
+        encoder = load_encoder(spec, precision=precision or "auto")
+        return _Items(ids, texts, _encoded(texts, encoder, progress.update))
+
+
+def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float], None]) -> Matrix:
+    """The vectors of texts. Those of identical texts are identical, whatever stood beside them."""
+    first: dict[str, int] = {}
+    sources = numpy.array([first.setdefault(text, row) for row, text in enumerate(texts)], int)
+    repeated = sources != numpy.arange(len(texts))
+    distinct = numpy.flatnonzero(~repeated)
+    vectors = numpy.empty((len(texts), encoder.dimension), numpy.float32)
+    for start in range(0, len(distinct), ENCODED_AT_ONCE):
+        window = distinct[start : start + ENCODED_AT_ONCE]
+        vectors[window] = encoder.encode_documents([texts[row] for row in window])
+        done = start + len(window)
+        on_window(done, done / len(distinct))
+    vectors[repeated] = vectors[sources[repeated]]
+    return vectors
+
+
+def _indexed(directory: Path, space_name: str | None) -> _Items:
+    """The passages of an index, by its own vectors; no encoder is loaded."""
+    with (
+        Retriever.open(directory, space_name) as retriever,
+        retriever.index.read() as connection,
+    ):
+        query = (
+            select(chunks.c.chunk_id, chunks.c.document_id, documents.c.external_id, chunks.c.text)
+            .join(documents, documents.c.document_id == chunks.c.document_id)
+            .order_by(chunks.c.chunk_id)
+        )
+        rows = connection.execute(query).all()
+        chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
+        vectors = numpy.empty((len(rows), retriever.space.dimension), numpy.float32)
+        filled = 0
+        for ids, block in vector_blocks(connection, retriever.space):
+            if not numpy.array_equal(ids, chunk_ids[filled : filled + len(ids)]):
+                break
+            vectors[filled : filled + len(ids)] = block
+            filled += len(ids)
+        if filled != len(rows):
+            raise DamageError("the passages and their vectors are not the same")
+        return _Items(
+            [row.external_id for row in rows],
+            [row.text for row in rows],
+            vectors,
+            numpy.array([row.document_id for row in rows], numpy.int64),
+        )
+
+
+def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pair]:
+    if k is None:  # no bar: it would stand among the pairs
+        return similar_pairs(
+            items.vectors,
+            None,
+            min_score,
+            groups=items.owners,
+            notify=lambda message: click.echo(message, err=True),
+        )
+    with IndexingProgress("pairs compared") as progress:
+        progress.update(0, None)
+        return list(
+            similar_pairs(
+                items.vectors,
+                k,
+                min_score,
+                groups=items.owners,
+                notify=progress.note,
+                on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+            )
+        )
+
+
+def _print(format_name: str, items: _Items, pairs: Iterable[Pair]) -> None:
+    if format_name == "table":
+        _print_table(items, list(pairs))
+        return
+    for line in (_json_lines if format_name == "jsonl" else _csv_lines)(items, pairs):
+        click.echo(line)
+
+
+def _print_table(items: _Items, pairs: list[Pair]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not pairs:
+        click.echo("no pairs")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", justify="right", style="dim")
+    table.add_column("score", justify="right")
+    table.add_column("left", ratio=1, overflow="fold")
+    table.add_column("right", ratio=1, overflow="fold")
+    for rank, (left, right, score) in enumerate(pairs, start=1):
+        sides = [
+            Text.assemble(
+                (shortened(visible(items.ids[row])), "dim"),
+                "\n",
+                shortened(visible(items.texts[row])),
+            )
+            for row in (left, right)
+        ]
+        table.add_row(Text(str(rank)), Text(f"{score:.3f}"), *sides)
+    console().print(table)
+
+
+def _json_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:
+    """``{"score": …, "left": {"id", "text"}, "right": {"id", "text"}}``."""
+    for pair in pairs:
+        record: dict[str, Any] = {"score": pair.score}
+        for side, row in (("left", pair.left), ("right", pair.right)):
+            record[side] = {"id": items.ids[row], "text": items.texts[row]}
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def _csv_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:
+    yield "score,left_id,right_id,left_text,right_text"
+    for left, right, score in pairs:
+        names = items.ids[left], items.ids[right]
+        yield csv_line([f"{score:.6f}", *names, items.texts[left], items.texts[right]])

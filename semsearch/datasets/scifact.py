@@ -1,0 +1,47 @@
+"""SciFact, claims and the abstracts that they cite (Wadden et al. 2020), as its authors ship it."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from zipfile import ZipFile
+
+from semsearch.datasets.folder import data_file
+from semsearch.datasets.records import RetrievalSet
+
+__all__ = ["read_scifact"]
+
+
+def read_scifact() -> RetrievalSet:
+    """All abstracts and the validation claims; what a claim cites is relevant to it.
+
+    A document is its title and its abstract, joined by a space.
+
+    Raises:
+        DatasetNotFoundError: it is not here.
+    """
+    with ZipFile(data_file("ir/scifact/scifact.zip")) as archive:
+        documents = {
+            row["doc_id"]: f"{row['title']} {' '.join(_strings(row['abstract']))}"
+            for row in _rows(archive, "corpus_train.csv")
+        }
+        queries, qrels = {}, {}
+        for row in _rows(archive, "claims_validation.csv"):  # a claim has a row per evidence
+            queries[row["id"]] = row["claim"]
+            qrels[row["id"]] = dict.fromkeys(re.findall(r"\d+", row["cited_doc_ids"]), 1)
+    return RetrievalSet(documents, queries, qrels)
+
+
+def _rows(archive: ZipFile, name: str) -> Iterator[dict[str, str]]:
+    with archive.open(name) as file:
+        yield from csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""))
+
+
+def _strings(array: str) -> list[str]:
+    """The strings of an array as numpy prints it: Python's literals without commas."""
+    tokens = tokenize.generate_tokens(io.StringIO(array).readline)
+    return [ast.literal_eval(token.string) for token in tokens if token.type == tokenize.STRING]

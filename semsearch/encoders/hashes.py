@@ -1,0 +1,71 @@
+"""SHA-256 of files, computed once for each state of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+__all__ = ["cache_folder", "file_sha256"]
+
+MEMORY = "sha256.json"
+#: Smaller files are hashed sooner than looked up.
+SMALL_BYTES = 1_000_000
+#: A file that changed so lately could change again without its time stamp changing.
+SETTLED_SECONDS = 3.0
+
+
+def cache_folder() -> Path:
+    """Where the user's cache is: SEMSEARCH_CACHE or, without it, where the system keeps caches."""
+    named = os.environ.get("SEMSEARCH_CACHE")
+    return Path(named) if named else user_cache_path("semsearch")
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file's content, in hex digits.
+
+    That of a large file is remembered in the cache, and computed anew when the file's size, its
+    time stamps or its place on the disk are other ones.
+    """
+    state = file.stat()
+    if state.st_size < SMALL_BYTES:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    key = str(file.absolute())
+    stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
+    known = _remembered().get(key)
+    if known and known[1:] == stamp:
+        return str(known[0])
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    last_change = max(state.st_mtime, state.st_ctime)
+    if abs(time.time() - last_change) > SETTLED_SECONDS:
+        _remember(key, [digest, *stamp])
+    return digest
+
+
+def _remembered() -> dict[str, list[str | int]]:
+    try:
+        remembered = json.loads((cache_folder() / MEMORY).read_text("utf-8"))
+        return {key: value for key, value in remembered.items() if isinstance(value, list)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _remember(key: str, value: list[str | int]) -> None:
+    """Keep what was computed; where the cache cannot be written, it is computed again."""
+    folder = cache_folder()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(prefix=f"{MEMORY}.", dir=folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                json.dump(_remembered() | {key: value}, stream)
+            Path(draft).replace(folder / MEMORY)
+        finally:
+            Path(draft).unlink(missing_ok=True)

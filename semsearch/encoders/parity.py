@@ -1,0 +1,117 @@
+"""The gate that a quantised model has to pass: what it loses against fp32, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
+from semsearch.protocols import Matrix
+
+__all__ = ["Parity", "measure_parity"]
+
+#: What may be lost: Spearman and nDCG × 100, and the share of the 10 nearest that must stay.
+STS_LOSS = 0.2
+NDCG_LOSS = 0.5
+AGREEMENT = 0.93
+
+NEAREST = 10
+#: How deep rankings go: nDCG@10 sees no further.
+Ranks = NDArray[numpy.int64]
+
+
+class BiEncoder(Protocol):
+    """What is compared."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of queries."""
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of documents."""
+
+
+class Parity(NamedTuple):
+    """How near a model's vectors are to those of fp32, on texts that it was not fitted to."""
+
+    sts_fp32: float  #: Spearman × 100 on the test split of STS Benchmark
+    sts: float
+    ndcg_fp32: float  #: nDCG@10 × 100 on SciFact, 300 claims over 5,183 abstracts
+    ndcg: float
+    agreement: float  #: how many of a claim's 10 nearest abstracts stay among its 10 nearest
+    mean_cosine: float  #: between the two vectors of an abstract
+    least_cosine: float
+
+    def faults(self) -> list[str]:
+        """What is lost beyond the limits."""
+        limits = {
+            f"STS Benchmark {self.sts:.2f} after {self.sts_fp32:.2f}": (
+                self.sts_fp32 - self.sts <= STS_LOSS
+            ),
+            f"SciFact nDCG@10 {self.ndcg:.2f} after {self.ndcg_fp32:.2f}": (
+                self.ndcg_fp32 - self.ndcg <= NDCG_LOSS
+            ),
+            f"top {NEAREST} agreement {self.agreement:.3f}": self.agreement >= AGREEMENT,
+        }
+        return [told for told, is_met in limits.items() if not is_met]
+
+    def __str__(self) -> str:
+        return (
+            f"STS Benchmark {self.sts:.2f} (fp32 {self.sts_fp32:.2f}), SciFact nDCG@10 "
+            f"{self.ndcg:.2f} (fp32 {self.ndcg_fp32:.2f}), top {NEAREST} agreement "
+            f"{self.agreement:.3f}, cosine to fp32 {self.mean_cosine:.4f} (mean) and "
+            f"{self.least_cosine:.4f} (least)"
+        )
+
+
+def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
+    """Compare a model with its fp32 form.
+
+    Raises:
+        DatasetNotFoundError: STS Benchmark or SciFact is not here.
+    """
+    pairs, retrieval = read_stsbenchmark("test"), read_scifact()
+    documents, queries = list(retrieval.documents.values()), list(retrieval.queries.values())
+    rankings, stored = [], []
+    for encoder in (exact, candidate):
+        matrix = encoder.encode_documents(documents)
+        scores = encoder.encode_queries(queries) @ matrix.T
+        rankings.append(numpy.argsort(-scores, axis=1, kind="stable")[:, :NEAREST])
+        stored.append(matrix)
+    cosines = (stored[0] * stored[1]).sum(axis=1)
+    return Parity(
+        sts_fp32=_spearman(exact, pairs),
+        sts=_spearman(candidate, pairs),
+        ndcg_fp32=_ndcg(rankings[0], retrieval),
+        ndcg=_ndcg(rankings[1], retrieval),
+        agreement=_agreement(*rankings),
+        mean_cosine=float(cosines.mean()),
+        least_cosine=float(cosines.min()),
+    )
+
+
+def _spearman(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
+    from scipy.stats import spearmanr
+
+    left = encoder.encode_documents([pair.left for pair in pairs])
+    right = encoder.encode_documents([pair.right for pair in pairs])
+    return 100 * float(spearmanr((left * right).sum(axis=1), [pair.gold for pair in pairs])[0])
+
+
+def _ndcg(ranking: Ranks, retrieval: RetrievalSet) -> float:
+    from ir_measures import calc_aggregate, nDCG
+
+    ids = list(retrieval.documents)
+    run = {
+        query: {ids[place]: float(NEAREST - rank) for rank, place in enumerate(places)}
+        for query, places in zip(retrieval.queries, ranking, strict=True)
+    }
+    measure = nDCG @ NEAREST
+    return 100 * float(calc_aggregate([measure], retrieval.qrels, run)[measure])
+
+
+def _agreement(one: Ranks, other: Ranks) -> float:
+    shared = [len(set(a) & set(b)) for a, b in zip(one, other, strict=True)]
+    return float(numpy.mean(shared)) / NEAREST

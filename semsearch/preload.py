@@ -1,0 +1,74 @@
+"""An encoder that loads while the rest of the program is still being imported.
+
+A process that answers one query spends most of its time on imports and on loading its model.
+OpenVINO compiles the model without holding Python's lock, so a thread begins with that first, by
+what the index says of its encoder.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from semsearch.protocols import Encoder
+
+__all__ = ["preload"]
+
+
+class _Named(NamedTuple):
+    spec: str
+    precision: str
+
+
+def preload(index: Path, space: str | None = None) -> list[Encoder]:
+    """The encoder of an index, which goes on loading: its first use waits until it is loaded.
+
+    Args:
+        index: the directory; whatever is wrong with it is left to be told by who opens it.
+        space: the name of the embedding space; None takes the first.
+
+    Returns:
+        One encoder, or none when the index does not name one that can be loaded.
+    """
+    encoder = _encoder(index, space)
+    if encoder is None:
+        return []
+    Thread(target=_use, args=[encoder], name="semsearch-preload").start()
+    return [encoder]
+
+
+def _use(encoder: Encoder) -> None:
+    """Load what is loaded at the first use; if that fails, so will the next use, and tell."""
+    with suppress(Exception):
+        encoder.encode_queries(["."])
+
+
+def _encoder(index: Path, space: str | None) -> Encoder | None:
+    named = _named(index, space)
+    if named is None:
+        return None
+    from semsearch.encoders import load_encoder
+    from semsearch.errors import SemsearchError
+
+    with suppress(SemsearchError):  # whoever needs it will load it again, and hear of this
+        return load_encoder(named.spec, precision=named.precision)
+    return None
+
+
+def _named(index: Path, space: str | None) -> _Named | None:
+    """What the index says of its encoder; read without SQLAlchemy, which takes long to import."""
+    query = "SELECT spec, description FROM spaces WHERE ?1 IS NULL OR name = ?1 ORDER BY space_id"
+    uri = f"{(index / 'index.sqlite').absolute().as_uri()}?mode=ro"
+    with suppress(sqlite3.Error, ValueError, TypeError, AttributeError):
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            row = connection.execute(query, [space]).fetchone()
+        if row:
+            precision = json.loads(row[1]).get("precision")
+            return _Named(row[0], precision if precision in ("fp32", "int8") else "auto")
+    return None

@@ -1,0 +1,152 @@
+"""scripts/bench runs, and says what it is meant to say; how fast anything is, no test decides."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parent.parent / "scripts" / "bench.py"
+SENTENCES = [
+    f"{who} {what} {where}."
+    for who in ("A cat", "The old baker", "My neighbour", "A young engineer")
+    for what in ("sleeps", "reads a letter", "repairs a bicycle", "whistles")
+    for where in ("in the kitchen", "on the roof", "beside the river")
+]
+
+
+def bench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, BENCH, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("bench") / "sentences.txt"
+    file.write_text("\n".join([*SENTENCES, "", SENTENCES[0]]), "utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def done(corpus) -> subprocess.CompletedProcess[str]:
+    """A run of all sections."""
+    options = ["--corpus", corpus, "--systems", "ours,script", "--precisions", "fp32"]
+    options += ["--repeats", 1, "--machine-seconds", 1, "--json", corpus.with_suffix(".json")]
+    done = bench(*options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def results(corpus, done):
+    return json.loads(corpus.with_suffix(".json").read_text("utf-8"))
+
+
+def figures(value):
+    """All spreads in a JSON value."""
+    if isinstance(value, dict) and value.keys() == {"median", "low", "high"}:
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from figures(item)
+
+
+def test_every_system_has_figures_in_every_section(results):
+    assert [one["system"] for one in results["bulk"]] == ["ours fp32", "script"]
+    assert [one["system"] for one in results["cold"]] == ["ours fp32", "script", "semsearch --help"]
+    assert [one["system"] for one in results["warm"]] == ["ours fp32", "script"]
+    assert results["left_out"] == {}
+    assert results["versions"]["semsearch"]
+
+
+def test_medians_lie_within_their_spreads(results):
+    found = list(figures([results["bulk"], results["cold"], results["warm"]]))
+    assert len(found) >= 2 * 4 + 3 + 2
+    for one in found:
+        assert 0 < one["low"] <= one["median"] <= one["high"]
+
+
+def test_ratios_compare_with_the_peer(results):
+    ours, script = results["bulk"]
+    assert script["ratio"] == 1
+    assert ours["ratio"] == pytest.approx(ours["rate"]["median"] / script["rate"]["median"])
+    ours, script = results["warm"]
+    assert ours["ratio"] == pytest.approx(script["seconds"]["median"] / ours["seconds"]["median"])
+
+
+def test_both_find_the_same(results):
+    assert [one["same_ten"] for one in results["warm"]] == [pytest.approx(1, abs=0.02), 1]
+
+
+def test_texts_are_counted_once_and_their_cost_is_the_models(results):
+    [corpus] = results["corpora"]
+    assert corpus["documents"] == len(SENTENCES)
+    # 6 layers of 4 matrices 384 x 384 and 2 of 384 x 1536: 21.2 MFLOP; a token's attention adds
+    # 6 x 4 x 384 for each token of its text, of which there are fewer than 16 here.
+    matrices = 6 * 2 * (4 * 384 * 384 + 2 * 384 * 1536)
+    assert matrices < 1e6 * corpus["megaflops_a_token"] < matrices + 6 * 4 * 384 * 16
+
+
+def test_the_bound_is_the_machines(results):
+    machine, [corpus] = results["machine"], results["corpora"]
+    assert machine["gflops"]["fp32"] > 0
+    assert machine["memory_gigabytes_per_second"] > 0
+    flops = corpus["tokens"] * corpus["megaflops_a_token"] * 1e6
+    bound = corpus["documents"] * machine["gflops"]["fp32"] * 1e9 / flops
+    assert [one["bound"] for one in results["bulk"]] == [pytest.approx(bound)] * 2
+
+
+def test_tables_are_printed(done):
+    for title in ("bulk: own", "cold: one query", "warm: one query", "machine: "):
+        assert title in done.stdout
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_picture(corpus, tmp_path, suffix):
+    pytest.importorskip("matplotlib", reason="pictures need the extra 'bench'")
+    file = tmp_path / f"bars.{suffix}"
+    options = ["--systems", "ours", "--precisions", "fp32", "--sections", "cold", "--repeats", 1]
+    done = bench("--corpus", corpus, *options, "--plot", file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert file.stat().st_size > 1000
+
+
+def test_a_peer_that_is_not_installed_is_told_in_a_line(corpus, tmp_path):
+    # A module that None stands for cannot be found, as if it were not installed.
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['txtai'] = None")
+    options = ["--systems", "ours,txtai", "--sections", "machine", "--machine-seconds", 0.1]
+    done = bench("--corpus", corpus, *options, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "txtai is left out: txtai is not installed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--systems", "ours,elastic"], "no 'elastic' among ours,script,txtai,chroma,lancedb"),
+        (["--repeats", "0"], "0 is less than 1"),
+        (["--corpus", "no-such-file"], "no file no-such-file"),
+    ],
+)
+def test_mistakes(arguments, message):
+    done = bench(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_without_texts():
+    environment = {key: value for key, value in os.environ.items() if key != "SEMSEARCH_DATA"}
+    command = [sys.executable, BENCH]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert "SEMSEARCH_DATA" in done.stderr
