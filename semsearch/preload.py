@@ -1,14 +1,14 @@
-"""An encoder that loads while the rest of the program is still being imported.
+"""Encoders that load while the rest of the program is still being imported.
 
 A process that answers one query spends most of its time on imports and on loading its model.
-OpenVINO compiles the model without holding Python's lock, so a thread begins with that first, by
-what the index says of its encoder.
+OpenVINO compiles a model without holding Python's lock, so a thread begins with that first.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
 
-__all__ = ["preload"]
+__all__ = ["preload_for_documents", "preload_for_queries"]
 
 
 class _Named(NamedTuple):
@@ -25,8 +25,21 @@ class _Named(NamedTuple):
     precision: str
 
 
-def preload(index: Path, space: str | None = None) -> list[Encoder]:
-    """The encoder of an index, which goes on loading: its first use waits until it is loaded.
+#: More texts than are encoded one by one.
+SEVERAL = ["."] * 8
+
+
+def preload_for_documents(spec: str, precision: str) -> Encoder:
+    """An encoder that goes on loading: its first use waits until it is loaded."""
+    from semsearch.encoders import load_encoder
+
+    encoder = load_encoder(spec, precision=precision)
+    _begin(lambda: encoder.encode_documents(SEVERAL))
+    return encoder
+
+
+def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
+    """The encoder of an index, by what the index says of it; it goes on loading, too.
 
     Args:
         index: the directory; whatever is wrong with it is left to be told by who opens it.
@@ -38,14 +51,18 @@ def preload(index: Path, space: str | None = None) -> list[Encoder]:
     encoder = _encoder(index, space)
     if encoder is None:
         return []
-    Thread(target=_use, args=[encoder], name="semsearch-preload").start()
+    _begin(lambda: encoder.encode_queries(["."]))
     return [encoder]
 
 
-def _use(encoder: Encoder) -> None:
+def _begin(use: Callable[[], object]) -> None:
     """Load what is loaded at the first use; if that fails, so will the next use, and tell."""
-    with suppress(Exception):
-        encoder.encode_queries(["."])
+
+    def quietly() -> None:
+        with suppress(Exception):
+            use()
+
+    Thread(target=quietly, name="semsearch-preload").start()
 
 
 def _encoder(index: Path, space: str | None) -> Encoder | None:

@@ -15,7 +15,19 @@ from semsearch.errors import BadRowError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Chunk", "Document", "Hit", "Hits", "Metadata", "Pair", "SearchMode"]
+__all__ = [
+    "STORED_TYPES",
+    "Chunk",
+    "Document",
+    "Hit",
+    "Hits",
+    "Metadata",
+    "Pair",
+    "SearchMode",
+]
+
+#: The number types in which an index can keep vectors.
+STORED_TYPES = ("float32", "float16")
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]

@@ -57,8 +57,8 @@ def queries(data):
 
 
 @pytest.fixture(scope="module")
-def index(films, minilm, tmp_path_factory):
-    with Index.create(tmp_path_factory.mktemp("films"), [minilm]) as index:
+def index(films, cache, tmp_path_factory):
+    with Index.create(tmp_path_factory.mktemp("films"), ["minilm"], precision="fp32") as index:
         index.add(films)
         yield index
 
@@ -105,12 +105,25 @@ def test_search_equals_numpy(films, queries, index, reference, where):
         numpy.testing.assert_allclose([hit.score for hit in hits], expected, atol=TIE)
 
 
+def test_the_fast_runtime_keeps_the_ranking(films, queries, index, reference, tmp_path):
+    """At the default precision, against plain sentence-transformers on torch."""
+    with Index.create(tmp_path / "films", ["minilm"]) as fast:
+        fast.add(films)
+        answers = Retriever(fast).search_many(queries, K)
+    names = [film.id for film in films]
+    exact = [{names[row] for row in best[:K]} for best in numpy.argsort(-reference, axis=1)]
+    found = [{hit.document_id for hit in hits} for hits in answers]
+    agreement = numpy.mean([len(a & b) / K for a, b in zip(exact, found, strict=True)])
+    print(f"top {K} agreement {agreement:.4f}")  # noqa: T201
+    assert agreement >= 0.985
+
+
 def test_float16_keeps_the_ranking(queries, index, minilm):
     """What README.md says of the stored types."""
     with index.read() as connection:
         _, vectors = read_vectors(connection, index.space())
     half = index.space()._replace(dtype="float16")
-    stored = half.from_bytes([half.to_bytes(vector) for vector in vectors])
+    stored = half.from_bytes(half.to_bytes(vectors))
     asked = minilm.encode_queries(queries)
     single, rounded = asked @ vectors.T, asked @ stored.T
     best = [set(row) for row in numpy.argsort(-single, axis=1)[:, :K]]

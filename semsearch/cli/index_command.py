@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,14 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.index import STORED_TYPES, Index
-from semsearch.index.store import DATABASE_NAME
-from semsearch.index.writer import Summary
-from semsearch.records import Document
+from semsearch.preload import preload_for_documents
+from semsearch.records import STORED_TYPES, Document
+
+if TYPE_CHECKING:  # imported while the encoder is loading
+    from semsearch.index import Index
+    from semsearch.index.writer import Summary
 
 __all__ = ["command"]
 
@@ -94,6 +96,8 @@ def command(
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait)
         if drop_space:
+            from semsearch.index import Index
+
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
@@ -150,6 +154,9 @@ def _index_corpus(
 def _add_space(
     directory: Path, spec: str, stored_type: str, precision: str | None, wait: bool
 ) -> None:
+    from semsearch.encoders import load_encoder
+    from semsearch.index import Index
+
     with Index.open(directory) as index, IndexingProgress("passages") as progress:
         total = index.info().chunks
 
@@ -186,9 +193,14 @@ def _opened(
     directory: Path, encoders: tuple[str, ...], stored_type: str, precision: str | None
 ) -> Index:
     """The index; made if need be, and checked against the encoders that were named."""
+    named = encoders or (DEFAULT_ENCODER,)
+    is_new = not any(directory.glob("*"))
+    loading = [preload_for_documents(spec, precision or "auto") for spec in named if is_new]
+    from semsearch.index import Index
+    from semsearch.index.store import DATABASE_NAME
+
     if encoders or precision or not (directory / DATABASE_NAME).exists():
-        encoders = encoders or (DEFAULT_ENCODER,)
-        return Index.create(directory, encoders, dtype=stored_type, precision=precision)
+        return Index.create(directory, loading or named, dtype=stored_type, precision=precision)
     return Index.open(directory)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,7 +150,10 @@ def _encoded_corpus(
             ids.append(document.source if document.id is None else document.id)
             texts.append(document.text)
         encoder = load_encoder(spec, precision=precision or "auto")
-        return _Items(ids, texts, _encoded(texts, encoder, progress.update))
+        started = time.perf_counter()
+        vectors = _encoded(texts, encoder, progress.update)
+        progress.note(f"{len(texts):,} texts encoded {_in_seconds(started)}")
+        return _Items(ids, texts, vectors)
 
 
 def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float], None]) -> Matrix:
@@ -207,18 +211,32 @@ def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pa
             groups=items.owners,
             notify=lambda message: click.echo(message, err=True),
         )
+    started = time.perf_counter()
+    compared = 0
     with IndexingProgress("pairs compared") as progress:
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal compared
+            compared = done
+            progress.update(done, done / max(1, total))
+
         progress.update(0, None)
-        return list(
+        pairs = list(
             similar_pairs(
                 items.vectors,
                 k,
                 min_score,
                 groups=items.owners,
                 notify=progress.note,
-                on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+                on_progress=on_progress,
             )
         )
+        progress.note(f"{compared:,} pairs compared {_in_seconds(started)}")
+        return pairs
+
+
+def _in_seconds(started: float) -> str:
+    return f"in {time.perf_counter() - started:.2f} s"
 
 
 def _print(format_name: str, items: _Items, pairs: Iterable[Pair]) -> None:

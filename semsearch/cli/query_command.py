@@ -13,7 +13,7 @@ import click
 from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
-from semsearch.preload import preload
+from semsearch.preload import preload_for_queries
 from semsearch.records import SearchMode
 
 __all__ = ["command"]
@@ -72,7 +72,7 @@ def command(
     if text is not None and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
     directory = existing_index(directory)
-    encoders = preload(directory, space) if mode != SearchMode.BM25.value else []
+    encoders = preload_for_queries(directory, space) if mode != SearchMode.BM25.value else []
     from semsearch.retriever import Retriever  # while the model loads
 
     with Retriever.open(directory, space, encoders) as retriever:

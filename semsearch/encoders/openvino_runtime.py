@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Converted", "OpenVINORuntime"]
 
 #: How many tokens, padding included, go through the model at once.
-BATCH_TOKENS = 1024
+BATCH_TOKENS = 768
 #: How many texts are tokenised and sorted by length at once.
 WINDOW_TEXTS = 1024
 #: Up to so many texts, one after another with all cores is faster than side by side.

@@ -8,7 +8,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, text
+import numpy
+from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.corpus.chunking import chunk_spans
@@ -18,7 +19,7 @@ from semsearch.index.removal import next_revision, remove_words
 from semsearch.index.schema import chunks, chunks_fts, documents, fields, vectors
 from semsearch.index.spaces import Space
 from semsearch.index.stored import DamageError, StoredInteger
-from semsearch.index.values import values
+from semsearch.index.values import insert_rows, values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 
@@ -30,6 +31,8 @@ BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 1_000_000
 #: What is lost when a run is killed, and how long progress stands still.
 BATCH_SECONDS = 2.0
+
+NO_TOKENS = numpy.empty((0, 2), numpy.int64)
 
 #: The highest id that a chunk ever had, deleted ones included.
 LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
@@ -155,7 +158,7 @@ class BatchWriter:
     def _cut(self, document: str) -> list[_Passage]:
         # A token is at least a byte: a text of so few need not be tokenised to be left whole.
         short = len(document.encode()) <= self._max_tokens
-        tokens = self._tokenizer.token_spans("" if short else document)
+        tokens = NO_TOKENS if short else self._tokenizer.token_spans(document)
         cut = []
         for start, end in chunk_spans(document, tokens, self._max_tokens):
             passage = document[start:end]
@@ -187,8 +190,8 @@ class BatchWriter:
             lacking = [digest for digest in texts if (space.id, digest) not in found]
             if lacking:
                 matrix = encoder.encode_documents([texts[digest] for digest in lacking])
-                for digest, vector in zip(lacking, matrix, strict=True):
-                    found[space.id, digest] = space.to_bytes(vector)
+                for digest, vector in zip(lacking, space.to_bytes(matrix), strict=True):
+                    found[space.id, digest] = vector
                 encoded.update(lacking)
         return _Encoded(found, len(encoded), time.perf_counter() - started)
 
@@ -230,30 +233,32 @@ class BatchWriter:
         )
         owners = {row.external_id: row.document_id for row in rows}
         first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
-        chunk_rows = [
-            {"document_id": owners[external_id], **passage._asdict()}
+        owned = [
+            (owners[external_id], passage)
             for external_id, cut in passages.items()
             for passage in cut
         ]
-        for chunk_id, row in enumerate(chunk_rows, start=first):
-            row["chunk_id"] = chunk_id
-        if not chunk_rows:
-            return
-        self._connection.execute(insert(chunks), chunk_rows)
-        self._connection.execute(
-            insert(chunks_fts),
-            [{"rowid": row["chunk_id"], "text": row["text"]} for row in chunk_rows],
+        numbered = [(first + place, owner, passage) for place, (owner, passage) in enumerate(owned)]
+        insert_rows(
+            self._connection,
+            chunks,
+            ["chunk_id", "document_id", *_Passage._fields],
+            [(chunk_id, owner, *passage) for chunk_id, owner, passage in numbered],
         )
-        self._connection.execute(
-            insert(vectors),
+        insert_rows(
+            self._connection,
+            chunks_fts,
+            ["rowid", "text"],
+            [(chunk_id, passage.text) for chunk_id, _, passage in numbered],
+        )
+        insert_rows(
+            self._connection,
+            vectors,
+            ["chunk_id", "space_id", "vector"],
             [
-                {
-                    "chunk_id": row["chunk_id"],
-                    "space_id": space.id,
-                    "vector": stored[space.id, row["text_hash"]],
-                }
+                (chunk_id, space.id, stored[space.id, passage.text_hash])
                 for space, _ in self._spaces
-                for row in chunk_rows
+                for chunk_id, _, passage in numbered
             ],
         )
 

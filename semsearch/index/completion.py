@@ -36,8 +36,8 @@ def complete_space(
     for batch in _batches_without_vector(connection, space):
         matrix = encoder.encode_documents([chunk.text for chunk in batch])
         rows = [
-            {"chunk_id": chunk.chunk_id, "space_id": space.id, "vector": space.to_bytes(vector)}
-            for chunk, vector in zip(batch, matrix, strict=True)
+            {"chunk_id": chunk.chunk_id, "space_id": space.id, "vector": vector}
+            for chunk, vector in zip(batch, space.to_bytes(matrix), strict=True)
         ]
         with connection.begin():
             connection.execute(insert(vectors), rows)

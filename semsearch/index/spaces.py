@@ -16,11 +16,10 @@ from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
 from semsearch.index.stored import DamageError, stored_json
 from semsearch.protocols import Encoder, Matrix
+from semsearch.records import STORED_TYPES
 
-__all__ = ["STORED_TYPES", "Space", "add_space", "all_spaces", "find_space", "off_unit"]
+__all__ = ["Space", "add_space", "all_spaces", "find_space", "off_unit"]
 
-#: The number types in which vectors can be kept.
-STORED_TYPES = ("float32", "float16")
 #: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
 NORM_TOLERANCE = 2e-3
 MAX_DIMENSION = 1_000_000
@@ -48,12 +47,13 @@ class Space(NamedTuple):
         named = self.description.get("precision")
         return named if named in ("fp32", "int8") else "auto"
 
-    def to_bytes(self, vector: Matrix) -> bytes:
-        """One vector as SQLite keeps it: little-endian numbers of the space's type."""
-        data = vector.astype(self._stored_type).tobytes()
-        if len(data) != self.vector_bytes:
+    def to_bytes(self, matrix: Matrix) -> list[bytes]:
+        """Vectors as SQLite keeps them: each as little-endian numbers of the space's type."""
+        if matrix.shape[1] != self.dimension:
             raise DamageError(f"space '{self.name}' has not the width of its encoder's vectors")
-        return data
+        data = matrix.astype(self._stored_type).tobytes()
+        width = self.vector_bytes
+        return [data[start : start + width] for start in range(0, len(data), width)]
 
     def from_bytes(self, rows: Sequence[bytes]) -> Matrix:
         """Stored vectors as a matrix of unit rows, shape (len(rows), dimension).

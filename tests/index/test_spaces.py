@@ -130,3 +130,31 @@ def test_a_shorter_encoder_is_told_of(index, caplog):
     encoder.max_tokens = 8
     add(index, encoder)
     assert "reads 8 tokens; passages here have up to 256" in caplog.text
+
+
+class TestPrecision:
+    """A space is encoded in one precision."""
+
+    @pytest.fixture
+    def made(self, tmp_path):
+        with Index.create(tmp_path / "p", ["minilm"], precision="fp32") as index:
+            index.add([Document("a", "a text")])
+        return tmp_path / "p"
+
+    def test_it_is_kept(self, made):
+        with Index.create(made, ["minilm"]) as index:
+            assert index.space().description["precision"] == "fp32"
+            assert index.encoder(index.space()).description()["precision"] == "fp32"
+        with Index.open(made) as index:
+            assert index.encoder(index.space()).description()["precision"] == "fp32"
+        Index.create(made, ["minilm"], precision="fp32").close()
+
+    def test_another_is_refused(self, made, monkeypatch):
+        monkeypatch.setattr("semsearch.encoders.precision._has_bf16", lambda: True)
+        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16; the precision"):
+            Index.create(made, ["minilm"], precision="bf16")
+
+    def test_what_a_database_says_is_not_believed(self, made):
+        space = Index.open(made).space()
+        for said in ("int7", None, 8, ["fp32"]):
+            assert space._replace(description={"precision": said}).precision == "auto"

@@ -1,0 +1,116 @@
+"""The texts that scripts/bench indexes, and what encoding them takes."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from semsearch.encoders.model_folder import find_model
+
+__all__ = [
+    "Corpus",
+    "corpus_of",
+    "distinct",
+    "read_corpora",
+    "sts_sentences",
+    "told_corpus",
+]
+
+FILM_WORDS = 60
+
+
+class Corpus(NamedTuple):
+    """Texts, and what encoding them takes."""
+
+    name: str
+    texts: list[str]
+    tokens: int
+    flops: float
+    file: Path
+
+
+def read_corpora(arguments: argparse.Namespace, folder: Path) -> list[Corpus]:
+    """The corpora as CSV files; the last one is the one that is queried."""
+    if arguments.corpus:
+        texts = distinct(arguments.corpus.read_text("utf-8").splitlines())
+        return [corpus_of("own", list(texts), folder)]
+    data = Path(os.environ["SEMSEARCH_DATA"])
+    films = islice(distinct(film_beginnings(data)), arguments.texts)
+    sentences = islice(distinct(sts_sentences(data)), arguments.sentences)
+    return [
+        corpus_of("news-length", list(films), folder),
+        corpus_of("sentences", list(sentences), folder),
+    ]
+
+
+def film_beginnings(data: Path) -> Iterator[str]:
+    """The first words of what is told of films, oldest films first."""
+    for file in sorted((data / "corpora" / "movies").glob("*.json")):
+        for film in json.loads(file.read_text("utf-8")):
+            yield " ".join((film.get("extract") or "").split()[:FILM_WORDS])
+
+
+def sts_sentences(data: Path) -> Iterator[str]:
+    """The sentences of the STS Benchmark."""
+    for split in ("train", "dev", "test"):
+        file = data / "sts" / "stsbenchmark" / f"sts-{split}.csv"
+        for line in file.read_text("utf-8").split("\n"):
+            yield from line.split("\t")[5:7]
+
+
+def distinct(texts: Iterable[str]) -> Iterator[str]:
+    """The texts without blank ones and repetitions."""
+    seen = {""}
+    for text in texts:
+        stripped = text.strip()
+        if stripped not in seen:
+            seen.add(stripped)
+            yield stripped
+
+
+def corpus_of(name: str, texts: list[str], folder: Path) -> Corpus:
+    """A corpus of texts, and its file."""
+    file = folder / f"{name}.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "text"])
+        writer.writerows(enumerate(texts))
+    tokens, flops = encoding_cost(texts)
+    return Corpus(name, texts, tokens, flops, file)
+
+
+def encoding_cost(texts: Sequence[str]) -> tuple[int, float]:
+    """The tokens of texts, and the floating-point operations that encoding them takes.
+
+    A token goes through four square matrices and two of the feed-forward part in each layer, and
+    its attention multiplies it with every token of its text, twice; padding is not counted.
+    """
+    from tokenizers import Tokenizer
+
+    model = find_model("minilm").path
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    limit = json.loads((model / "sentence_bert_config.json").read_text("utf-8"))["max_seq_length"]
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    lengths = [len(encoded.ids) for encoded in tokenizer.encode_batch_fast(texts)]
+    matrices = 2 * (4 * width * width + 2 * width * inner) * sum(lengths)
+    attention = 4 * width * sum(length * length for length in lengths)
+    return sum(lengths), config["num_hidden_layers"] * float(matrices + attention)
+
+
+def told_corpus(corpus: Corpus) -> dict[str, Any]:
+    """What the results say of a corpus."""
+    return {
+        "name": corpus.name,
+        "documents": len(corpus.texts),
+        "tokens": corpus.tokens,
+        "megaflops_a_token": corpus.flops / corpus.tokens / 1e6,
+    }

@@ -1,0 +1,166 @@
+"""What scripts/bench has measured: medians with their spread, and ratios."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from bench_corpora import Corpus
+from bench_systems import HELP, System
+
+__all__ = [
+    "BASELINE",
+    "BulkFigures",
+    "BulkRound",
+    "Finished",
+    "QueryFigures",
+    "Results",
+    "Spread",
+    "as_json",
+    "bulk_figures",
+    "compared",
+    "overlap",
+    "spread",
+]
+
+#: Cold and warm figures are compared with this peer's; it has no layer that could cost anything.
+BASELINE = "script"
+
+#: What is left of a run without its start-up is told from this part of the start-up on; less of
+#: it is noise.
+LEAST_REST = 0.1
+
+
+class Spread(NamedTuple):
+    """What was measured in all rounds."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Finished(NamedTuple):
+    """A command that has run."""
+
+    seconds: float
+    peak_mebibytes: float
+    output: str
+
+
+@dataclass
+class BulkFigures:
+    """How fast a system indexed a corpus.
+
+    The rates are of documents a second; the ratios are to the fastest peer's rate.
+    """
+
+    system: str
+    corpus: str
+    seconds: Spread
+    start_seconds: Spread
+    rate: Spread
+    rate_without_start: Spread | None
+    peak_mebibytes: Spread
+    ratio: float | None = None
+    ratio_without_start: float | None = None
+    bound: float | None = None  #: the rate that the processor's products would allow
+
+
+@dataclass
+class QueryFigures:
+    """How long a system took for a query.
+
+    Args:
+        ratio: how many times as fast as the baseline.
+        same_ten: the part of the baseline's ten best that it found too.
+    """
+
+    system: str
+    seconds: Spread
+    ratio: float | None = None
+    same_ten: float | None = None
+
+
+@dataclass
+class Results:
+    """All that a run found."""
+
+    options: dict[str, Any]
+    versions: dict[str, str]
+    corpora: list[dict[str, Any]]
+    machine: dict[str, Any] | None = None
+    bulk: list[BulkFigures] = field(default_factory=list)
+    cold: list[QueryFigures] = field(default_factory=list)
+    warm: list[QueryFigures] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+class BulkRound(NamedTuple):
+    """One measurement of indexing."""
+
+    start: Finished  #: a corpus of one text
+    whole: Finished
+
+    def rest(self) -> float | None:
+        """The seconds without start-up; None when they drown in it."""
+        rest = self.whole.seconds - self.start.seconds
+        return rest if rest > LEAST_REST * self.start.seconds else None
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of what was measured."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def bulk_figures(
+    system: System, corpus: Corpus, rounds: Sequence[BulkRound], peaks: dict[str, float | None]
+) -> BulkFigures:
+    """What the rounds of a system come to."""
+    documents = len(corpus.texts)
+    rests = [(documents - 1) / rest for one in rounds if (rest := one.rest()) is not None]
+    peak = peaks.get(system.precision)
+    return BulkFigures(
+        system=system.name,
+        corpus=corpus.name,
+        seconds=spread([one.whole.seconds for one in rounds]),
+        start_seconds=spread([one.start.seconds for one in rounds]),
+        rate=spread([documents / one.whole.seconds for one in rounds]),
+        rate_without_start=spread(rests) if len(rests) == len(rounds) else None,
+        peak_mebibytes=spread([one.whole.peak_mebibytes for one in rounds]),
+        bound=documents * peak * 1e9 / corpus.flops if peak else None,
+    )
+
+
+def compared(seconds: dict[str, list[float]]) -> list[QueryFigures]:
+    """The figures of queries, beside the baseline's."""
+    figures = {name: QueryFigures(name, spread(values)) for name, values in seconds.items()}
+    if BASELINE in figures:
+        for figure in figures.values():
+            if figure.system != HELP.tool:  # no peer has the like
+                figure.ratio = figures[BASELINE].seconds.median / figure.seconds.median
+    return list(figures.values())
+
+
+def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> float:
+    """The mean part of the expected documents that were found."""
+    return statistics.fmean(
+        len(set(some) & set(others)) / len(others)
+        for some, others in zip(found, expected, strict=True)
+    )
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """The results as JSON has them: a spread becomes an object with names."""
+    return {key: _plain(value) for key, value in vars(results).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Spread):
+        return value._asdict()
+    if isinstance(value, BulkFigures | QueryFigures):
+        return {key: _plain(item) for key, item in vars(value).items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

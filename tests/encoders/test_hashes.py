@@ -1,0 +1,89 @@
+"""SHA-256 of files: right whenever the file changes, and computed once when it does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+
+import pytest
+
+from semsearch.encoders import hashes
+from semsearch.encoders.hashes import MEMORY, SMALL_BYTES, cache_folder, file_sha256
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A large file that has not changed for long."""
+    file = tmp_path / "weights"
+    write(file, b"a")
+    return file
+
+
+def write(file, byte):
+    file.write_bytes(byte * SMALL_BYTES)
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    monkeypatch.setattr(hashes, "SETTLED_SECONDS", -1)
+
+
+def sha256(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_file_is_hashed_once(file, settled, monkeypatch):
+    assert file_sha256(file) == sha256(file)
+    monkeypatch.setattr(hashlib, "file_digest", None)  # cannot be called again
+    assert file_sha256(file) == sha256(file)
+
+
+def test_another_content_has_another_hash(file, settled):
+    before = file_sha256(file)
+    write(file, b"b")
+    assert file_sha256(file) == sha256(file) != before
+
+
+def test_a_file_put_in_its_place_is_hashed(file, settled, tmp_path):
+    stamps = file.stat()
+    before = file_sha256(file)
+    write(tmp_path / "other", b"b")
+    os.utime(tmp_path / "other", ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
+    (tmp_path / "other").replace(file)
+    assert file_sha256(file) == sha256(file) != before
+
+
+def test_what_has_just_changed_is_not_remembered(file):
+    file_sha256(file)
+    assert not (cache_folder() / MEMORY).exists()
+    long_ago = time.time() - 3600
+    os.utime(file, (long_ago, long_ago))  # which changes the other stamp, and that is now
+    file_sha256(file)
+    assert not (cache_folder() / MEMORY).exists()
+
+
+def test_small_files_are_not_remembered(tmp_path, settled):
+    (tmp_path / "small").write_bytes(b"small")
+    assert file_sha256(tmp_path / "small") == hashlib.sha256(b"small").hexdigest()
+    assert not (cache_folder() / MEMORY).exists()
+
+
+@pytest.mark.parametrize("memory", ["", "[]", "null", '{"x": 3}', "\x00"])
+def test_a_damaged_memory_is_forgotten(file, settled, memory):
+    cache_folder().mkdir()
+    (cache_folder() / MEMORY).write_text(memory)
+    assert file_sha256(file) == sha256(file)
+    assert list(json.loads((cache_folder() / MEMORY).read_text())) == [str(file)]
+
+
+def test_without_a_cache_it_is_hashed(file, settled, tmp_path, monkeypatch):
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "taken"))
+    assert file_sha256(file) == sha256(file)

@@ -1,0 +1,216 @@
+"""The precisions: what is chosen, and int8 behind its gate."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import ndcg_score
+
+from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
+from semsearch.encoders import load_encoder, parity, precision, quantization
+from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.parity import Parity, measure_parity
+from semsearch.encoders.precision import Precision, float_precision
+from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError
+
+LETTERS = "abcdef"
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Pretends that this processor has bf16, or has it not."""
+
+    def pretend(has_bf16):
+        monkeypatch.setattr(precision, "_has_bf16", lambda: has_bf16)
+
+    return pretend
+
+
+@pytest.mark.parametrize(
+    ("asked", "has_bf16", "comes_to"),
+    [
+        (Precision.AUTO, True, Precision.BF16),
+        (Precision.AUTO, False, Precision.FP32),
+        (Precision.FP32, True, Precision.FP32),
+        (Precision.BF16, True, Precision.BF16),
+    ],
+)
+def test_what_a_precision_comes_to(processor, asked, has_bf16, comes_to):
+    processor(has_bf16)
+    assert float_precision(asked) is comes_to
+
+
+def test_bf16_is_refused_where_there_is_none(processor, plain_bert):
+    processor(False)
+    with pytest.raises(EncoderError, match="^this processor has no bf16; use --precision fp32"):
+        load_encoder(str(plain_bert), precision="bf16")
+    assert load_encoder(str(plain_bert)).description()["precision"] == "fp32"
+
+
+def test_the_description_says_it(processor, plain_bert):
+    processor(True)
+    assert load_encoder(str(plain_bert)).description()["precision"] == "bf16"
+    assert load_encoder(str(plain_bert), precision="fp32").description()["precision"] == "fp32"
+
+
+def test_torch_computes_in_what_is_asked_for(plain_bert):
+    expected = load_encoder(str(plain_bert), device="cpu").encode_queries(["a b c"])
+    half = load_encoder(str(plain_bert), device="cpu", precision="bf16")
+    assert half.description()["precision"] == "bf16"
+    assert half.encode_queries(["a b c"]).dtype == numpy.float32
+    assert 0.99 < float((half.encode_queries(["a b c"]) * expected).sum()) < 1 - 1e-8
+    with pytest.raises(EncoderError, match="runs on torch, which has no int8"):
+        load_encoder(str(plain_bert), device="cpu", precision="int8")
+
+
+class TestInt8:
+    """With a tiny model of random weights, and small sets to measure it on."""
+
+    @pytest.fixture(autouse=True)
+    def cache(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
+        return tmp_path
+
+    @pytest.fixture(autouse=True)
+    def small_sets(self, monkeypatch):
+        texts = [" ".join(LETTERS[i:] + LETTERS[:j]) for i in range(6) for j in range(6)]
+        documents = {str(number): text for number, text in enumerate(texts)}
+        queries = {name: documents[name] for name in ("1", "14", "30")}
+        qrels = {name: {name: 1} for name in queries}
+        pairs = [ScoredPair(*item) for item in zip(texts, texts[1:], range(35), strict=False)]
+        monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
+        monkeypatch.setattr(parity, "read_scifact", lambda: RetrievalSet(documents, queries, qrels))
+
+    def generous(self, monkeypatch):
+        for limit, value in {"STS_LOSS": 100, "NDCG_LOSS": 100, "AGREEMENT": 0}.items():
+            monkeypatch.setattr(parity, limit, value)
+
+    def test_what_passes_is_used_for_documents(self, plain_bert, cache, monkeypatch, caplog):
+        self.generous(monkeypatch)
+        encoder = load_encoder(str(plain_bert), precision="int8")
+        assert isinstance(encoder, OpenVINOEncoder)
+        description = encoder.description()
+        json.dumps(description)
+        assert description["precision"] == "int8"
+        assert set(description["parity"]) == set(Parity._fields)
+        assert "cosine to fp32" in caplog.text
+        plain = load_encoder(str(plain_bert))
+        text = ["a b c d e f"]
+        numpy.testing.assert_array_equal(encoder.encode_queries(text), plain.encode_queries(text))
+        nearness = float((encoder.encode_documents(text) * plain.encode_documents(text)).sum())
+        assert 0.9 < nearness < 1 - 1e-7
+        (file,) = cache.glob("int8-*/model.xml")
+        assert "FakeQuantize" in file.read_text("utf-8")
+
+    def test_it_is_quantised_once(self, plain_bert, monkeypatch):
+        self.generous(monkeypatch)
+        first = load_encoder(str(plain_bert), precision="int8").encode_documents(["a b"])
+        monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
+        again = load_encoder(str(plain_bert), precision="int8").encode_documents(["a b"])
+        numpy.testing.assert_array_equal(first, again)
+
+    def test_what_loses_too_much_is_refused(self, plain_bert, monkeypatch):
+        monkeypatch.setattr(parity, "AGREEMENT", 1.1)
+        with pytest.raises(EncoderError, match=r"int8 loses too much .*top 10 agreement [01]\."):
+            load_encoder(str(plain_bert), precision="int8").description()
+
+    def test_without_sets_it_cannot_be_measured(self, plain_bert, monkeypatch):
+        monkeypatch.setattr(parity, "read_stsbenchmark", read_stsbenchmark)
+        monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
+        with pytest.raises(DatasetNotFoundError, match="sts-test.csv is needed: set SEMSEARCH_DA"):
+            load_encoder(str(plain_bert), precision="int8").description()
+
+    def test_without_nncf(self, plain_bert, monkeypatch):
+        monkeypatch.setitem(sys.modules, "nncf", None)
+        with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[int8\]'"):
+            load_encoder(str(plain_bert), precision="int8").description()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({}, None),
+        ({"sts": 81.79}, "STS Benchmark 81.79 after 82.00"),
+        ({"ndcg": 63.9}, "SciFact nDCG@10 63.90 after 64.50"),
+        ({"agreement": 0.929}, "top 10 agreement 0.929"),
+        ({"sts": 82.5, "ndcg": 65.0, "agreement": 1.0}, None),
+        ({"agreement": float("nan")}, "top 10 agreement nan"),
+    ],
+)
+def test_the_gate(change, fault):
+    """The limits: 0.2 Spearman points, 0.5 points of nDCG@10, 0.93 of the top 10."""
+    passing = Parity(82.0, 81.81, 64.5, 64.01, 0.93, 0.99, 0.9)
+    assert passing._replace(**change).faults() == ([] if fault is None else [fault])
+
+
+def test_parity_equals_independent_measures(monkeypatch):
+    """nDCG@10 by scikit-learn, Spearman by scipy over all scores, agreement by sets."""
+    random = numpy.random.default_rng(3)
+    texts = [f"text {number}" for number in range(60)]
+    table = {
+        kind: {text: unit(random.normal(size=8)) for text in texts} for kind in ("exact", "other")
+    }
+    queries = {f"q{number}": texts[number] for number in range(10)}
+    documents = {f"d{number}": texts[number] for number in range(10, 60)}
+    qrels = {q: dict.fromkeys(random.choice(list(documents), 3), 1) for q in queries}
+    pairs = [ScoredPair(texts[i], texts[i + 1], float(random.random())) for i in range(50)]
+    monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
+    monkeypatch.setattr(parity, "read_scifact", lambda: RetrievalSet(documents, queries, qrels))
+
+    class Table:
+        def __init__(self, kind):
+            self.vectors = table[kind]
+
+        def encode_documents(self, texts):
+            return numpy.array([self.vectors[text] for text in texts], numpy.float32)
+
+        encode_queries = encode_documents
+
+    found = measure_parity(Table("exact"), Table("other"))
+    gains = numpy.array([[qrels[q].get(d, 0) for d in documents] for q in queries])
+    tops = []
+    for kind, ndcg, sts in (
+        ("exact", found.ndcg_fp32, found.sts_fp32),
+        ("other", found.ndcg, found.sts),
+    ):
+        matrix = table[kind]
+        asked = numpy.array([matrix[text] for text in queries.values()])
+        scores = asked @ numpy.array([matrix[text] for text in documents.values()]).T
+        assert ndcg == pytest.approx(100 * ndcg_score(gains, scores, k=10), abs=1e-4)
+        cosines = [matrix[pair.left] @ matrix[pair.right] for pair in pairs]
+        gold = [pair.gold for pair in pairs]
+        assert sts == pytest.approx(100 * spearmanr(cosines, gold).statistic, abs=1e-4)
+        tops.append([set(row) for row in numpy.argsort(-scores, axis=1)[:, :10]])
+    shared = [len(a & b) / 10 for a, b in zip(*tops, strict=True)]
+    assert found.agreement == pytest.approx(numpy.mean(shared))
+    cosines = [table["exact"][text] @ table["other"][text] for text in documents.values()]
+    assert found.mean_cosine == pytest.approx(numpy.mean(cosines), abs=1e-5)
+    assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
+
+
+def unit(vector):
+    return vector / numpy.linalg.norm(vector)
+
+
+def test_minilm_passes(data, tmp_path, monkeypatch):
+    """The whole gate takes minutes; here with the abstracts that 60 claims are about."""
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
+    whole = read_scifact()
+    assert (len(whole.documents), len(whole.queries)) == (5183, 300)
+    queries = dict(list(whole.queries.items())[:60])
+    qrels = {name: whole.qrels[name] for name in queries}
+    cited = {document for relevant in qrels.values() for document in relevant}
+    others = [name for name in whole.documents if name not in cited][:300]
+    documents = {name: whole.documents[name] for name in [*cited, *others]}
+    small = RetrievalSet(documents, queries, qrels)
+    monkeypatch.setattr(parity, "read_scifact", lambda: small)
+    monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # a claim is worth more here
+    measured = load_encoder("minilm", precision="int8").description()["parity"]
+    assert measured["sts_fp32"] == pytest.approx(82.03, abs=0.01)
+    assert measured["sts"] > 81.83
+    assert measured["mean_cosine"] > 0.997

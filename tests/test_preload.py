@@ -1,0 +1,58 @@
+"""The encoder that is loaded ahead is the one that the index needs, or none."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.preload import preload_for_queries
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:16", "hashing:32"]) as index:
+        index.add([Document("a", "a text")])
+    return tmp_path / "x"
+
+
+@pytest.mark.parametrize(
+    ("space", "dimension"), [(None, 16), ("hashing-16", 16), ("hashing-32", 32)]
+)
+def test_the_encoder_of_the_space(index, space, dimension):
+    (encoder,) = preload_for_queries(index, space)
+    assert encoder.dimension == dimension
+    with Retriever.open(index, space, [encoder]) as retriever:
+        assert retriever.index.encoder(retriever.space) is encoder
+
+
+def test_it_is_used_in_a_thread(index, monkeypatch):
+    names = []
+    encode = type(preload_for_queries(index)[0]).encode_queries
+
+    def told(self, texts):
+        names.append(threading.current_thread().name)
+        return encode(self, texts)
+
+    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_queries", told)
+    preload_for_queries(index)
+    for thread in threading.enumerate():
+        if thread.name == "semsearch-preload":
+            thread.join()
+    assert names == ["semsearch-preload"]
+
+
+def test_nothing_for_what_is_wrong(index, tmp_path):
+    assert preload_for_queries(index, "other") == []
+    assert preload_for_queries(tmp_path / "none") == []
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "index.sqlite").write_bytes(b"nothing" * 1000)
+    assert preload_for_queries(tmp_path / "file") == []
+    with sqlite3.connect(index / "index.sqlite") as connection:
+        connection.execute("UPDATE spaces SET spec = '/no/such/model', description = '[1]'")
+    assert preload_for_queries(index) == []
+    with sqlite3.connect(index / "index.sqlite") as connection:
+        connection.execute("UPDATE spaces SET description = '{}'")
+    assert preload_for_queries(index) == []
