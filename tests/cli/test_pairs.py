@@ -140,7 +140,7 @@ def test_a_large_collection_is_told_what_may_be_missed(run, tmp_path, monkeypatc
         result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
         # And, for words are hashed into 256 places, other texts of the same vector.
         assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
-        assert "800 texts are too many to compare all" in result.stderr.splitlines()[-1]
+        assert "800 texts are too many to compare all" in result.stderr
 
 
 class TestCorpus:
@@ -169,7 +169,7 @@ class TestCorpus:
     def test_one_text(self, run):
         result = run("-", *HASHING, typed="id,text\na,One.\n")
         assert result.stdout == "no pairs\n"
-        assert result.stderr.endswith("1 texts; it takes two to make a pair\n")
+        assert "\n1 texts; it takes two to make a pair\n" in result.stderr
 
     def test_windows_change_nothing(self, run, monkeypatch):
         whole = run("c.csv", *HASHING, "--format", "jsonl").stdout
