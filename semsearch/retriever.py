@@ -119,12 +119,8 @@ class Retriever:
         mode = _mode(mode)
         _check(texts, k)
         by_meaning = mode is not SearchMode.BM25 and bool(texts)
-        with self.index.read() as connection:  # a wrong filter is told before a model is loaded
-            if where is not None:
-                where_clause(connection, where)
-            if by_meaning:  # before the encoding: the encoder may still be loading in a thread
-                with suppress(FileNotFoundError):
-                    self._current_view(connection, must_have=False)
+        if where is not None or self._view is None:
+            self._look_ahead(where, by_meaning=by_meaning)
         vectors = None
         if by_meaning:
             vectors = self.index.encoder(self.space).encode_queries(texts)
@@ -132,6 +128,15 @@ class Retriever:
             return self._answers(texts, vectors, k, where, mode)
         except FileNotFoundError:  # a newer snapshot has replaced that of the state just read
             return self._answers(texts, vectors, k, where, mode, must_have=True)
+
+    def _look_ahead(self, where: str | None, *, by_meaning: bool) -> None:
+        """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
+        with self.index.read() as connection:
+            if where is not None:
+                where_clause(connection, where)
+            if by_meaning:
+                with suppress(FileNotFoundError):
+                    self._current_view(connection, must_have=False)
 
     def _answers(
         self,

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.model_folder import ModelFolder, model_modules
-from semsearch.encoders.openvino_library import import_openvino
+from semsearch.encoders.kind import why_not_bert_like
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.openvino_library import import_converter, import_openvino
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder, quiet_transformers
@@ -23,16 +24,6 @@ __all__ = ["NotConvertibleError", "converted_model"]
 #: Grows with every change of what is written here.
 VERSION = 1
 
-MODEL_TYPES = {
-    "bert",
-    "camembert",
-    "distilbert",
-    "electra",
-    "mpnet",
-    "roberta",
-    "xlm-roberta",
-}
-MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 #: Texts of very different lengths, so that padding and masks show.
@@ -57,24 +48,12 @@ def converted_model(folder: ModelFolder, fingerprint: str) -> Converted:
         NotConvertibleError: it is not BERT-like, or its vectors would be other ones.
         EncoderError: it cannot be loaded, or the cache cannot be written.
     """
-    _check_kind(folder)
+    if reason := why_not_bert_like(folder):
+        raise NotConvertibleError(reason)
     version = import_openvino().get_version().partition("-")[0]
     name = f"openvino-{VERSION}-{version}-{fingerprint[:32]}"
     entry = cached_entry(name, lambda draft: _convert(folder, draft))
     return Converted(**json.loads((entry / "facts.json").read_text("utf-8")), folder=entry)
-
-
-def _check_kind(folder: ModelFolder) -> None:
-    """Refuse, before anything is loaded, what cannot be converted."""
-    modules = {module["type"].rpartition(".")[2] for module in model_modules(folder.path)}
-    if unknown := modules - MODULES:
-        raise NotConvertibleError(f"it has a module {', '.join(sorted(unknown))}")
-    try:
-        config = json.loads((folder.path / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise NotConvertibleError("its config.json cannot be read") from error
-    if config.get("model_type") not in MODEL_TYPES:
-        raise NotConvertibleError(f"it is a {config.get('model_type')}, which is not BERT-like")
 
 
 def _convert(folder: ModelFolder, draft: Path) -> None:
@@ -125,7 +104,7 @@ def _traced(model: Any, example: dict[str, Any]) -> Any:
 
     with torch.no_grad(), quiet_transformers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer's on shapes; the parity check looks at these
-        converted = import_openvino().convert_model(
+        converted = import_converter().convert_model(
             Whole().eval(), example_input=tuple(example.values())
         )
     for port, name in zip(converted.inputs, example, strict=True):

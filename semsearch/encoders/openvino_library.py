@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from importlib import import_module
 from typing import Any
 
-__all__ = ["import_openvino", "openvino_core"]
+__all__ = ["import_converter", "import_openvino", "openvino_core"]
+
+CONVERTER = "openvino.tools.ovc"
 
 
 def import_openvino() -> Any:
     """The module `openvino`.
 
     Its import reports itself through `openvino_telemetry` when that package can be imported, and
-    does without when it cannot. What people search in is nobody's business: it cannot.
+    does without when it cannot. What people search in is nobody's business: it cannot. It does
+    without its converter, too, which takes a third of the import; `import_converter` brings that.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+        sys.modules[CONVERTER] = None  # type: ignore[assignment]
+        try:
+            import openvino
+        finally:
+            del sys.modules[CONVERTER]
     import openvino
 
     return openvino
+
+
+def import_converter() -> Any:
+    """The module of OpenVINO that converts models of other libraries."""
+    import_openvino()
+    return import_module(CONVERTER)
 
 
 @cache

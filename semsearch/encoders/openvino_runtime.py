@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
+from semsearch.encoders.batching import Ids, batches, padded
 from semsearch.encoders.openvino_library import openvino_core
 from semsearch.encoders.precision import Precision
 from semsearch.protocols import Matrix, TokenSpans
@@ -40,8 +40,6 @@ NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
 #: (OpenVINO's "snippets") is faster for the former and slower for the latter.
 ONE_BY_ONE = {"PERFORMANCE_HINT": "LATENCY"}
 SIDE_BY_SIDE = {"PERFORMANCE_HINT": "THROUGHPUT", "SNIPPETS_MODE": "DISABLE"}
-
-Ids = NDArray[numpy.int64]
 
 
 class Converted(NamedTuple):
@@ -98,7 +96,7 @@ class OpenVINORuntime:
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
             token_ids = [encoded.ids for encoded in self._tokenizer.encode_batch_fast(window)]
-            for rows, length in _batches(token_ids, self._longest):
+            for rows, length in batches(token_ids, BATCH_TOKENS, length_of=self._padded_length):
                 if not idle:
                     finish_oldest()
                 request = idle.pop()
@@ -119,13 +117,10 @@ class OpenVINORuntime:
 
     def _features(self, token_ids: Sequence[list[int]], length: int) -> dict[str, Ids]:
         """The model's inputs for some texts, each of shape (texts, length)."""
-        lengths = numpy.array([len(ids) for ids in token_ids])
-        mask = numpy.arange(length) < lengths[:, None]
-        ids = numpy.full(mask.shape, self._converted.pad_id, numpy.int64)
-        ids[mask] = numpy.concatenate(token_ids)
+        ids, mask = padded(token_ids, length, self._converted.pad_id)
         features = {
             "input_ids": ids,
-            "attention_mask": mask.astype(numpy.int64),
+            "attention_mask": mask,
             "token_type_ids": numpy.zeros_like(ids),
         }
         return {name: features[name] for name in self._converted.inputs}
@@ -142,10 +137,10 @@ class OpenVINORuntime:
         streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
         return [model.create_infer_request() for _ in range(2 * streams)]
 
-    @cached_property
-    def _longest(self) -> int:
-        """How many tokens a text has at most, special ones included."""
-        return int(self._tokenizer.truncation["max_length"])
+    def _padded_length(self, length: int) -> int:
+        if length > EXACT_LENGTH:
+            length += -length % LENGTH_STEP
+        return min(length, int(self._tokenizer.truncation["max_length"]))
 
     def _compiled(self, options: dict[str, str]) -> Any:
         file = str(self._converted.folder / "model.xml")
@@ -165,17 +160,3 @@ class OpenVINORuntime:
         tokenizer = Tokenizer.from_str(self._tokenizer.to_str())
         tokenizer.no_truncation()
         return tokenizer
-
-
-def _batches(token_ids: Sequence[list[int]], longest: int) -> Iterator[tuple[Ids, int]]:
-    """The places of texts of like length, long ones first, and the length to pad them to."""
-    lengths = numpy.array([len(ids) for ids in token_ids])
-    order = numpy.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        length = int(lengths[order[start]])
-        if length > EXACT_LENGTH:
-            length = min(length + -length % LENGTH_STEP, longest)
-        size = max(1, BATCH_TOKENS // length)
-        yield order[start : start + size], length
-        start += size

@@ -128,7 +128,7 @@ def _quiet_nncf() -> Iterator[Any]:
         import nncf
     except ImportError:
         raise MissingExtraError("nncf", "int8", "quantising a model") from None
-    nncf.set_log_level(logging.ERROR)
+    logging.getLogger("nncf").setLevel(logging.ERROR)  # its own way changes others' handlers, too
     with io.StringIO() as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield nncf

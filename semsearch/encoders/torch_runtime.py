@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from semsearch.encoders.batching import batches, padded
+from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.precision import Precision
 from semsearch.errors import EncoderError
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = ["TorchEncoder", "quiet_transformers"]
+
+#: How many tokens, padding included, go through the model at once.
+CPU_BATCH_TOKENS = 1024
+GPU_BATCH_TOKENS = 16_384
+#: How many texts are tokenised and sorted by length at once.
+WINDOW_TEXTS = 16_384
+#: How short the shortest text of a batch may be, as a part of the longest one.
+LEAST_FILL = 0.9
 
 #: What we call torch's number types.
 NAMES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
@@ -78,15 +88,70 @@ class TorchEncoder:
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+        if self._is_packed:
+            return self._packed(texts, self.model.prompts.get("query") or "")
         return self._unit(self.model.encode_query(list(texts), show_progress_bar=False))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        if self._is_packed:
+            return self._packed(texts, self.model.prompts.get("document") or "")
         return self._unit(self.model.encode_document(list(texts), show_progress_bar=False))
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without any prompt, shape (len(texts), dimension)."""
         return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
+
+    @cached_property
+    def _is_packed(self) -> bool:
+        """Whether batches are made here, of texts of like length; others are left to the model."""
+        return (
+            why_not_bert_like(self._folder) is None
+            and all(getattr(module, "include_prompt", True) for module in self.model)
+            and getattr(self.model.tokenizer, "backend_tokenizer", None) is not None
+        )
+
+    def _packed(self, texts: Sequence[str], prompt: str) -> Matrix:
+        """Unit vectors of texts, shape (len(texts), dimension).
+
+        A device works on what it has been given while the next texts are tokenised; only the
+        end waits for it.
+        """
+        import torch
+
+        device = self.model.device
+        batch_tokens = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
+        matrix = torch.empty((len(texts), self.dimension), device=device)
+        with torch.inference_mode():
+            for start in range(0, len(texts), WINDOW_TEXTS):
+                window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
+                encodings = self._cutting_tokenizer.encode_batch_fast(window)
+                token_ids = [encoding.ids for encoding in encodings]
+                for rows, length in batches(token_ids, batch_tokens, least_fill=LEAST_FILL):
+                    vectors = self._forward([token_ids[row] for row in rows], length)
+                    places = torch.from_numpy(start + rows).to(device, non_blocking=True)
+                    matrix[places] = vectors.float()
+        return self._unit(matrix.cpu())
+
+    def _forward(self, token_ids: Sequence[list[int]], length: int) -> Any:
+        """What all modules make of some texts, shape (len(token_ids), dimension), on the device."""
+        import torch
+
+        names = self.model.tokenizer.model_input_names
+        ids, mask = padded(token_ids, length, self.model.tokenizer.pad_token_id or 0)
+        arrays = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": numpy.zeros_like(ids),
+        }
+        features: dict[str, Any] = {
+            name: torch.from_numpy(array).to(self.model.device, non_blocking=True)
+            for name, array in arrays.items()
+            if name in names
+        }
+        for module in self.model:
+            features = module(features)
+        return features["sentence_embedding"]
 
     def _unit(self, vectors: Any) -> Matrix:
         matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
@@ -138,6 +203,13 @@ class TorchEncoder:
         tokenizer = Tokenizer.from_str(backend.to_str())
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        return tokenizer
+
+    @cached_property
+    def _cutting_tokenizer(self) -> Tokenizer:
+        """The model's own tokenizer, which cuts off what the model does not read."""
+        tokenizer = self.whole_text_tokenizer()
+        tokenizer.enable_truncation(self.model.get_max_seq_length())
         return tokenizer
 
     @cached_property

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, func, select
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
 from semsearch.index.folding import remove_leftovers
-from semsearch.index.lock import writer_lock
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
 from semsearch.index.snapshot import SnapshotRecord
@@ -147,7 +146,8 @@ class Index:
         Raises:
             IndexBusyError: another process is writing, and `wait` is not set.
         """
-        from semsearch.index.writer import IndexWriter  # searching does without
+        from semsearch.index.lock import writer_lock  # searching does without these
+        from semsearch.index.writer import IndexWriter
 
         with writer_lock(self.path, wait=wait), self._store.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy
+import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertModel, BertTokenizerFast
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import load_encoder, torch_runtime
 
 TEXTS = ["a b c", "d", "a a a a e f"]
 
@@ -46,3 +48,29 @@ def test_token_spans_cut_nothing_off(plain_bert):
     encoder.encode_documents(["a " * 100])  # the model's own tokenizer has truncation set by now
     assert encoder.token_spans("a " * 100).shape == (100, 2)
     assert encoder.token_spans("").shape == (0, 2)
+
+
+@pytest.mark.parametrize("include_prompt", [True, False])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_batches_by_tokens_change_nothing(
+    plain_bert, tmp_path, monkeypatch, pooling, include_prompt
+):
+    """Against sentence-transformers' batches; without prompts in the pooling, they are its own."""
+    monkeypatch.setattr(torch_runtime, "CPU_BATCH_TOKENS", 24)
+    monkeypatch.setattr(torch_runtime, "WINDOW_TEXTS", 7)
+    model = SentenceTransformer(
+        modules=[
+            Transformer(str(plain_bert)),
+            Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
+        ],
+        prompts={"query": "query : ", "document": "document : "},
+        device="cpu",
+    )
+    model.save(str(tmp_path))
+    texts = [" ".join("abcdef"[: 1 + number % 6]) * (1 + number % 9) for number in range(40)]
+    encoder = load_encoder(str(tmp_path), device="cpu")
+    expected = model.encode_query(texts, normalize_embeddings=True)
+    numpy.testing.assert_allclose(encoder.encode_queries(texts), expected, atol=1e-5)
+    expected = model.encode_document(texts, normalize_embeddings=True)
+    numpy.testing.assert_allclose(encoder.encode_documents(texts), expected, atol=1e-5)
+    assert encoder.encode_documents([]).shape == (0, 32)

@@ -1,0 +1,49 @@
+"""Texts of like length side by side, so that little is computed for padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy
+from numpy.typing import NDArray
+
+__all__ = ["Ids", "batches", "padded"]
+
+Ids = NDArray[numpy.int64]
+
+
+def batches(
+    token_ids: Sequence[list[int]],
+    tokens: int,
+    *,
+    length_of: Callable[[int], int] = lambda longest: longest,
+    least_fill: float = 0.0,
+) -> Iterator[tuple[Ids, int]]:
+    """The places of texts of like length, long ones first, and the length to pad them to.
+
+    Args:
+        token_ids: the texts.
+        tokens: how many tokens a batch holds, padding included.
+        length_of: to which length a batch is padded whose longest text has so many tokens.
+        least_fill: how short the shortest text of a batch may be, as a part of its length.
+    """
+    lengths = numpy.array([len(ids) for ids in token_ids])
+    order = numpy.argsort(-lengths, kind="stable")
+    falling = -lengths[order]
+    start = 0
+    while start < len(order):
+        length = length_of(-int(falling[start]))
+        end = start + max(1, tokens // length)
+        filled = int(numpy.searchsorted(falling, -least_fill * length, side="right"))
+        end = max(start + 1, min(end, filled))
+        yield order[start:end], length
+        start = end
+
+
+def padded(token_ids: Sequence[list[int]], length: int, pad_id: int) -> tuple[Ids, Ids]:
+    """Ids and attention mask of some texts, each of shape (texts, length)."""
+    lengths = numpy.array([len(ids) for ids in token_ids])
+    mask = numpy.arange(length) < lengths[:, None]
+    ids = numpy.full(mask.shape, pad_id, numpy.int64)
+    ids[mask] = numpy.concatenate(token_ids)
+    return ids, mask.astype(numpy.int64)

@@ -1,0 +1,34 @@
+"""Whether a model is of the kind that we run ourselves: BERT-like, with modules that we know."""
+
+from __future__ import annotations
+
+import json
+
+from semsearch.encoders.model_folder import ModelFolder, model_modules
+
+__all__ = ["why_not_bert_like"]
+
+MODEL_TYPES = {
+    "bert",
+    "camembert",
+    "distilbert",
+    "electra",
+    "mpnet",
+    "roberta",
+    "xlm-roberta",
+}
+MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
+
+
+def why_not_bert_like(folder: ModelFolder) -> str | None:
+    """What is foreign about a model, found out without loading it; None when nothing is."""
+    modules = {module["type"].rpartition(".")[2] for module in model_modules(folder.path)}
+    if unknown := modules - MODULES:
+        return f"it has a module {', '.join(sorted(unknown))}"
+    try:
+        config = json.loads((folder.path / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return "its config.json cannot be read"
+    if config.get("model_type") not in MODEL_TYPES:
+        return f"it is a {config.get('model_type')}, which is not BERT-like"
+    return None

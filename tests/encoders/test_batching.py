@@ -1,0 +1,54 @@
+"""Batches of texts of like length."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch.encoders.batching import batches, padded
+from semsearch.encoders.torch_runtime import GPU_BATCH_TOKENS, LEAST_FILL
+
+
+def texts(lengths):
+    return [[7] * length for length in lengths]
+
+
+@pytest.mark.parametrize("least_fill", [0.0, 0.9])
+def test_each_text_is_in_one_batch(least_fill):
+    lengths = numpy.random.default_rng(1).integers(1, 200, 500)
+    found = []
+    for rows, length in batches(texts(lengths), 1000, least_fill=least_fill):
+        assert len(rows) == 1 or len(rows) * length <= 1000
+        assert lengths[rows].max() == length
+        assert lengths[rows].min() >= least_fill * length
+        found += rows.tolist()
+    assert sorted(found) == list(range(500))
+
+
+def test_by_hand():
+    found = [
+        (rows.tolist(), length)
+        for rows, length in batches(texts([2, 9, 10, 4, 2]), 20, length_of=lambda n: n + n % 2)
+    ]
+    assert found == [([2, 1], 10), ([3, 0, 4], 4)]
+    assert list(batches([], 20)) == []
+
+
+def test_a_text_longer_than_a_batch_is_alone():
+    assert [rows.tolist() for rows, _ in batches(texts([50, 3]), 20)] == [[0], [1]]
+
+
+def test_padding():
+    ids, mask = padded([[5, 6, 7], [8]], 4, pad_id=9)
+    assert ids.tolist() == [[5, 6, 7, 9], [8, 9, 9, 9]]
+    assert mask.tolist() == [[1, 1, 1, 0], [1, 0, 0, 0]]
+
+
+def test_padding_on_a_gpu_is_under_five_percent():
+    """Lengths as sentences and passages have them: about log-normal, 4 to 256 tokens."""
+    for mean in (14, 62):
+        drawn = numpy.random.default_rng(2).lognormal(numpy.log(mean), 0.5, 10_000)
+        lengths = drawn.clip(4, 256).astype(int)
+        found = batches(texts(lengths), GPU_BATCH_TOKENS, least_fill=LEAST_FILL)
+        computed = sum(len(rows) * length for rows, length in found)
+        assert computed / lengths.sum() < 1.05
