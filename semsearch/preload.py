@@ -25,6 +25,8 @@ class _Named(NamedTuple):
     precision: str
 
 
+#: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
+USUAL = "what is meant by a question of usual length"
 #: More texts than are encoded one by one.
 SEVERAL = ["."] * 8
 
@@ -51,7 +53,7 @@ def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
     encoder = _encoder(index, space)
     if encoder is None:
         return []
-    _begin(lambda: encoder.encode_queries(["."]))
+    _begin(lambda: encoder.encode_queries([USUAL]))
     return [encoder]
 
 

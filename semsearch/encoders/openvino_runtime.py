@@ -28,8 +28,8 @@ WINDOW_TEXTS = 1024
 #: Up to so many texts, one after another with all cores is faster than side by side.
 FEW_TEXTS = 4
 
-#: Above this many tokens, batches are padded to a multiple of `LENGTH_STEP`: OpenVINO prepares
-#: itself for each shape that it meets, and that costs more than a little padding.
+#: Single texts, and batches above this many tokens, are padded to a multiple of `LENGTH_STEP`:
+#: OpenVINO prepares itself for each shape that it meets, and that costs more than a little padding.
 EXACT_LENGTH = 32
 LENGTH_STEP = 8
 
@@ -76,7 +76,9 @@ class OpenVINORuntime:
         with self._lock:
             if len(texts) <= FEW_TEXTS:
                 for row, text in enumerate(texts):
-                    matrix[row] = self._one_by_one.infer(self.features(prompt + text))[0]
+                    token_ids = self._tokenizer.encode(prompt + text).ids
+                    features = self._features([token_ids], self._stepped(len(token_ids)))
+                    matrix[row] = self._one_by_one.infer(features)[0]
             else:
                 self._encode_side_by_side(texts, prompt, matrix)
         return matrix
@@ -138,9 +140,11 @@ class OpenVINORuntime:
         return [model.create_infer_request() for _ in range(2 * streams)]
 
     def _padded_length(self, length: int) -> int:
-        if length > EXACT_LENGTH:
-            length += -length % LENGTH_STEP
-        return min(length, int(self._tokenizer.truncation["max_length"]))
+        return self._stepped(length) if length > EXACT_LENGTH else length
+
+    def _stepped(self, length: int) -> int:
+        stepped = length + -length % LENGTH_STEP
+        return min(stepped, int(self._tokenizer.truncation["max_length"]))
 
     def _compiled(self, options: dict[str, str]) -> Any:
         file = str(self._converted.folder / "model.xml")
