@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from semsearch.records import Hits
 
-__all__ = ["Encoder", "Matrix", "Reranker", "SearchBackend", "TokenSpans"]
+__all__ = ["Encoder", "Matrix", "Reranker", "Scores", "SearchBackend", "TokenSpans"]
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
+
+#: Scores, higher is better: float32, shape (n,).
+Scores = NDArray[numpy.float32]
 
 #: The tokens of one text as character ranges [start, end): integers, shape (n, 2).
 TokenSpans = NDArray[numpy.int64]
@@ -55,8 +58,15 @@ class Encoder(Protocol):
 class Reranker(Protocol):
     """A cross-encoder: it reads a query and a passage together."""
 
-    def score(self, query: str, passages: Sequence[str]) -> NDArray[numpy.float32]:
+    @property
+    def spec(self) -> str:
+        """What was asked for; loads the same one again."""
+
+    def score(self, query: str, passages: Sequence[str]) -> Scores:
         """One score a passage, higher is better, shape (len(passages),)."""
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """One score a pair of texts, higher is better, shape (len(pairs),)."""
 
 
 class SearchBackend(Protocol):

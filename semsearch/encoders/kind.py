@@ -22,7 +22,8 @@ MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 
 def why_not_bert_like(folder: ModelFolder) -> str | None:
     """What is foreign about a model, found out without loading it; None when nothing is."""
-    modules = {module["type"].rpartition(".")[2] for module in model_modules(folder.path)}
+    listed = [] if folder.pooling else model_modules(folder.path)
+    modules = {module["type"].rpartition(".")[2] for module in listed}
     if unknown := modules - MODULES:
         return f"it has a module {', '.join(sorted(unknown))}"
     try:

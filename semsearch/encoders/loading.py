@@ -31,7 +31,8 @@ def load_encoder(
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
-            the hub, or ``hashing[:DIMENSION]`` (no model at all).
+            the hub, each also with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` (a plain BERT
+            with that pooling), or ``hashing[:DIMENSION]`` (no model at all).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
             what is there.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.encoders.hashes import file_sha256
+from semsearch.encoders.pooling import Pooling, split_pooling
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
 __all__ = ["ModelFolder", "find_model", "model_modules"]
@@ -50,10 +51,13 @@ class ModelFolder(NamedTuple):
 
     spec: str
     path: Path
+    pooling: Pooling | None = None  #: instead of the model's own; None for the model as it is
 
     def fingerprint(self) -> str:
         """SHA-256 over the files that decide the vectors: weights, tokenizer, pooling, prompts."""
         digest = hashlib.sha256()
+        if self.pooling:
+            digest.update(f"@{self.pooling.value}\n".encode())
         for file in sorted(self._files()):
             name = file.relative_to(self.path).as_posix()
             digest.update(f"{name} {_content_sha256(file)}\n".encode())
@@ -71,11 +75,17 @@ class ModelFolder(NamedTuple):
 def find_model(spec: str) -> ModelFolder:
     """The checked files of a model: bundled, in a folder, or fetched from the hub.
 
+    Args:
+        spec: ``minilm``, a folder or a name on the hub; with ``@mean``, ``@cls``, ``@max`` or
+            ``@pooler`` behind it, its transformer alone with that pooling.
+
     Raises:
+        EncoderError: there is no such pooling.
         ModelNotFoundError: they are neither here nor to be had.
         UnsafeModelError: they are of a kind that could run code.
     """
     try:
+        spec, pooling = split_pooling(spec)
         path = Path(spec).expanduser()
         is_folder = path.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # too long, no such home, a NUL
@@ -91,7 +101,11 @@ def find_model(spec: str) -> ModelFolder:
     else:
         folder = _hub_folder(spec)
     _check_safe(folder, spec)
-    return ModelFolder(spec, folder)
+    if pooling:
+        if pooling is Pooling.POOLER:
+            _check_pooler(folder, spec)
+        spec = f"{spec}@{pooling.value}"
+    return ModelFolder(spec, folder, pooling)
 
 
 def _bundled_folder() -> Path | None:
@@ -152,6 +166,17 @@ def _check_safe(folder: Path, spec: str) -> None:
             "save it again as model.safetensors"
         )
     raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
+
+
+def _check_pooler(folder: Path, spec: str) -> None:
+    """Refuse a pooler whose weights the files lack: transformers would make them up."""
+    from safetensors import safe_open
+
+    for file in folder.rglob("*.safetensors"):
+        with safe_open(file, "numpy") as weights:
+            if any(name.endswith("pooler.dense.weight") for name in weights.keys()):  # noqa: SIM118
+                return
+    raise EncoderError(f"model '{spec}' has no trained pooler; take @mean, @cls or @max")
 
 
 def model_modules(folder: Path) -> list[dict[str, Any]]:

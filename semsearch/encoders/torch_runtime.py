@@ -12,6 +12,7 @@ import numpy
 from semsearch.encoders.batching import batches, padded
 from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.pooling import repooled
 from semsearch.encoders.precision import Precision
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
@@ -179,6 +180,10 @@ class TorchEncoder:
                         "dtype": self._number_type(),
                     },
                 )
+                if self._folder.pooling:
+                    model = repooled(model, self._folder.pooling)
+        except EncoderError:
+            raise
         except Exception as error:  # whatever the libraries make of a user's folder
             reason = str(error).strip().partition("\n")[0]
             raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error

@@ -1,0 +1,102 @@
+"""Cross-encoders: a query and a passage, or two sentences, read together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy
+
+from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
+from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.errors import EncoderError
+from semsearch.protocols import Scores
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+__all__ = ["CROSS_ENCODER_PREFIX", "CrossEncoderReranker", "load_reranker"]
+
+CROSS_ENCODER_PREFIX = "cross-encoder:"
+
+
+def load_reranker(spec: str, device: str | None = None) -> CrossEncoderReranker:
+    """The cross-encoder that `spec` names.
+
+    Args:
+        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
+            ``cross-encoder:`` may stand before it.
+        device: of torch's; None takes what is there.
+
+    Raises:
+        ModelNotFoundError: its files are neither here nor to be had from the hub.
+        UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: it is no cross-encoder, or gives several scores a pair.
+    """
+    return CrossEncoderReranker(find_model(spec.removeprefix(CROSS_ENCODER_PREFIX)), device)
+
+
+class CrossEncoderReranker:
+    """A cross-encoder with one output, on torch. Its weights are loaded at the first use."""
+
+    def __init__(self, folder: ModelFolder, device: str | None = None) -> None:
+        _check_head(folder)
+        self._folder = folder
+        self._device = device
+
+    @property
+    def spec(self) -> str:
+        """What loads it again."""
+        return CROSS_ENCODER_PREFIX + self._folder.spec
+
+    def score(self, query: str, passages: Sequence[str]) -> Scores:
+        """How well each passage answers, higher is better, shape (len(passages),)."""
+        return self.score_pairs([(query, passage) for passage in passages])
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """One score a pair, higher is better, shape (len(pairs),)."""
+        if not pairs:
+            return numpy.empty(0, numpy.float32)
+        scores = self._model.predict(list(pairs), show_progress_bar=False)
+        return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
+
+    @cached_property
+    def _model(self) -> CrossEncoder:
+        from sentence_transformers import CrossEncoder
+
+        try:
+            with quiet_transformers():
+                model = CrossEncoder(
+                    str(self._folder.path),
+                    device=self._device,
+                    trust_remote_code=False,
+                    local_files_only=True,
+                    model_kwargs={"use_safetensors": True},
+                )
+        except Exception as error:  # whatever the libraries make of a user's folder
+            reason = str(error).strip().partition("\n")[0]
+            raise EncoderError(f"model '{self._folder.spec}' cannot be loaded: {reason}") from error
+        return model.eval()
+
+
+def _check_head(folder: ModelFolder) -> None:
+    """Refuse a model without a trained head: transformers would make its weights up."""
+    try:
+        config = json.loads((folder.path / "config.json").read_text("utf-8"))
+        architectures = [str(name) for name in config.get("architectures") or ()]
+        labels = len(config.get("id2label") or "01")  # transformers leaves out two, its default
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise EncoderError(f"model '{folder.spec}': its config.json cannot be read") from None
+    is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
+    modules = [module["type"] for module in model_modules(folder.path)]
+    if not is_classifier and not any(".cross_encoder." in module for module in modules):
+        raise EncoderError(
+            f"model '{folder.spec}' is no cross-encoder: it has no trained head that scores pairs "
+            "(semsearch train cross-encoder makes one)"
+        )
+    if is_classifier and labels > 1:
+        raise EncoderError(
+            f"model '{folder.spec}' gives {labels} values a pair, and not one score to rank by"
+        )

@@ -1,0 +1,95 @@
+"""Plain BERTs with a pooling of one's choice, against transformers and a calculation by hand."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertModel, BertTokenizerFast
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.pooling import Pooling, split_pooling
+from semsearch.errors import EncoderError
+
+TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
+POOLINGS = [pooling.value for pooling in Pooling]
+
+
+def by_hand(folder, pooling, text):
+    """The unit vector of one text alone, without padding: Reimers & Gurevych 2019, section 3."""
+    inputs = BertTokenizerFast.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        output = BertModel.from_pretrained(folder).eval()(**inputs)
+    tokens = output.last_hidden_state[0].numpy()
+    vector = {
+        "mean": tokens.mean(axis=0),
+        "cls": tokens[0],
+        "max": tokens.max(axis=0),
+        "pooler": output.pooler_output[0].numpy(),
+    }[pooling]
+    return vector / numpy.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_padding_never_changes_a_vector(plain_bert, pooling, device):
+    encoder = load_encoder(f"{plain_bert}@{pooling}", device=device, precision="fp32")
+    assert isinstance(encoder, OpenVINOEncoder) == (device is None)
+    expected = [by_hand(plain_bert, pooling, text) for text in TEXTS]
+    padded = encoder.encode_documents(TEXTS * 4)[: len(TEXTS)]
+    numpy.testing.assert_allclose(padded, expected, atol=1e-5)
+    alone = [encoder.encode_queries([text])[0] for text in TEXTS]
+    numpy.testing.assert_allclose(alone, expected, atol=1e-5)
+
+
+def test_each_pooling_is_another_encoder(plain_bert):
+    encoders = [load_encoder(f"{plain_bert}@{pooling}", device="cpu") for pooling in POOLINGS]
+    assert len({encoder.fingerprint for encoder in encoders}) == len(POOLINGS)
+    for encoder, pooling in zip(encoders, POOLINGS, strict=True):
+        assert encoder.spec == f"{plain_bert}@{pooling}"
+
+
+def test_an_index_remembers_the_pooling(plain_bert, tmp_path, monkeypatch):
+    monkeypatch.chdir(plain_bert.parent)
+    with Index.create(tmp_path / "one", [f"{plain_bert.name}@cls"], precision="fp32") as index:
+        index.add([Document("1", "a b"), Document("2", "f f")])
+        spec = index.space().spec
+    monkeypatch.chdir(tmp_path)
+    assert spec == f"{plain_bert}@cls"
+    with Retriever.open("one") as retriever:
+        assert retriever.search("f f", 1)[0].document_id == "2"
+
+
+def test_a_spec_is_split_at_its_last_at_sign(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "me@mean").mkdir()
+    assert split_pooling("a@b@max") == ("a@b", Pooling.MAX)
+    assert split_pooling("minilm") == ("minilm", None)
+    assert split_pooling("me@mean") == ("me@mean", None)  # a folder of that name
+
+
+def test_an_unknown_pooling_is_told():
+    with pytest.raises(EncoderError, match=r"no pooling 'sum' in 'minilm@sum' \(poolings: mean, "):
+        load_encoder("minilm@sum")
+
+
+def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
+    for file in plain_bert.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = load_file(tmp_path / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "pooler" not in name}
+    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(EncoderError, match="no trained pooler; take @mean, @cls or @max"):
+        load_encoder(f"{tmp_path}@pooler")
+    assert load_encoder(f"{tmp_path}@cls").dimension == 32
+
+
+def test_the_bundled_model_pools_by_the_mean(minilm):
+    """Its own pooling is the mean, so that nothing changes with @mean."""
+    texts = ["Bread rises while it rests.", "x"]
+    mean = load_encoder("minilm@mean", precision="fp32").encode_documents(texts)
+    own = load_encoder("minilm", precision="fp32").encode_documents(texts)
+    numpy.testing.assert_allclose(mean, own, atol=1e-5)
