@@ -59,8 +59,11 @@ def test_an_index_remembers_the_pooling(plain_bert, tmp_path, monkeypatch):
         spec = index.space().spec
     monkeypatch.chdir(tmp_path)
     assert spec == f"{plain_bert}@cls"
+    vectors = [by_hand(plain_bert, "cls", text) for text in ("d e", "a b", "f f")]
     with Retriever.open("one") as retriever:
-        assert retriever.search("f f", 1)[0].document_id == "2"
+        scores = {hit.document_id: hit.score for hit in retriever.search("d e")}
+    expected = {"1": vectors[0] @ vectors[1], "2": vectors[0] @ vectors[2]}
+    assert scores == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_spec_is_split_at_its_last_at_sign(tmp_path, monkeypatch):
