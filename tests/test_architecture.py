@@ -19,9 +19,10 @@ FLOORS = [
     "version errors",
     "records",
     "filters protocols datasets",
-    "corpus encoders fusion",
+    "corpus encoders fusion lexical",
     "index preload",
-    "retriever mining",
+    "retriever mining evaluation",
+    "comparison",
     "cli",
     "__main__",
 ]

@@ -7,21 +7,23 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from semsearch.cli.lazy import LazyGroup
 from semsearch.errors import SemsearchError
 from semsearch.version import __version__
 
 __all__ = ["main", "run"]
 
-#: Commands by name, in the order in which help lists them: module and first line of help.
+#: Commands by name, with a line of help, in the order in which help lists them.
 COMMANDS = {
     "index": "Encode a corpus into an index.",
     "query": "Find what is meant.",
     "pairs": "Find the most similar pairs of a collection.",
+    "compare": "Show what several systems find, side by side.",
+    "eval": "Measure systems on data sets, with uncertainty.",
     "info": "Tell what an index holds.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
@@ -29,24 +31,8 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """Loads a command's module when that command is called, and says our errors in one line."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """The names of all commands."""
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name."""
-        if name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"semsearch.cli.{name}_command").command
-        return command
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+class MainGroup(LazyGroup):
+    """Says our errors in one line."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
@@ -66,7 +52,8 @@ class _MessageHandler(logging.Handler):
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=MainGroup,
+    lazy={name: (f"semsearch.cli.{name}_command", line) for name, line in COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="semsearch", message="%(prog)s %(version)s")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -11,10 +13,13 @@ from semsearch.errors import IndexNotFoundError
 __all__ = [
     "INDEXES",
     "existing_index",
+    "format_option",
     "index_option",
     "precision_option",
     "wait_option",
 ]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
@@ -39,6 +44,18 @@ precision_option = click.option(
 wait_option = click.option(
     "--wait", is_flag=True, help="Wait for another process that is writing the index."
 )
+
+
+def format_option(*names: str, help: str) -> Callable[[_Command], _Command]:  # noqa: A002
+    """`--format`, with the first of the names as its default."""
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        help=help,
+    )
 
 
 def existing_index(directory: Path | None) -> Path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 import click
 
-__all__ = ["IndexingProgress"]
+__all__ = ["IndexingProgress", "working"]
 
 LINE_EVERY_SECONDS = 10.0
 
@@ -70,6 +72,16 @@ class IndexingProgress:
             self._progress.console.print(Text(message))
         else:
             click.echo(message, err=True)
+
+
+@contextmanager
+def working(on: str) -> Iterator[None]:
+    """Tell on a terminal what is being done, as long as it is."""
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(on)):
+        yield
 
 
 def _duration(seconds: float) -> str:

@@ -155,8 +155,8 @@ def _plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, max_characters: int = PASSAGE_MAX_CHARACTERS) -> str:
     """A passage for a table."""
-    if len(text) <= PASSAGE_MAX_CHARACTERS:
+    if len(text) <= max_characters:
         return text
-    return text[:PASSAGE_MAX_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    return text[:max_characters].rsplit(" ", 1)[0] + " …"

@@ -30,6 +30,7 @@ from semsearch.index.stored import (
     StoredText,
     StoredTextOrNull,
 )
+from semsearch.lexical import FTS5_TOKENIZER
 
 __all__ = [
     "APPLICATION_ID",
@@ -127,10 +128,10 @@ fields = Table("fields", tables, Column("name", StoredText, primary_key=True))
 
 #: External content: the texts stand in `chunks` alone. Its rows are written beside those of
 #: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
-_CREATE_FTS = """
+_CREATE_FTS = f"""
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
     text, content='chunks', content_rowid='chunk_id',
-    tokenize='porter unicode61 remove_diacritics 2'
+    tokenize='{FTS5_TOKENIZER}'
 )
 """
 #: For inserting and deleting; the first column takes FTS5's own commands.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.errors import ArgumentError
 from semsearch.filters import parse
 from semsearch.index.conditions import check_fields, to_sql
 from semsearch.index.schema import chunks, documents, fields
@@ -25,6 +23,7 @@ from semsearch.index.snapshot import Ids
 from semsearch.index.stored import DamageError, StoredFloat, stored_json
 from semsearch.index.values import values
 from semsearch.index.view import SpaceView
+from semsearch.lexical import match_expression
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Hit, Hits
 
@@ -37,9 +36,6 @@ __all__ = [
     "search_words",
     "where_clause",
 ]
-
-#: FTS5 takes 2.5 kB and 60 µs for each.
-MAX_QUERY_WORDS = 10_000
 
 BUILT_IN_FIELDS = {"id": documents.c.external_id, "title": documents.c.title}
 
@@ -115,14 +111,9 @@ def search_words(
     The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
     b = 0.75; Robertson & Zaragoza 2009).
     """
-    words = re.findall(r"\w+", text)
-    if not words:
+    match = match_expression(text)
+    if match is None:
         return []
-    if len(words) > MAX_QUERY_WORDS:
-        raise ArgumentError(
-            f"the query has {len(words):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
-        )
-    match = " OR ".join(f'"{word}"' for word in words)
     index = table("chunks_fts")
     hits = (
         select(

@@ -1,0 +1,168 @@
+"""``semsearch compare``: several systems on the same text, side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.render import console, shortened, visible
+from semsearch.comparison import (
+    Neighbours,
+    SentenceSimilarities,
+    compare_neighbours,
+    compare_sentences,
+)
+from semsearch.encoders import DEFAULT_ENCODER, load_reranker
+from semsearch.errors import ArgumentError
+from semsearch.records import Hit
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["command"]
+
+CELL_MAX_CHARACTERS = 160
+
+
+@click.command("compare")
+@click.argument("text", required=False)
+@click.option(
+    "--system",
+    "systems",
+    metavar="SPEC",
+    multiple=True,
+    help="A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
+    "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
+)
+@click.option(
+    "--sentence",
+    "sentences",
+    metavar="TEXT",
+    multiple=True,
+    help="Instead of a search, compare these sentences with each other.",
+)
+@index_option
+@click.option("-k", metavar="N", help="How many documents each finds.  [default: 10]", type=int)
+@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@click.option("--judge", metavar="MODEL", help="A cross-encoder that scores what was found.")
+@format_option("table", "jsonl", help="For people, or one line a system.")
+def command(
+    text: str | None,
+    systems: tuple[str, ...],
+    sentences: tuple[str, ...],
+    directory: Path | None,
+    k: int | None,
+    where: str | None,
+    judge: str | None,
+    format_name: str,
+) -> None:
+    """Show what several systems find for TEXT, side by side, and what they share.
+
+    The systems are embedding spaces of one index (semsearch index --add-space), bm25, or both
+    together. With --sentence, given twice or more, no index is needed: every sentence is compared
+    with every other.
+
+    \b
+    semsearch compare "a heist goes wrong" --index indexes/films --system minilm --system bm25
+    semsearch compare --sentence "He will get scared" --sentence "She will get the drinks" \\
+        --system minilm --system minilm@cls
+    """
+    if sentences:
+        if text is not None or (directory, k, where, judge) != (None, None, None, None):
+            raise ArgumentError("--sentence goes with --system and --format only")
+        compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
+        (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
+        return
+    if text is None:
+        raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
+    reranker = None if judge is None else load_reranker(judge)
+    k = 10 if k is None else k
+    found = compare_neighbours(
+        existing_index(directory), text, systems, k, where=where, judge=reranker
+    )
+    (_print_neighbours if format_name == "table" else _write_neighbours)(found)
+
+
+def _print_neighbours(found: Neighbours) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("", justify="right", style="dim")
+    for name in found.hits:
+        table.add_column(visible(name), ratio=1, overflow="fold")
+    for rank, row in enumerate(zip_longest(*found.hits.values()), start=1):
+        cells = [Text("") if hit is None else _cell(found, hit) for hit in row]
+        table.add_row(Text(str(rank)), *cells)
+    out = console()
+    out.print(table)
+    out.print(Text("\n* found by all; + by more than one"))
+    for left, right, shared, correlation in found.agreements:
+        line = f"{left} and {right}: {shared} documents shared"
+        if not math.isnan(correlation):
+            line += f", rank correlation {correlation:+.2f} (Kendall)"
+        out.print(Text(visible(line)))
+
+
+def _cell(found: Neighbours, hit: Hit) -> Text:
+    from rich.text import Text
+
+    systems = found.found_by[hit.document_id]
+    mark = "* " if systems == len(found.hits) else "+ " if systems > 1 else "  "
+    head = f"{mark}{hit.score:.3f} {hit.title or hit.document_id}"
+    if hit.document_id in found.verdicts:
+        head += f" (judge {found.verdicts[hit.document_id]:.3f})"
+    passage = shortened(visible(hit.text), CELL_MAX_CHARACTERS)
+    style = "bold" if systems == len(found.hits) else ""
+    return Text.assemble((visible(head), style), "\n", (passage, "dim"))
+
+
+def _write_neighbours(found: Neighbours) -> None:
+    """A line a system, and a line for every two of them."""
+    for name, hits in found.hits.items():
+        records = [
+            {
+                "rank": hit.rank,
+                "score": round(hit.score, 6),
+                "id": hit.document_id,
+                "found_by": found.found_by[hit.document_id],
+                "judge": found.verdicts.get(hit.document_id),
+                "text": hit.text,
+            }
+            for hit in hits
+        ]
+        click.echo(json.dumps({"system": name, "hits": records}, ensure_ascii=False))
+    for agreement in found.agreements:
+        record = agreement._asdict()
+        if math.isnan(agreement.rank_correlation):
+            record["rank_correlation"] = None
+        click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _print_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    for system, matrix in compared:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column(visible(system), ratio=1, overflow="fold", header_style="bold")
+        for number in range(1, len(sentences) + 1):
+            table.add_column(str(number), justify="right")
+        for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
+            named = Text(f"{number}  {shortened(visible(sentence))}")
+            table.add_row(named, *[Text(f"{value:.3f}") for value in row])
+        out.print(table)
+
+
+def _write_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
+    for system, matrix in compared:
+        rows = [[round(float(value), 6) for value in row] for row in matrix]
+        line = {"system": system, "sentences": list(sentences), "matrix": rows}
+        click.echo(json.dumps(line, ensure_ascii=False))

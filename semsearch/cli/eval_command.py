@@ -1,0 +1,24 @@
+"""``semsearch eval``: systems measured on data sets."""
+
+from __future__ import annotations
+
+import click
+
+from semsearch.cli.lazy import LazyGroup
+
+__all__ = ["command"]
+
+SUBCOMMANDS = {
+    "sts": ("semsearch.cli.eval_sts", "How well scores of sentence pairs follow people's."),
+    "ir": ("semsearch.cli.eval_ir", "How well a collection is ranked."),
+}
+
+
+@click.command("eval", cls=LazyGroup, lazy=SUBCOMMANDS)
+def command() -> None:
+    """Measure encoders, rerankers and BM25 on data sets, with 95 % intervals.
+
+    \b
+    semsearch eval sts --system minilm --system glove:glove.6B.300d.txt
+    semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
+    """

@@ -1,0 +1,135 @@
+"""``semsearch eval ir``: retrieval."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from semsearch.cli.options import format_option
+from semsearch.cli.progress import working
+from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
+from semsearch.datasets import load_retrieval_set
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.errors import ArgumentError
+from semsearch.evaluation import (
+    MEASURES,
+    IrEvaluation,
+    evaluate_retrieval,
+    load_rankers,
+    write_run,
+)
+from semsearch.evaluation.retrieval import measures as parsed_measures
+
+__all__ = ["command"]
+
+
+@click.command("ir")
+@click.option(
+    "--data",
+    metavar="NAME|PATH",
+    multiple=True,
+    required=True,
+    help="scifact, cranfield, a BEIR folder, a folder of a SMART collection, or a CSV or TSV of "
+    "queries, passages and relevance.",
+)
+@click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
+@click.option(
+    "--system",
+    "systems",
+    metavar="SPEC",
+    multiple=True,
+    default=[DEFAULT_ENCODER],
+    show_default=True,
+    help="An encoder, bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or run:FILE (a run in "
+    "TREC's format); several are compared.",
+)
+@click.option(
+    "--measure",
+    "measures",
+    metavar="NAME",
+    multiple=True,
+    default=MEASURES,
+    show_default=True,
+    help="In the words of ir-measures.",
+)
+@click.option(
+    "--runs",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write each system's ranking there, in TREC's format.",
+)
+@click.option("--per-query", is_flag=True, help="With jsonl, also each query's values.")
+@format_option("table", "jsonl", help="For people, or one line a result.")
+def command(
+    data: tuple[str, ...],
+    split: str,
+    systems: tuple[str, ...],
+    measures: tuple[str, ...],
+    runs: Path | None,
+    per_query: bool,
+    format_name: str,
+) -> None:
+    """Measure how well the documents of a collection are ranked for its queries.
+
+    All documents are ranked whole, by exact search. Values are times 100, with 95 % bootstrap
+    intervals over the queries; two or more systems are compared by paired randomisation tests.
+
+    \b
+    semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
+    semsearch eval ir --data beir/nfcorpus --runs runs --measure nDCG@10 --measure R@100
+    semsearch eval ir --data cranfield --system run:theirs.run --system minilm
+    """
+    parsed_measures(measures)  # a wrong one is told before anything is encoded
+    if per_query and format_name != "jsonl":
+        raise ArgumentError("--per-query goes with --format jsonl")
+    sets = [load_retrieval_set(name, split) for name in data]
+    with working("loading"):
+        rankers = load_rankers(list(dict.fromkeys(systems)))
+    evaluations = []
+    for retrieval in sets:
+        with working(retrieval.name):
+            evaluations.append(evaluate_retrieval(retrieval, rankers, measures))
+        if runs is not None:
+            _write_runs(runs, evaluations[-1])
+        if format_name == "jsonl":
+            _write_lines(evaluations[-1], per_query)
+    if format_name == "table":
+        ir_tables(evaluations)
+
+
+def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for system, run in evaluation.runs.items():
+            name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
+            write_run(folder / f"{name}.run", run, system)
+    except OSError as error:
+        raise ArgumentError(f"{folder}: {error.strerror}") from None
+
+
+def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
+    """One line a result; that of a later system has its differences from the earlier ones."""
+    for result in evaluation.results:
+        line = {
+            "dataset": result.dataset,
+            "system": result.system,
+            "measure": result.measure,
+            "n": result.n,
+            "value": json_number(result.mean.value),
+            "low": json_number(result.mean.low),
+            "high": json_number(result.mean.high),
+            "seconds": json_number(result.seconds),
+            "published": result.published,
+        }
+        line["differences"] = [
+            {"from": other, **{key: json_number(value) for key, value in found._asdict().items()}}
+            for measure, system, other, found in evaluation.differences
+            if measure == result.measure and system == result.system
+        ]
+        if per_query:
+            values = evaluation.per_query[result.system][result.measure]
+            named = zip(evaluation.dataset.queries, values, strict=True)
+            line["per_query"] = {query: json_number(value) for query, value in named}
+        write_json_line(line)

@@ -1,0 +1,101 @@
+"""``semsearch eval sts``: semantic textual similarity."""
+
+from __future__ import annotations
+
+import click
+
+from semsearch.cli.options import format_option
+from semsearch.cli.progress import working
+from semsearch.cli.render import visible
+from semsearch.cli.render_evaluation import json_number, sts_tables, write_json_line
+from semsearch.datasets import StsSet, load_sts_set, sts_names
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.errors import DatasetNotFoundError
+from semsearch.evaluation import StsEvaluation, evaluate_sts, load_pair_scorer
+
+__all__ = ["command"]
+
+
+@click.command("sts")
+@click.option(
+    "--data",
+    metavar="NAME|PATH",
+    multiple=True,
+    help="stsbenchmark, sts12 … sts16, sick, or a CSV or TSV of pairs with gold scores.  "
+    "[default: all that are here]",
+)
+@click.option("--split", metavar="NAME", default="test", show_default=True, help="Part of the set.")
+@click.option(
+    "--system",
+    "systems",
+    metavar="SPEC",
+    multiple=True,
+    default=[DEFAULT_ENCODER],
+    show_default=True,
+    help="An encoder, or cross-encoder:MODEL; several are compared.",
+)
+@format_option("table", "jsonl", help="For people, or one line a result.")
+def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_name: str) -> None:
+    """Measure how well the similarity of sentence pairs follows what people say.
+
+    Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with 95 %
+    bootstrap intervals; for two or more systems also their paired differences. The yearly sets
+    are scored in both ways that are in use: all pairs together (as in the SBERT paper), and the
+    mean over the sub-sets.
+
+    \b
+    semsearch eval sts --data stsbenchmark
+    semsearch eval sts --data sts12 --data sick --system minilm --system bert-base-uncased@mean
+    semsearch eval sts --data my-pairs.csv --format jsonl
+    """
+    sets = _sets(data, split)
+    with working("loading"):
+        scorers = [load_pair_scorer(spec) for spec in dict.fromkeys(systems)]
+    evaluations = []
+    for dataset in sets:
+        with working(f"{dataset.name} {dataset.split}"):
+            evaluations.append(evaluate_sts(dataset, scorers))
+        if format_name == "jsonl":
+            _write_lines(evaluations[-1])
+    if format_name == "table":
+        sts_tables(evaluations)
+
+
+def _sets(data: tuple[str, ...], split: str) -> list[StsSet]:
+    """The sets that are named; without names, the known ones that are here."""
+    if data:
+        return [load_sts_set(name, split) for name in data]
+    sets = []
+    for name in sts_names():
+        try:
+            sets.append(load_sts_set(name, split))
+        except DatasetNotFoundError as error:
+            click.echo(visible(f"left out: {error}"), err=True)
+    if not sets:
+        raise DatasetNotFoundError("none of the known sets is here; name one with --data")
+    return sets
+
+
+def _write_lines(evaluation: StsEvaluation) -> None:
+    """One line a result; that of a later system has its differences from the earlier ones."""
+    for result in evaluation.results:
+        line = {
+            "dataset": result.dataset,
+            "split": result.split,
+            "aggregation": result.aggregation.value,
+            "system": result.system,
+            "n": result.n,
+            "spearman": json_number(result.spearman.value),
+            "spearman_low": json_number(result.spearman.low),
+            "spearman_high": json_number(result.spearman.high),
+            "pearson": json_number(result.pearson),
+            "seconds": json_number(result.seconds),
+            "unscored": evaluation.dataset.unscored,
+            "published": result.published,
+        }
+        line["differences"] = [
+            {"from": other, **{key: json_number(value) for key, value in found._asdict().items()}}
+            for aggregation, system, other, found in evaluation.differences
+            if aggregation is result.aggregation and system == result.system
+        ]
+        write_json_line(line)

@@ -1,0 +1,125 @@
+"""How evaluations look in a terminal and as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from semsearch.cli.render import console, visible
+from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
+
+__all__ = ["ir_tables", "json_number", "sts_tables", "write_json_line"]
+
+STS_NOTE = (
+    "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
+    "all: all pairs together, as in the papers; mean: the mean over sub-sets."
+)
+IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
+
+
+def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
+    """Print results, what was left out, and the differences of the systems."""
+    rows = [
+        [
+            f"{result.dataset} {result.split}",
+            result.aggregation.value,
+            result.system,
+            f"{result.n:,}",
+            _interval(result.spearman),
+            f"{result.pearson:.2f}",
+            "" if result.published is None else f"{result.published:.2f}",
+            f"{result.seconds:.1f} s",
+        ]
+        for evaluation in evaluations
+        for result in evaluation.results
+    ]
+    _print(
+        ["set", "over", "system", ">pairs", ">Spearman", ">Pearson", ">published", ">time"], rows
+    )
+    click.echo(STS_NOTE)
+    for evaluation in evaluations:
+        if evaluation.dataset.unscored:
+            dataset = evaluation.dataset
+            click.echo(
+                f"{dataset.name} {dataset.split}: {dataset.unscored:,} pairs without a gold score "
+                "left out"
+            )
+    differences = [
+        [
+            f"{evaluation.dataset.name} {evaluation.dataset.split}",
+            aggregation.value,
+            system,
+            other,
+            *_difference(found),
+        ]
+        for evaluation in evaluations
+        for aggregation, system, other, found in evaluation.differences
+    ]
+    if differences:
+        click.echo("\nSpearman, paired differences on the same pairs (bootstrap)")
+        _print(["set", "over", "system", "minus", ">difference", ">p"], differences)
+
+
+def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
+    """Print results and the differences of the systems."""
+    measures = [*dict.fromkeys(result.measure for one in evaluations for result in one.results)]
+    rows = [
+        [
+            result.dataset,
+            result.system,
+            result.measure,
+            f"{result.n:,}",
+            _interval(result.mean),
+            "" if result.published is None else f"{result.published:.2f}",
+            "" if math.isnan(result.seconds) else f"{result.seconds:.1f} s",
+        ]
+        for evaluation in evaluations
+        for result in sorted(evaluation.results, key=lambda one: measures.index(one.measure))
+    ]
+    _print(["set", "system", "measure", ">queries", ">mean", ">published", ">time"], rows)
+    click.echo(IR_NOTE)
+    differences = [
+        [evaluation.dataset.name, measure, system, other, *_difference(found)]
+        for evaluation in evaluations
+        for measure, system, other, found in evaluation.differences
+    ]
+    if differences:
+        click.echo("\nPaired differences on the same queries (randomisation test)")
+        _print(["set", "measure", "system", "minus", ">difference", ">p"], differences)
+
+
+def json_number(value: float) -> float | None:
+    """A number for JSON, which has no NaN."""
+    return None if math.isnan(value) else round(float(value), 4)
+
+
+def write_json_line(line: dict[str, Any]) -> None:
+    """Print a line that a program reads, at once."""
+    click.echo(json.dumps(line, ensure_ascii=False))
+
+
+def _interval(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _difference(found: Difference) -> list[str]:
+    p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
+    return [f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", p]
+
+
+def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; a heading that begins with > stands to the right, as its column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in headings:
+        justify: Any = "right" if heading.startswith(">") else "left"
+        table.add_column(heading.removeprefix(">"), justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*[Text(visible(cell)) for cell in row])
+    console().print(table)

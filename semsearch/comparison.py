@@ -1,0 +1,167 @@
+"""What several systems make of one text: neighbours side by side, sentences by each other.
+
+One index with several embedding spaces answers the same query in each of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy
+
+from semsearch.encoders import CROSS_ENCODER_PREFIX
+from semsearch.errors import ArgumentError
+from semsearch.evaluation import CosineScorer, load_pair_scorer
+from semsearch.index import Index
+from semsearch.protocols import Matrix, Reranker
+from semsearch.records import Hit, Hits, SearchMode
+from semsearch.retriever import Retriever
+
+__all__ = [
+    "Agreement",
+    "Neighbours",
+    "SentenceSimilarities",
+    "compare_neighbours",
+    "compare_sentences",
+]
+
+BM25 = "bm25"
+HYBRID_PREFIX = "hybrid:"
+
+#: How far is looked for the rank that one system gives to what another shows.
+DEPTH = 1000
+
+
+class Agreement(NamedTuple):
+    """How alike the first documents of two systems are."""
+
+    left: str
+    right: str
+    shared: int  #: documents that both have
+    #: Kendall's tau-b over the documents that either shows, by their ranks among the first
+    #: `DEPTH` of each; what a system has not among these ties behind them (Fagin, Kumar &
+    #: Sivakumar 2003). NaN when a ranking has no order.
+    rank_correlation: float
+
+
+class Neighbours(NamedTuple):
+    """The first documents for a text, by several systems."""
+
+    hits: dict[str, Hits]  #: by system
+    found_by: Counter[str]  #: how many systems found a document, by its id
+    agreements: list[Agreement]  #: of every two systems
+    verdicts: dict[str, float]  #: a cross-encoder's score, by document id; empty without one
+
+
+class SentenceSimilarities(NamedTuple):
+    """Every sentence against every other by one system, shape (sentences, sentences)."""
+
+    system: str
+    matrix: Matrix
+
+
+def compare_neighbours(
+    path: str | Path,
+    text: str,
+    systems: Sequence[str] = (),
+    k: int = 10,
+    *,
+    where: str | None = None,
+    judge: Reranker | None = None,
+) -> Neighbours:
+    """Search one index by several systems.
+
+    Args:
+        path: the index.
+        text: the query.
+        systems: embedding spaces of the index by name, ``bm25``, ``hybrid:SPACE``; none means all
+            spaces, and BM25.
+        k: how many documents each brings.
+        where: a filter over metadata.
+        judge: scores every passage that was found.
+
+    Raises:
+        ArgumentError: there is one system only, or one is named twice.
+        SpaceError: the index has no such space.
+    """
+    with Index.open(path) as index:
+        systems = systems or [*(space.name for space in index.info().spaces), BM25]
+        if len(set(systems)) < max(2, len(systems)):
+            raise ArgumentError("two or more different systems are compared; name them")
+        deep = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
+    hits = {name: Hits(text, found[:k]) for name, found in deep.items()}
+    found_by = Counter(hit.document_id for found in hits.values() for hit in found)
+    agreements = [
+        _agreement(left, right, deep[left], deep[right], k) for left, right in combinations(deep, 2)
+    ]
+    return Neighbours(hits, found_by, agreements, _verdicts(judge, text, hits))
+
+
+def compare_sentences(
+    sentences: Sequence[str], systems: Sequence[str]
+) -> list[SentenceSimilarities]:
+    """Every sentence against every other, by each system.
+
+    Args:
+        sentences: two or more.
+        systems: encoders (the cosine), ``cross-encoder:MODEL`` (its score; it reads the sentence
+            of the row first).
+
+    Raises:
+        ArgumentError: there are fewer than two sentences, or one is empty.
+        EncoderError: a system cannot be loaded.
+    """
+    if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
+        raise ArgumentError("two or more sentences are compared, none of them empty")
+    compared = []
+    for spec in dict.fromkeys(systems):
+        scorer = load_pair_scorer(spec)
+        if isinstance(scorer, CosineScorer):
+            vectors = scorer.encoder.encode_documents(sentences)
+            matrix = vectors @ vectors.T
+        else:
+            pairs = [(left, right) for left in sentences for right in sentences]
+            matrix = scorer.score_pairs(pairs).reshape(len(sentences), -1)
+        compared.append(SentenceSimilarities(spec, matrix))
+    return compared
+
+
+def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
+    if system.startswith(CROSS_ENCODER_PREFIX):
+        raise ArgumentError(f"{system} finds nothing by itself; ask for its verdict as the judge")
+    mode, space = SearchMode.SEMANTIC, system
+    if system == BM25:
+        mode, space = SearchMode.BM25, None
+    elif system.startswith(HYBRID_PREFIX):
+        mode, space = SearchMode.HYBRID, system.removeprefix(HYBRID_PREFIX)
+    return Retriever(index, space).search(text, k, where=where, mode=mode)
+
+
+def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int) -> Agreement:
+    from scipy.stats import kendalltau
+
+    ranks = [{hit.document_id: hit.rank for hit in found} for found in (left_hits, right_hits)]
+    shown = [{hit.document_id for hit in found[:k]} for found in (left_hits, right_hits)]
+    either = sorted(shown[0] | shown[1])
+    compared = [[rank.get(name, len(rank) + 1) for name in either] for rank in ranks]
+    correlation = float("nan")
+    if all(len(set(column)) > 1 for column in compared):
+        correlation = float(kendalltau(*compared).statistic)
+    return Agreement(left, right, len(shown[0] & shown[1]), correlation)
+
+
+def _verdicts(judge: Reranker | None, text: str, hits: dict[str, Hits]) -> dict[str, float]:
+    """The best score of each document's passages: two systems may show different ones."""
+    if judge is None:
+        return {}
+    found: list[Hit] = [hit for of_system in hits.values() for hit in of_system]
+    passages = list(dict.fromkeys(hit.text for hit in found))
+    scores = dict(zip(passages, judge.score(text, passages).tolist(), strict=True))
+    verdicts: dict[str, float] = {}
+    for hit in found:
+        verdicts[hit.document_id] = max(verdicts.get(hit.document_id, -numpy.inf), scores[hit.text])
+    return verdicts

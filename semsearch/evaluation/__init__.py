@@ -1,0 +1,27 @@
+"""Encoders, rerankers and BM25 measured as the papers do, with uncertainty."""
+
+from semsearch.evaluation.intervals import Difference, Interval
+from semsearch.evaluation.pair_scorers import CosineScorer, PairScorer, load_pair_scorer
+from semsearch.evaluation.rankers import Ranker, Ranking, load_rankers
+from semsearch.evaluation.retrieval import MEASURES, IrEvaluation, evaluate_retrieval
+from semsearch.evaluation.sts import Aggregation, StsEvaluation, evaluate_sts
+from semsearch.evaluation.trec import read_run, write_run
+
+__all__ = [
+    "MEASURES",
+    "Aggregation",
+    "CosineScorer",
+    "Difference",
+    "Interval",
+    "IrEvaluation",
+    "PairScorer",
+    "Ranker",
+    "Ranking",
+    "StsEvaluation",
+    "evaluate_retrieval",
+    "evaluate_sts",
+    "load_pair_scorer",
+    "load_rankers",
+    "read_run",
+    "write_run",
+]

@@ -1,0 +1,108 @@
+"""How sure a figure is: bootstrap intervals, paired differences, randomisation tests.
+
+Efron & Tibshirani 1993 for the bootstrap; Smucker, Allan & Carterette 2007 for paired tests of
+retrieval systems.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+__all__ = [
+    "RESAMPLES",
+    "Difference",
+    "Interval",
+    "bootstrap_difference",
+    "interval",
+    "mean_interval",
+    "randomised_difference",
+]
+
+Values = NDArray[numpy.float64]
+
+#: How often is resampled. The ends of a 95 % interval then stand on 25 values each.
+RESAMPLES = 1000
+#: How often signs are turned in a randomisation test.
+PERMUTATIONS = 9999
+SEED = 0
+
+
+class Interval(NamedTuple):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """By how much one system is better than another, on the same pairs or queries."""
+
+    value: float
+    low: float  #: of the 95 % interval
+    high: float
+    p: float  #: two-sided: how likely so large a difference is if there were none
+
+
+def interval(value: float, resampled: Values) -> Interval:
+    """A figure with the middle 95 % of its resampled values, shape (RESAMPLES,)."""
+    low, high = numpy.percentile(resampled, [2.5, 97.5])
+    return Interval(value, float(low), float(high))
+
+
+def bootstrap_difference(
+    value: float, other: float, resampled: Values, other_resampled: Values
+) -> Difference:
+    """What lies between two figures that were resampled together.
+
+    The p value is twice the share of resampled differences on the other side of zero, the
+    observed one counted among them.
+    """
+    differences = resampled - other_resampled
+    observed = interval(value - other, differences)
+    beyond = min((differences <= 0).sum(), (differences >= 0).sum())
+    return Difference(*observed, p=min(1.0, 2 * (1 + int(beyond)) / (1 + len(differences))))
+
+
+def mean_interval(values: Values) -> Interval:
+    """The mean over queries, resampled over queries."""
+    return interval(float(values.mean()), _resampled_mean(values))
+
+
+def randomised_difference(values: Values, other: Values) -> Difference:
+    """The difference of two means over the same queries, in the same order.
+
+    Its interval is a bootstrap's over the queries; its p value is Fisher's randomisation test,
+    which turns the signs of the queries' differences.
+    """
+    from scipy.stats import permutation_test
+
+    differences = values - other
+    observed = interval(float(differences.mean()), _resampled_mean(differences))
+    if not differences.any():
+        return Difference(*observed, p=1.0)
+    test = permutation_test(
+        (differences,),
+        lambda sample, axis: sample.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=PERMUTATIONS,
+        batch=1000,
+        rng=SEED,
+    )
+    return Difference(*observed, p=float(test.pvalue))
+
+
+def _resampled_mean(values: Values) -> Values:
+    if len(values) < 2:
+        return numpy.full(RESAMPLES, values.mean())
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (values,), numpy.mean, n_resamples=RESAMPLES, method="percentile", batch=100, rng=SEED
+    )
+    distribution: Values = found.bootstrap_distribution
+    return distribution

@@ -1,0 +1,203 @@
+"""Systems that rank a collection: encoders, BM25, both together, reranked, and runs from a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy
+
+from semsearch.datasets import RetrievalSet
+from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
+from semsearch.errors import ArgumentError
+from semsearch.evaluation.trec import Run, read_run
+from semsearch.fusion import reciprocal_rank_fusion
+from semsearch.lexical import LexicalIndex
+from semsearch.protocols import Encoder, Reranker
+
+__all__ = ["Ranker", "Ranking", "load_rankers"]
+
+#: How many documents a ranking holds, as usual in TREC.
+DEPTH = 1000
+#: How many of them a cross-encoder reads again.
+RERANKED = 100
+
+HYBRID_PREFIX = "hybrid:"
+RUN_PREFIX = "run:"
+
+
+class Ranking(NamedTuple):
+    """What a system answers to all queries of a set."""
+
+    run: Run
+    seconds: float  #: to index the documents and answer the queries; not the loading of the model
+
+
+class Ranker(Protocol):
+    """A system that ranks the documents of a set for each of its queries."""
+
+    @property
+    def spec(self) -> str:
+        """What it is called."""
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """Its best documents for each query, with scores."""
+
+
+class DenseRanker:
+    """A bi-encoder, by exact search: the cosine of whole documents, cut where it stops reading."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    @property
+    def spec(self) -> str:
+        """The encoder's."""
+        return self.encoder.spec
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """The documents nearest to each query."""
+        started = time.perf_counter()
+        ids = _in_order(retrieval)
+        documents = self.encoder.encode_documents([retrieval.documents[name] for name in ids])
+        queries = self.encoder.encode_queries(list(retrieval.queries.values()))
+        run = {}
+        for name, query in zip(retrieval.queries, queries, strict=True):
+            scores = documents @ query
+            best = numpy.arange(len(ids))
+            if len(ids) > DEPTH:
+                best = numpy.sort(numpy.argpartition(-scores, DEPTH)[:DEPTH])
+            best = best[numpy.argsort(-scores[best], kind="stable")]
+            run[name] = {ids[place]: float(scores[place]) for place in best}
+        return Ranking(run, time.perf_counter() - started)
+
+
+class LexicalRanker:
+    """BM25 over whole documents."""
+
+    spec = "bm25"
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """The documents that share the most telling words with each query."""
+        started = time.perf_counter()
+        ids = _in_order(retrieval)
+        with LexicalIndex(retrieval.documents[name] for name in ids) as index:
+            run = {
+                name: {ids[hit.place]: hit.score for hit in index.search(query, DEPTH)}
+                for name, query in retrieval.queries.items()
+            }
+        return Ranking(run, time.perf_counter() - started)
+
+
+class HybridRanker:
+    """Two rankings fused by reciprocal ranks."""
+
+    def __init__(self, spec: str, rankers: Sequence[Ranker]) -> None:
+        self.spec = spec
+        self._rankers = rankers
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """The documents that stand high in both."""
+        rankings = [ranker.rank(retrieval) for ranker in self._rankers]
+        started = time.perf_counter()
+        ids = _in_order(retrieval)
+        place = {name: number for number, name in enumerate(ids)}
+        run = {}
+        for query in retrieval.queries:
+            ranked = [[place[name] for name in ranking.run[query]] for ranking in rankings]
+            fused = reciprocal_rank_fusion(ranked)[:DEPTH]
+            run[query] = {ids[number]: score for number, score in fused}
+        seconds = sum(ranking.seconds for ranking in rankings)
+        return Ranking(run, seconds + time.perf_counter() - started)
+
+
+class RerankedRanker:
+    """The first documents of another ranker, in the order that a cross-encoder gives them."""
+
+    def __init__(self, spec: str, ranker: Ranker, reranker: Reranker) -> None:
+        self.spec = spec
+        self._ranker = ranker
+        self._reranker = reranker
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """The first documents by the cross-encoder, and no others."""
+        ranking = self._ranker.rank(retrieval)
+        started = time.perf_counter()
+        run = {}
+        for query, found in ranking.run.items():
+            names = sorted(list(found)[:RERANKED], reverse=True)
+            texts = [retrieval.documents[name] for name in names]
+            scores = self._reranker.score(retrieval.queries[query], texts)
+            best = numpy.argsort(-scores, kind="stable")
+            run[query] = {names[place]: float(scores[place]) for place in best}
+        return Ranking(run, ranking.seconds + time.perf_counter() - started)
+
+
+class RecordedRanker:
+    """A run that some system has written in TREC's format."""
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+        self._path = Path(spec.removeprefix(RUN_PREFIX))
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """What the file says of the set's queries; a query that it lacks has found nothing."""
+        recorded = read_run(self._path)
+        if not recorded.keys() & retrieval.queries.keys():
+            raise ArgumentError(f"{self._path}: none of its queries is in {retrieval.name}")
+        run = {name: recorded.get(name, {}) for name in retrieval.queries}
+        return Ranking(run, float("nan"))
+
+
+class RememberedRanker:
+    """A ranker that others build on: it ranks a set once."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.spec = ranker.spec
+        self._ranker = ranker
+        self._last: tuple[RetrievalSet, Ranking] | None = None
+
+    def rank(self, retrieval: RetrievalSet) -> Ranking:
+        """What it has said of the set, if that was the last one."""
+        if self._last is None or self._last[0] is not retrieval:
+            self._last = retrieval, self._ranker.rank(retrieval)
+        return self._last[1]
+
+
+def load_rankers(specs: Sequence[str]) -> list[Ranker]:
+    """The systems of those names; what several build on is loaded and computed once.
+
+    Args:
+        specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
+            ``SYSTEM+cross-encoder:MODEL`` (the first 100 of SYSTEM reranked); ``run:FILE``.
+
+    Raises:
+        ArgumentError: a cross-encoder alone, which ranks nothing by itself.
+        EncoderError: a model cannot be loaded.
+    """
+
+    @cache
+    def ranker(spec: str) -> Ranker:
+        base, mark, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
+        if mark:
+            return RememberedRanker(RerankedRanker(spec, ranker(base), load_reranker(model)))
+        if spec.startswith(CROSS_ENCODER_PREFIX):
+            raise ArgumentError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
+        if spec.startswith(HYBRID_PREFIX):
+            parts = [ranker(spec.removeprefix(HYBRID_PREFIX)), ranker("bm25")]
+            return RememberedRanker(HybridRanker(spec, parts))
+        if spec.startswith(RUN_PREFIX):
+            return RecordedRanker(spec)
+        if spec == "bm25":
+            return RememberedRanker(LexicalRanker())
+        return RememberedRanker(DenseRanker(load_encoder(spec)))
+
+    return [ranker(spec) for spec in specs]
+
+
+def _in_order(retrieval: RetrievalSet) -> list[str]:
+    """The documents' ids, falling: of equal scores trec_eval takes the greater id first."""
+    return sorted(retrieval.documents, reverse=True)

@@ -1,0 +1,131 @@
+"""Retrieval: how well a system ranks what people judged relevant, by ir-measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy
+
+from semsearch.datasets import RetrievalSet
+from semsearch.errors import ArgumentError
+from semsearch.evaluation.intervals import (
+    Difference,
+    Interval,
+    Values,
+    mean_interval,
+    randomised_difference,
+)
+from semsearch.evaluation.published import published_ndcg
+from semsearch.evaluation.rankers import Ranker
+from semsearch.evaluation.trec import Run
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+__all__ = ["MEASURES", "IrDifference", "IrEvaluation", "IrResult", "evaluate_retrieval", "measures"]
+
+#: In the words of ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
+MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
+PUBLISHED_MEASURE = "nDCG@10"
+
+
+class IrResult(NamedTuple):
+    """One system on one set by one measure, times 100: the mean over queries."""
+
+    dataset: str
+    system: str
+    measure: str
+    n: int  #: queries
+    mean: Interval
+    seconds: float  #: to index the documents and answer all queries
+    published: float | None
+
+
+class IrDifference(NamedTuple):
+    """By how much `system` is above `other` by one measure, times 100."""
+
+    measure: str
+    system: str
+    other: str
+    difference: Difference
+
+
+class IrEvaluation(NamedTuple):
+    """All systems on one set."""
+
+    dataset: RetrievalSet
+    runs: dict[str, Run]  #: by system
+    per_query: dict[str, dict[str, Values]]  #: by system and measure, in the order of the queries
+    results: list[IrResult]
+    differences: list[IrDifference]  #: of every two systems
+
+
+def measures(names: Sequence[str]) -> list[Measure]:
+    """The measures of those names.
+
+    Raises:
+        ArgumentError: ir-measures knows no such measure.
+    """
+    from ir_measures import parse_measure
+
+    found = []
+    for name in names:
+        try:
+            found.append(parse_measure(name))
+        except (NameError, ValueError, SyntaxError):
+            raise ArgumentError(
+                f"no measure '{name}' (measures: {', '.join(MEASURES)}, and ir-measures' others)"
+            ) from None
+    return found
+
+
+def evaluate_retrieval(
+    retrieval: RetrievalSet, rankers: Sequence[Ranker], names: Sequence[str] = MEASURES
+) -> IrEvaluation:
+    """Rank the documents of a set by every system, and measure it.
+
+    Intervals are bootstraps over the queries; differences are tested by turning their signs.
+
+    Raises:
+        ArgumentError: there is no such measure.
+    """
+    asked = measures(names)
+    evaluation = IrEvaluation(retrieval, {}, {}, [], [])
+    for ranker in rankers:
+        ranking = ranker.rank(retrieval)
+        values = _measured(retrieval, ranking.run, asked)
+        evaluation.runs[ranker.spec] = ranking.run
+        evaluation.per_query[ranker.spec] = values
+        for name, of_queries in values.items():
+            published = None
+            if name == PUBLISHED_MEASURE:
+                published = published_ndcg(ranker.spec, retrieval.name)
+            evaluation.results.append(
+                IrResult(
+                    retrieval.name,
+                    ranker.spec,
+                    name,
+                    len(of_queries),
+                    mean_interval(of_queries),
+                    ranking.seconds,
+                    published,
+                )
+            )
+    for other, system in combinations(evaluation.runs, 2):
+        for name, values_of_other in evaluation.per_query[other].items():
+            difference = randomised_difference(evaluation.per_query[system][name], values_of_other)
+            evaluation.differences.append(IrDifference(name, system, other, difference))
+    return evaluation
+
+
+def _measured(retrieval: RetrievalSet, run: Run, asked: Sequence[Measure]) -> dict[str, Values]:
+    """Each measure's values x 100 in the order of the queries; no answer is worth 0."""
+    from ir_measures import iter_calc
+
+    place = {query: row for row, query in enumerate(retrieval.queries)}
+    values = {str(measure): numpy.zeros(len(place)) for measure in asked}
+    for metric in iter_calc(asked, retrieval.qrels, run):
+        values[str(metric.measure)][place[metric.query_id]] = 100 * metric.value
+    return values
