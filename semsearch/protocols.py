@@ -8,9 +8,18 @@ from typing import Any, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.records import Hits
+from semsearch.records import Coverage, Hits
 
-__all__ = ["Encoder", "Matrix", "Reranker", "Scores", "SearchBackend", "TokenSpans"]
+__all__ = [
+    "CountsWords",
+    "Coverage",
+    "Encoder",
+    "Matrix",
+    "Reranker",
+    "Scores",
+    "SearchBackend",
+    "TokenSpans",
+]
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
@@ -53,6 +62,14 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of passages, float32, shape (len(texts), dimension)."""
+
+
+@runtime_checkable
+class CountsWords(Protocol):
+    """What an encoder offers besides if it leaves out words that it does not know."""
+
+    def coverage(self) -> Coverage:
+        """The words of all documents that it has encoded."""
 
 
 class Reranker(Protocol):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STORED_TYPES",
     "Chunk",
+    "Coverage",
     "Document",
     "Hit",
     "Hits",
@@ -145,6 +146,17 @@ class Pair(NamedTuple):
     left: int
     right: int
     score: float
+
+
+class Coverage(NamedTuple):
+    """How many words an encoder has met, and how many of these it does not know.
+
+    ``most_frequent_unknown`` are some of the latter, the most frequent one first.
+    """
+
+    words: int
+    unknown: int
+    most_frequent_unknown: tuple[str, ...]
 
 
 def _shown(value: object) -> str:

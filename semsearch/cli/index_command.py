@@ -24,6 +24,7 @@ from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
 from semsearch.preload import preload_for_documents
+from semsearch.protocols import CountsWords, Encoder
 from semsearch.records import STORED_TYPES, Document
 
 if TYPE_CHECKING:  # imported while the encoder is loading
@@ -50,7 +51,8 @@ __all__ = ["command"]
     "encoders",
     metavar="SPEC",
     multiple=True,
-    help="minilm, a Sentence-Transformers model by name or folder, or hashing; several make "
+    help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
+    "vectors; @sif behind it weighs the words), or hashing; several make "
     f"several spaces.  [default: the index's own, or {DEFAULT_ENCODER}]",
 )
 @click.option(
@@ -148,7 +150,10 @@ def _index_corpus(
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
             summary = (writer.sync if sync else writer.upsert)(documents)
+            encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
+    for name, encoder in encoders_used.items():
+        _tell_unknown_words(name, encoder)
 
 
 def _add_space(
@@ -171,6 +176,7 @@ def _add_space(
             space = writer.add_space(encoder, stored_type)
     told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
     click.echo(visible(told))
+    _tell_unknown_words(space.name, encoder)
 
 
 @contextmanager
@@ -232,3 +238,13 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
         f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
         f"written in {summary.seconds:.1f} s ({rate:,.0f} documents/s)"
     )
+
+
+def _tell_unknown_words(space: str, encoder: Encoder) -> None:
+    if not isinstance(encoder, CountsWords):
+        return
+    coverage = encoder.coverage()
+    if coverage.unknown:
+        share = f"{coverage.unknown / coverage.words:.1%} of {coverage.words:,} words"
+        most = ", ".join(coverage.most_frequent_unknown)
+        click.echo(visible(f"{space}: {share} have no vector; most often: {most}"))

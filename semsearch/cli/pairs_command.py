@@ -61,8 +61,8 @@ ENCODED_AT_ONCE = 4096
     "--encoder",
     "spec",
     metavar="SPEC",
-    help="minilm, a Sentence-Transformers model by name or folder, or hashing; with --index, one "
-    f"of its spaces.  [default: {DEFAULT_ENCODER}, or the index's first space]",
+    help="minilm, a Sentence-Transformers model by name or folder, glove:PATH, or hashing; with "
+    f"--index, one of its spaces.  [default: {DEFAULT_ENCODER}, or the index's first space]",
 )
 @precision_option
 @corpus_options

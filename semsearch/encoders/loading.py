@@ -32,7 +32,8 @@ def load_encoder(
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub, each also with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` (a plain BERT
-            with that pooling), or ``hashing[:DIMENSION]`` (no model at all).
+            with that pooling), ``glove:PATH`` (averaged word vectors; ``glove:PATH@sif`` weighs
+            the words), or ``hashing[:DIMENSION]`` (no model at all).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
             what is there.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
@@ -45,6 +46,10 @@ def load_encoder(
     precision = Precision(precision)
     if spec.partition(":")[0] == "hashing":
         return HashingEncoder(spec)
+    if spec.partition(":")[0] == "glove":
+        from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
+
+        return WordVectorEncoder(spec)
     folder = find_model(spec)
     if device is None and not has_gpu():
         fingerprint = folder.fingerprint()

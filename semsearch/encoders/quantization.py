@@ -5,7 +5,6 @@ Post-training static quantisation (Jacob et al. 2018) with SmoothQuant (Xiao et 
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import logging
@@ -13,7 +12,6 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +20,7 @@ from semsearch.encoders.openvino_library import import_openvino, openvino_core
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.parity import Parity, measure_parity
 from semsearch.encoders.precision import Precision, float_precision
+from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
@@ -109,8 +108,7 @@ def _quantize(converted: Converted, draft: Path) -> None:
 
 def _calibration_texts() -> list[str]:
     """Texts of several lengths, made of the sample corpus."""
-    sample = (files("semsearch") / "sample" / "notes.csv").read_text("utf-8")
-    notes = [row["text"] for row in csv.DictReader(io.StringIO(sample))]
+    notes = sample_texts()
     texts: list[str] = []
     place = 0
     while place < len(notes):
