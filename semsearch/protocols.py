@@ -12,7 +12,6 @@ from semsearch.records import Coverage, Hits
 
 __all__ = [
     "CountsWords",
-    "Coverage",
     "Encoder",
     "Matrix",
     "Reranker",

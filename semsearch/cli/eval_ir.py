@@ -10,6 +10,7 @@ import click
 from semsearch.cli.options import format_option
 from semsearch.cli.progress import working
 from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
+from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import load_retrieval_set
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
@@ -21,6 +22,7 @@ from semsearch.evaluation import (
     write_run,
 )
 from semsearch.evaluation.retrieval import measures as parsed_measures
+from semsearch.protocols import Encoder
 
 __all__ = ["command"]
 
@@ -85,8 +87,9 @@ def command(
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query goes with --format jsonl")
     sets = [load_retrieval_set(name, split) for name in data]
+    encoders: dict[str, Encoder] = {}
     with working("loading"):
-        rankers = load_rankers(list(dict.fromkeys(systems)))
+        rankers = load_rankers(list(dict.fromkeys(systems)), encoders)
     evaluations = []
     for retrieval in sets:
         with working(retrieval.name):
@@ -97,6 +100,8 @@ def command(
             _write_lines(evaluations[-1], per_query)
     if format_name == "table":
         ir_tables(evaluations)
+    for name, encoder in encoders.items():
+        tell_unknown_words(name, encoder)
 
 
 def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:

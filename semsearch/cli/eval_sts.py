@@ -8,10 +8,11 @@ from semsearch.cli.options import format_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import json_number, sts_tables, write_json_line
+from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import DatasetNotFoundError
-from semsearch.evaluation import StsEvaluation, evaluate_sts, load_pair_scorer
+from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
 
 __all__ = ["command"]
 
@@ -59,6 +60,9 @@ def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_
             _write_lines(evaluations[-1])
     if format_name == "table":
         sts_tables(evaluations)
+    for scorer in scorers:
+        if isinstance(scorer, CosineScorer):
+            tell_unknown_words(scorer.spec, scorer.encoder)
 
 
 def _sets(data: tuple[str, ...], split: str) -> list[StsSet]:

@@ -20,11 +20,11 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
+from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
 from semsearch.preload import preload_for_documents
-from semsearch.protocols import CountsWords, Encoder
 from semsearch.records import STORED_TYPES, Document
 
 if TYPE_CHECKING:  # imported while the encoder is loading
@@ -153,7 +153,7 @@ def _index_corpus(
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
-        _tell_unknown_words(name, encoder)
+        tell_unknown_words(name, encoder)
 
 
 def _add_space(
@@ -176,7 +176,7 @@ def _add_space(
             space = writer.add_space(encoder, stored_type)
     told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
     click.echo(visible(told))
-    _tell_unknown_words(space.name, encoder)
+    tell_unknown_words(space.name, encoder)
 
 
 @contextmanager
@@ -238,13 +238,3 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
         f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
         f"written in {summary.seconds:.1f} s ({rate:,.0f} documents/s)"
     )
-
-
-def _tell_unknown_words(space: str, encoder: Encoder) -> None:
-    if not isinstance(encoder, CountsWords):
-        return
-    coverage = encoder.coverage()
-    if coverage.unknown:
-        share = f"{coverage.unknown / coverage.words:.1%} of {coverage.words:,} words"
-        most = ", ".join(coverage.most_frequent_unknown)
-        click.echo(visible(f"{space}: {share} have no vector; most often: {most}"))

@@ -167,17 +167,19 @@ class RememberedRanker:
         return self._last[1]
 
 
-def load_rankers(specs: Sequence[str]) -> list[Ranker]:
+def load_rankers(specs: Sequence[str], encoders: dict[str, Encoder] | None = None) -> list[Ranker]:
     """The systems of those names; what several build on is loaded and computed once.
 
     Args:
         specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
             ``SYSTEM+cross-encoder:MODEL`` (the first 100 of SYSTEM reranked); ``run:FILE``.
+        encoders: those at hand, by spec; those that are loaded are added.
 
     Raises:
         ArgumentError: a cross-encoder alone, which ranks nothing by itself.
         EncoderError: a model cannot be loaded.
     """
+    at_hand = {} if encoders is None else encoders
 
     @cache
     def ranker(spec: str) -> Ranker:
@@ -193,7 +195,9 @@ def load_rankers(specs: Sequence[str]) -> list[Ranker]:
             return RecordedRanker(spec)
         if spec == "bm25":
             return RememberedRanker(LexicalRanker())
-        return RememberedRanker(DenseRanker(load_encoder(spec)))
+        if spec not in at_hand:
+            at_hand[spec] = load_encoder(spec)
+        return RememberedRanker(DenseRanker(at_hand[spec]))
 
     return [ranker(spec) for spec in specs]
 
