@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from semsearch.records import Hits
 
-__all__ = ["Encoder", "Matrix", "Reranker", "SearchBackend", "TokenSpans"]
+__all__ = ["Encoder", "KnowsWords", "Matrix", "Reranker", "SearchBackend", "TokenSpans"]
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
@@ -50,6 +50,14 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of passages, float32, shape (len(texts), dimension)."""
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """What an encoder of words may offer besides: whether a word is in its vocabulary."""
+
+    def knows(self, word: str) -> bool:
+        """Whether it has a vector of this word's own."""
 
 
 class Reranker(Protocol):
