@@ -13,6 +13,7 @@ from semsearch.records import Coverage, Hits
 __all__ = [
     "CountsWords",
     "Encoder",
+    "KnowsWords",
     "Matrix",
     "Reranker",
     "Scores",
@@ -69,6 +70,14 @@ class CountsWords(Protocol):
 
     def coverage(self) -> Coverage:
         """The words of all documents that it has encoded."""
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """What an encoder of words may offer besides: whether a word is in its vocabulary."""
+
+    def knows(self, word: str) -> bool:
+        """Whether it has a vector of this word's own."""
 
 
 class Reranker(Protocol):

@@ -21,7 +21,7 @@ FLOORS = [
     "filters protocols datasets",
     "corpus encoders fusion lexical",
     "index preload",
-    "retriever mining evaluation",
+    "retriever mining evaluation inspection",
     "comparison",
     "cli",
     "__main__",

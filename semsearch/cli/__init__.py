@@ -24,6 +24,7 @@ COMMANDS = {
     "pairs": "Find the most similar pairs of a collection.",
     "compare": "Show what several systems find, side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",
+    "inspect": "Open an encoder: word pieces, ids, token vectors.",
     "info": "Tell what an index holds.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",

@@ -24,5 +24,5 @@ def plain_bert(tmp_path_factory):
         max_position_embeddings=32,
     )
     BertModel(config).eval().save_pretrained(folder)
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     return folder

@@ -100,6 +100,10 @@ class WordVectorEncoder:
             "max_tokens": self.max_tokens,
         }
 
+    def knows(self, word: str) -> bool:
+        """Whether it has a vector for a word, or for a part of it."""
+        return any(self._find(self._words_of(word)).values())
+
     def coverage(self) -> Coverage:
         """How many words of the documents that it has encoded have no vector."""
         return self._count.coverage()

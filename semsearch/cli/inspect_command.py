@@ -1,0 +1,221 @@
+"""``semsearch inspect``: a text in, what an encoder makes of it out."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
+from semsearch.cli.render import console, shortened, visible
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.errors import ArgumentError
+from semsearch.inspection import (
+    Inspection,
+    Token,
+    TokenKind,
+    TokenSimilarity,
+    inspect_text,
+    token_similarity,
+)
+from semsearch.protocols import Matrix
+
+__all__ = ["command"]
+
+#: How many tokens the table lists; models read 512 at most, words can be any number.
+TABLE_MAX_TOKENS = 512
+TABLE_VALUES = 6
+DECIMALS = 6
+
+
+@click.command("inspect")
+@click.argument("text")
+@click.option(
+    "--encoder",
+    "specs",
+    metavar="SPEC",
+    multiple=True,
+    default=[DEFAULT_ENCODER],
+    show_default=True,
+    help="An encoder as `semsearch index` takes it; may be given more than once.",
+)
+@click.option("--against", metavar="TEXT2", help="Compare each token with each of this text.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "jsonl"]),
+    default="table",
+    show_default=True,
+    help="For people, or one line an encoder.",
+)
+@click.option(
+    "--output",
+    "picture",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --against, also draw the comparison into FILE.png or FILE.svg (extra plot).",
+)
+def command(
+    text: str,
+    specs: tuple[str, ...],
+    against: str | None,
+    format_name: str,
+    picture: Path | None,
+) -> None:
+    """Open an encoder and see what it makes of TEXT.
+
+    For a transformer: word pieces and ids, what of the text it reads, how near the vector of each
+    token is to the sentence vector, and how near [CLS] is to the mean of all tokens. For an encoder
+    of words: which words it knows, and the same cosines. TEXT is read as a document.
+
+    With --against, the cosine of each token with each token of TEXT2: a word that means two things
+    is not near itself.
+
+    \b
+    semsearch inspect "Sinan loves a beautiful day"
+    semsearch inspect "He will get scared" --against "She will get the drinks"
+    semsearch inspect "a river bank" --against "a savings bank" --output bank.png
+    semsearch inspect "a river bank" --encoder minilm --encoder hashing --format jsonl
+    """
+    if picture is not None:
+        if against is None:
+            raise ArgumentError("--output draws a comparison; name the other text with --against")
+        check_picture(picture)
+    similarities = []
+    for spec in specs:
+        if against is None:
+            inspection = inspect_text(spec, text)
+            if format_name == "table":
+                _print_inspection(inspection)
+            else:
+                click.echo(json.dumps(_inspection_record(inspection), ensure_ascii=False))
+            continue
+        similarity = token_similarity(spec, text, against)
+        similarities.append(similarity)
+        if format_name == "table":
+            print_heat_map(similarity)
+        else:
+            click.echo(json.dumps(_similarity_record(similarity), ensure_ascii=False))
+    if picture is not None:
+        for note in draw_heat_maps(similarities, picture):
+            click.echo(note, err=True)
+
+
+def _print_inspection(inspection: Inspection) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    out.print(Text(visible(inspection.spec), style="bold"))
+    facts = Table(box=None, pad_edge=False, show_header=False)
+    facts.add_column(style="dim")
+    facts.add_column(overflow="fold")
+    for name, fact in _facts(inspection).items():
+        facts.add_row(Text(name), Text(fact))
+    out.print(facts)
+    shown = inspection.tokens[:TABLE_MAX_TOKENS]
+    columns = {name: cells for name, cells in _columns(inspection, shown).items() if any(cells)}
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in columns:
+        is_text = name in ("token", "text", "kind", "known")
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    out.print(table)
+    if more := len(inspection.tokens) - len(shown):
+        out.print(Text(f"… {more:,} more; --format jsonl has all"))
+    out.print()
+
+
+def _facts(inspection: Inspection) -> dict[str, str]:
+    """What is told above the tokens, by name."""
+    read = sum(token.kind is TokenKind.TEXT for token in inspection.tokens)
+    tokens = f"{read:,} of {inspection.text_tokens:,} are read"
+    for kind in (TokenKind.PROMPT, TokenKind.SPECIAL):
+        if count := sum(token.kind is kind for token in inspection.tokens):
+            tokens += f", and {count:,} {kind.value} ones"
+    facts = {"tokens": tokens}
+    if inspection.cut_off:
+        start = f"from character {inspection.read_to:,} of {len(inspection.text):,}"
+        facts["cut off"] = f"{start}: {shortened(visible(inspection.cut_off))}"
+    if inspection.max_tokens is not None:
+        facts["longest text"] = f"{inspection.max_tokens:,} tokens"
+    if inspection.pooling is not None:
+        facts["pooling"] = inspection.pooling
+    facts["dimension"] = f"{len(inspection.vector):,}"
+    if inspection.norm is not None:
+        facts["norm"] = f"{inspection.norm:.4f} before normalisation"
+    first = " ".join(f"{value:z.4f}" for value in inspection.vector[:TABLE_VALUES])
+    facts["vector"] = first + " …" * (len(inspection.vector) > TABLE_VALUES)
+    if (poolings := inspection.poolings) is not None:
+        name = visible(inspection.tokens[0].piece)
+        facts[f"cosine of {name} with the mean"] = _number(poolings.first_mean)
+        facts[f"cosine of {name} with the sentence"] = _number(poolings.first_sentence)
+        facts["cosine of the mean with the sentence"] = _number(poolings.mean_sentence)
+    return facts
+
+
+def _columns(inspection: Inspection, tokens: tuple[Token, ...]) -> dict[str, list[str]]:
+    """The cells of the table by column; what an encoder does not tell is an empty column."""
+    known = {True: "yes", False: "no", None: ""}
+    return {
+        "": [str(place) for place in range(1, len(tokens) + 1)],
+        "token": [visible(token.piece) for token in tokens],
+        "id": ["" if token.id is None else str(token.id) for token in tokens],
+        "known": [known[token.known] for token in tokens],
+        "kind": [token.kind.value for token in tokens],
+        "mask": [str(token.attention) for token in tokens],
+        "characters": [
+            f"{token.start}-{token.end}" if token.end > token.start else "" for token in tokens
+        ],
+        "text": [visible(inspection.text[token.start : token.end]) for token in tokens],
+        "cosine": [_number(token.cosine) for token in tokens],
+    }
+
+
+def _number(cosine: float | None) -> str:
+    return "-" if cosine is None else f"{cosine:z.3f}"
+
+
+def _inspection_record(inspection: Inspection) -> dict[str, Any]:
+    poolings = inspection.poolings
+    return {
+        "encoder": inspection.spec,
+        "text": inspection.text,
+        "tokens": _token_records(inspection),
+        "text_tokens": inspection.text_tokens,
+        "read_to": inspection.read_to,
+        "cut_off": inspection.cut_off,
+        "max_tokens": inspection.max_tokens,
+        "pooling": inspection.pooling,
+        "dimension": len(inspection.vector),
+        "norm": inspection.norm,
+        "poolings": None if poolings is None else poolings._asdict(),
+        "vector": _rounded(inspection.vector.reshape(1, -1))[0],
+    }
+
+
+def _similarity_record(similarity: TokenSimilarity) -> dict[str, Any]:
+    left, right = similarity.left, similarity.right
+    return {
+        "encoder": left.spec,
+        "left": {"text": left.text, "tokens": _token_records(left)},
+        "right": {"text": right.text, "tokens": _token_records(right)},
+        "sentence_cosine": round(similarity.sentence_cosine, DECIMALS),
+        "cosines": _rounded(similarity.cosines),
+    }
+
+
+def _token_records(inspection: Inspection) -> list[dict[str, Any]]:
+    return [token._asdict() | {"kind": token.kind.value} for token in inspection.tokens]
+
+
+def _rounded(matrix: Matrix) -> list[list[float | None]]:
+    """For JSON, which has no NaN."""
+    return [
+        [None if math.isnan(value) else round(value, DECIMALS) for value in row]
+        for row in matrix.tolist()
+    ]

@@ -1,0 +1,133 @@
+"""Inside a transformer: every token has a vector, and it depends on the whole text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.errors import EncoderError
+from semsearch.inspection.records import (
+    Inspection,
+    PoolingCosines,
+    Token,
+    TokenKind,
+    Vector,
+    unit_rows,
+)
+from semsearch.protocols import Matrix
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+__all__ = ["read_by_transformer"]
+
+
+def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
+    """What a model makes of a text as a document, with its prompt for documents.
+
+    Raises:
+        EncoderError: the model has no vectors of tokens, or the text gives none.
+    """
+    model = encoder.model
+    prompt = model.prompts.get("document") or ""
+    tokenizer = encoder.whole_text_tokenizer()
+    tokenizer.enable_truncation(model.get_max_seq_length())
+    encoding = tokenizer.encode(prompt + text)
+    kinds = _kinds(encoding, len(prompt))
+    made = _forward(encoder, encoding, kinds)
+    mean = made.tokens.mean(axis=0, keepdims=True)
+    units = unit_rows(numpy.concatenate([made.tokens, mean]))
+    cosines: list[float | None] = [None] * len(units)
+    if units.shape[1] == len(made.sentence):
+        cosines = (units @ made.sentence).tolist()
+    offsets = numpy.maximum(numpy.array(encoding.offsets) - len(prompt), 0).tolist()
+    unknown_id = model.tokenizer.unk_token_id
+    tokens = tuple(
+        Token(piece, number, kind, attention, start, end, number != unknown_id, cosine)
+        for piece, number, kind, attention, (start, end), cosine in zip(
+            encoding.tokens,
+            encoding.ids,
+            kinds,
+            encoding.attention_mask,
+            offsets,
+            cosines[:-1],
+            strict=True,
+        )
+    )
+    parts = [kinds, *(_kinds(part, len(prompt)) for part in encoding.overflowing)]
+    return Inspection(
+        spec=encoder.spec,
+        text=text,
+        tokens=tokens,
+        text_tokens=sum(part.count(TokenKind.TEXT) for part in parts),
+        read_to=max(end for _, end in offsets) if encoding.overflowing else len(text),
+        max_tokens=encoder.max_tokens,
+        pooling=_pooling(model),
+        norm=made.norm,
+        vector=made.sentence,
+        token_vectors=made.tokens,
+        poolings=PoolingCosines(float(units[0] @ units[-1]), cosines[0], cosines[-1]),
+    )
+
+
+def _kinds(encoding: Encoding, prompt_length: int) -> list[TokenKind]:
+    kinds = []
+    for is_special, (_, end) in zip(encoding.special_tokens_mask, encoding.offsets, strict=True):
+        if is_special:
+            kinds.append(TokenKind.SPECIAL)
+        else:
+            kinds.append(TokenKind.PROMPT if end <= prompt_length > 0 else TokenKind.TEXT)
+    return kinds
+
+
+class _Made(NamedTuple):
+    """What a model computes of one text: unit length of the sentence vector, `norm` before."""
+
+    tokens: Matrix
+    sentence: Vector
+    norm: float
+
+
+def _forward(encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]) -> _Made:
+    """Run the modules of a model one after another, and keep what they would throw away."""
+    import torch
+
+    if not encoding.ids:
+        raise EncoderError(f"model '{encoder.spec}' reads no token in this text")
+    model = encoder.model
+    inputs = {
+        "input_ids": encoding.ids,
+        "attention_mask": encoding.attention_mask,
+        "token_type_ids": encoding.type_ids,
+    }
+    features: dict[str, Any] = {
+        name: torch.tensor([numbers], device=model.device)
+        for name, numbers in inputs.items()
+        if name in model.tokenizer.model_input_names
+    }
+    if TokenKind.PROMPT in kinds:  # what a pooling without the prompt leaves out
+        features["prompt_length"] = len(kinds) - kinds[::-1].index(TokenKind.PROMPT)
+    norm = 0.0
+    with torch.inference_mode():
+        for module in model:
+            features = module(features)
+            if "sentence_embedding" in features and type(module).__name__ != "Normalize":
+                norm = float(features["sentence_embedding"].norm())
+    if "token_embeddings" not in features:
+        raise EncoderError(f"model '{encoder.spec}' has no vectors of tokens")
+    if not norm > 0:  # NaN fails this too
+        raise EncoderError(f"model '{encoder.spec}' gave a vector without direction (zero or NaN)")
+    tokens = features["token_embeddings"][0].float().cpu().numpy()
+    sentence = features["sentence_embedding"].float().cpu().numpy()
+    return _Made(tokens, unit_rows(sentence)[0], norm)
+
+
+def _pooling(model: Any) -> str | None:
+    """Its poolings, as their module names them."""
+    for module in model:
+        modes = getattr(module, "pooling_mode", None)
+        if modes is not None:
+            return modes if isinstance(modes, str) else "+".join(modes)
+    return None
