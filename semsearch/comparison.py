@@ -133,11 +133,10 @@ def compare_sentences(
 def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
     if system.startswith(CROSS_ENCODER_PREFIX):
         raise ArgumentError(f"{system} finds nothing by itself; ask for its verdict as the judge")
-    mode, space = SearchMode.SEMANTIC, system
-    if system == BM25:
-        mode, space = SearchMode.BM25, None
-    elif system.startswith(HYBRID_PREFIX):
-        mode, space = SearchMode.HYBRID, system.removeprefix(HYBRID_PREFIX)
+    mode = SearchMode.BM25 if system == BM25 else SearchMode.SEMANTIC
+    if system.startswith(HYBRID_PREFIX):
+        mode = SearchMode.HYBRID
+    space = None if mode is SearchMode.BM25 else system.removeprefix(HYBRID_PREFIX)
     return Retriever(index, space).search(text, k, where=where, mode=mode)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import EncoderError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from torch.nn import Module
 
 __all__ = ["Pooling", "repooled", "split_pooling"]
 
@@ -53,11 +54,32 @@ def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransforme
         raise EncoderError(
             f"@{pooling.value} needs a transformer, not {type(transformer).__name__}"
         )
-    if pooling is not Pooling.POOLER:
-        pooled = modules.Pooling(transformer.get_embedding_dimension(), pooling.value)
-        return SentenceTransformer(modules=[transformer, pooled], device=str(model.device))
-    if getattr(transformer.model, "pooler", None) is None:
-        raise EncoderError(f"@pooler: a {transformer.model.config.model_type} has no pooler")
-    transformer.modality_config["text"]["method_output_name"] = "pooler_output"
-    transformer.module_output_name = "sentence_embedding"
-    return SentenceTransformer(modules=[transformer], device=str(model.device))
+    dimension = transformer.get_embedding_dimension()
+    if pooling is Pooling.POOLER:
+        pooler = getattr(transformer.model, "pooler", None)
+        if pooler is None:
+            raise EncoderError(f"@pooler: a {transformer.model.config.model_type} has no pooler")
+        pooled = _pooler_module(pooler, dimension)
+    else:
+        pooled = modules.Pooling(dimension, pooling.value)
+    return SentenceTransformer(modules=[transformer, pooled], device=str(model.device))
+
+
+def _pooler_module(pooler: Module, dimension: int) -> Module:
+    """A transformer's own pooler as one of Sentence-Transformers' modules."""
+    from torch.nn import Module
+
+    class Pooler(Module):
+        pooling_mode = Pooling.POOLER.value
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.pooler = pooler
+
+        def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+            return features | {"sentence_embedding": self.pooler(features["token_embeddings"])}
+
+        def get_embedding_dimension(self) -> int:
+            return dimension
+
+    return Pooler()
