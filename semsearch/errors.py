@@ -4,7 +4,8 @@
     ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
     ├── CorpusError                 a corpus cannot be read at all
     │   └── BadRowError             one row of it cannot be used; reading can go on behind it
-    ├── DatasetNotFoundError        a published data set is not on this machine
+    ├── DatasetError                a data set cannot be read or fetched
+    │   └── DatasetNotFoundError    it is not on this machine
     ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
     ├── EncoderError                an encoder cannot be loaded or used
     │   ├── ModelNotFoundError      its files are neither here nor to be had from the hub
@@ -25,6 +26,7 @@ __all__ = [
     "ArgumentError",
     "BadRowError",
     "CorpusError",
+    "DatasetError",
     "DatasetNotFoundError",
     "EncoderError",
     "FilterError",
@@ -82,8 +84,12 @@ class FilterError(SemsearchError, ValueError):
     """A `where` expression cannot be parsed, or names a field that no document has."""
 
 
-class DatasetNotFoundError(SemsearchError):
-    """A published data set is not on this machine."""
+class DatasetError(SemsearchError):
+    """A data set cannot be read, or cannot be fetched."""
+
+
+class DatasetNotFoundError(DatasetError):
+    """A data set is not on this machine."""
 
 
 class EncoderError(SemsearchError):

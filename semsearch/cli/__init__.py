@@ -29,6 +29,7 @@ COMMANDS = {
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
     "verify": "Check an index, and repair it.",
+    "datasets": "Published data sets: list, find, fetch.",
 }
 
 

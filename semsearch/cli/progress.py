@@ -19,9 +19,13 @@ class IndexingProgress:
     """Shows how many things are done, their rate and the time that remains, on standard error.
 
     Use it in a ``with``; `update` it after each batch and `note` what must be said meanwhile.
+
+    Args:
+        things: what is counted.
+        beginning: what is said before the first of them is done.
     """
 
-    def __init__(self, things: str) -> None:
+    def __init__(self, things: str, beginning: str = "loading, encoding the first batch") -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
@@ -35,7 +39,7 @@ class IndexingProgress:
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("loading, encoding the first batch", total=None)
+        self._task = self._progress.add_task(beginning, total=None)
         self._started = time.perf_counter()
         self._last_line = 0.0  # seconds after the start
 

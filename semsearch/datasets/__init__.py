@@ -1,8 +1,23 @@
 """Published data sets, read as their authors ship them."""
 
 from semsearch.datasets.folder import data_file
-from semsearch.datasets.records import RetrievalSet, ScoredPair
+from semsearch.datasets.pairs import load_labelled_pairs, load_sts_set, sts_names
+from semsearch.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
+from semsearch.datasets.retrieval import load_retrieval_set, retrieval_names
 from semsearch.datasets.scifact import read_scifact
 from semsearch.datasets.stsbenchmark import read_stsbenchmark
 
-__all__ = ["RetrievalSet", "ScoredPair", "data_file", "read_scifact", "read_stsbenchmark"]
+__all__ = [
+    "LabelledPair",
+    "RetrievalSet",
+    "ScoredPair",
+    "StsSet",
+    "data_file",
+    "load_labelled_pairs",
+    "load_retrieval_set",
+    "load_sts_set",
+    "read_scifact",
+    "read_stsbenchmark",
+    "retrieval_names",
+    "sts_names",
+]

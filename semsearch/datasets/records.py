@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RetrievalSet", "ScoredPair"]
+__all__ = ["LabelledPair", "RetrievalSet", "ScoredPair", "StsSet"]
 
 
 class ScoredPair(NamedTuple):
@@ -15,9 +15,32 @@ class ScoredPair(NamedTuple):
     gold: float
 
 
+class StsSet(NamedTuple):
+    """Scored pairs, by the parts that their authors publish them in."""
+
+    name: str  #: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, or the stem of a file
+    split: str  #: ``train``, ``dev``, ``test`` or ``trial``
+    subsets: dict[str, list[ScoredPair]]  #: one entry for most sets; a year's by sub-set
+    unscored: int  #: how many pairs were left out because they have no gold score
+
+    @property
+    def pairs(self) -> list[ScoredPair]:
+        """The pairs of all sub-sets, in order."""
+        return [pair for subset in self.subsets.values() for pair in subset]
+
+
+class LabelledPair(NamedTuple):
+    """Two sentences and what people called their relation (entailment, paraphrase or not)."""
+
+    left: str
+    right: str
+    label: str
+
+
 class RetrievalSet(NamedTuple):
     """Documents, queries, and which documents answer which query."""
 
+    name: str  #: that of the set, or the stem of its file or folder
     documents: dict[str, str]  #: text by id
-    queries: dict[str, str]  #: text by id
-    qrels: dict[str, dict[str, int]]  #: relevance by query id and document id
+    queries: dict[str, str]  #: text by id; each has judgements
+    qrels: dict[str, dict[str, int]]  #: relevance by query id and document id; 0 is not relevant

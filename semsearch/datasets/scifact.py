@@ -12,28 +12,39 @@ from zipfile import ZipFile
 
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.records import RetrievalSet
+from semsearch.datasets.registry import check_split
+from semsearch.datasets.textlines import reading
 
 __all__ = ["read_scifact"]
 
+_CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 
-def read_scifact() -> RetrievalSet:
-    """All abstracts and the validation claims; what a claim cites is relevant to it.
+
+def read_scifact(split: str = "test") -> RetrievalSet:
+    """All abstracts and some claims; what a claim cites is relevant to it.
 
     A document is its title and its abstract, joined by a space.
 
+    Args:
+        split: ``train``, or ``test`` for the validation claims: the test claims are published
+            without judgements, so BEIR calls the validation claims that, too.
+
     Raises:
         DatasetNotFoundError: it is not here.
+        DatasetError: there is no such split, or the archive is damaged.
     """
-    with ZipFile(data_file("ir/scifact/scifact.zip")) as archive:
+    check_split("scifact", split, _CLAIMS)
+    file = data_file("ir/scifact/scifact.zip")
+    with reading(file), ZipFile(file) as archive:
         documents = {
             row["doc_id"]: f"{row['title']} {' '.join(_strings(row['abstract']))}"
             for row in _rows(archive, "corpus_train.csv")
         }
         queries, qrels = {}, {}
-        for row in _rows(archive, "claims_validation.csv"):  # a claim has a row per evidence
+        for row in _rows(archive, _CLAIMS[split]):  # a claim has a row per evidence
             queries[row["id"]] = row["claim"]
             qrels[row["id"]] = dict.fromkeys(re.findall(r"\d+", row["cited_doc_ids"]), 1)
-    return RetrievalSet(documents, queries, qrels)
+    return RetrievalSet("scifact", documents, queries, qrels)
 
 
 def _rows(archive: ZipFile, name: str) -> Iterator[dict[str, str]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from semsearch.datasets.folder import data_file
+from semsearch.datasets.pairtable import gold_score
 from semsearch.datasets.records import ScoredPair
+from semsearch.datasets.textlines import numbered_lines
+from semsearch.errors import DatasetError
 
 __all__ = ["read_stsbenchmark"]
 
@@ -19,12 +22,13 @@ def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
 
     Raises:
         DatasetNotFoundError: it is not here.
+        DatasetError: a line is not like that.
     """
     pairs = []
-    with data_file(f"sts/stsbenchmark/sts-{split}.csv").open(
-        encoding="utf-8", newline="\n"
-    ) as file:
-        for line in file:
-            cells = line.rstrip("\n").split("\t")
-            pairs.append(ScoredPair(cells[5], cells[6], float(cells[4])))
+    for line in numbered_lines(data_file(f"sts/stsbenchmark/sts-{split}.csv")):
+        cells = line.text.split("\t")
+        gold = gold_score(cells[4], line.place) if len(cells) >= 7 else None
+        if gold is None:
+            raise DatasetError(f"{line.place}: not a scored pair of STS Benchmark")
+        pairs.append(ScoredPair(cells[5], cells[6], gold))
     return pairs

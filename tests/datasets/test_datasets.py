@@ -1,22 +1,84 @@
-"""Published data sets, as their authors ship them."""
+"""Where published data sets lie, what is known of them, and the two that have readers of old."""
 
 from __future__ import annotations
+
+import hashlib
+import re
 
 import pytest
 
 from semsearch.datasets import data_file, read_scifact, read_stsbenchmark
-from semsearch.errors import DatasetNotFoundError
+from semsearch.datasets.folder import data_folder, missing_files, place_of
+from semsearch.datasets.registry import known_set, known_sets
+from semsearch.errors import DatasetError, DatasetNotFoundError
 
 
-def test_where_they_are(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-    (tmp_path / "a.txt").touch()
-    assert data_file("a.txt") == tmp_path / "a.txt"
-    with pytest.raises(DatasetNotFoundError, match="which has no b.txt$"):
-        data_file("b.txt")
-    monkeypatch.delenv("SEMSEARCH_DATA")
-    with pytest.raises(DatasetNotFoundError, match="^a.txt is needed: set SEMSEARCH_DATA"):
-        data_file("a.txt")
+class TestWhere:
+    def test_in_a_folder_that_is_named(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        (tmp_path / "a.txt").touch()
+        assert data_file("a.txt") == tmp_path / "a.txt"
+        with pytest.raises(DatasetNotFoundError, match=r"^b\.txt is not in .*; set SEMSEARCH_DATA"):
+            data_file("b.txt")
+
+    def test_else_among_the_users_data(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
+        monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
+        assert data_folder() == tmp_path / "semsearch" / "data"
+        way_out = r"\(SEMSEARCH_DATA can name another folder\); semsearch datasets fetch quora$"
+        with pytest.raises(DatasetNotFoundError, match=way_out):
+            data_file("pairs/quora_dev.tsv")
+        file = data_folder() / "pairs" / "quora_dev.tsv"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        assert data_file("pairs/quora_dev.tsv") == file
+
+    def test_a_set(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        sick = known_set("sick")
+        with pytest.raises(DatasetNotFoundError, match="semsearch datasets fetch sick$"):
+            place_of(sick)
+        (tmp_path / "sts" / "SICK").mkdir(parents=True)
+        (tmp_path / "sts" / "SICK" / "SICK_trial.txt").touch()
+        assert place_of(sick) == tmp_path / "sts" / "SICK"
+        assert "sts/SICK/SICK_train.txt" in {file.path for file in missing_files(sick)}
+
+
+class TestRegistry:
+    @pytest.mark.parametrize("known", known_sets().values(), ids=known_sets())
+    def test_facts(self, known):
+        assert known.about
+        assert known.licence
+        assert known.home.startswith("http")
+        assert known.rows
+        assert all(count > 0 for count in known.rows.values())
+        for file in known.files:
+            assert file.path == known.place or file.path.startswith(f"{known.place}/")
+            if file.url is None:
+                assert known.source
+            else:
+                assert file.url.startswith("https://")
+                assert file.size
+                assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+
+    def test_a_file_belongs_to_one_set(self):
+        paths = [file.path for known in known_sets().values() for file in known.files]
+        assert len(paths) == len(set(paths))
+
+    def test_a_misspelt_name(self):
+        with pytest.raises(DatasetError, match=r"no data set 'stsb' \(known: stsbenchmark, "):
+            known_set("stsb")
+
+    def test_files_are_those_that_were_published(self, data):
+        found = 0
+        for known in known_sets().values():
+            for file in known.files:
+                path = data / file.path
+                if file.sha256 is not None and path.exists():
+                    assert path.stat().st_size == file.size, file.path
+                    assert hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256, file.path
+                    found += 1
+        assert found
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 5749), ("dev", 1500), ("test", 1379)])
@@ -28,6 +90,13 @@ def test_stsbenchmark(data, monkeypatch, split, count):
     assert all(0 <= pair.gold <= 5 and pair.left and pair.right for pair in pairs)
 
 
+def test_a_line_that_is_not_of_stsbenchmark(put, tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+    put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
+    with pytest.raises(DatasetError, match=r"sts-test\.csv:1: not a scored pair"):
+        read_stsbenchmark()
+
+
 def test_scifact(data, monkeypatch):
     """5,183 abstracts and 300 claims: Wadden et al. 2020, section 3."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
@@ -36,3 +105,10 @@ def test_scifact(data, monkeypatch):
     assert all(found.qrels.values())
     assert all(name in found.documents for relevant in found.qrels.values() for name in relevant)
     assert not any(text.endswith(("']", '"]')) for text in found.documents.values())
+
+
+def test_a_damaged_scifact(put, tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+    put("ir/scifact/scifact.zip", "half a file")
+    with pytest.raises(DatasetError, match=r"scifact\.zip is damaged"):
+        read_scifact()

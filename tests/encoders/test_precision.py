@@ -83,7 +83,9 @@ class TestInt8:
         qrels = {name: {name: 1} for name in queries}
         pairs = [ScoredPair(*item) for item in zip(texts, texts[1:], range(35), strict=False)]
         monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
-        monkeypatch.setattr(parity, "read_scifact", lambda: RetrievalSet(documents, queries, qrels))
+        monkeypatch.setattr(
+            parity, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
+        )
 
     def generous(self, monkeypatch):
         for limit, value in {"STS_LOSS": 100, "NDCG_LOSS": 100, "AGREEMENT": 0}.items():
@@ -118,10 +120,10 @@ class TestInt8:
         with pytest.raises(EncoderError, match=r"int8 loses too much .*top 10 agreement [01]\."):
             load_encoder(str(plain_bert), precision="int8").description()
 
-    def test_without_sets_it_cannot_be_measured(self, plain_bert, monkeypatch):
+    def test_without_sets_it_cannot_be_measured(self, plain_bert, monkeypatch, tmp_path):
         monkeypatch.setattr(parity, "read_stsbenchmark", read_stsbenchmark)
-        monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-        with pytest.raises(DatasetNotFoundError, match="sts-test.csv is needed: set SEMSEARCH_DA"):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        with pytest.raises(DatasetNotFoundError, match="datasets fetch stsbenchmark$"):
             load_encoder(str(plain_bert), precision="int8").description()
 
     def test_without_nncf(self, plain_bert, monkeypatch):
@@ -159,7 +161,9 @@ def test_parity_equals_independent_measures(monkeypatch):
     qrels = {q: dict.fromkeys(random.choice(list(documents), 3), 1) for q in queries}
     pairs = [ScoredPair(texts[i], texts[i + 1], float(random.random())) for i in range(50)]
     monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
-    monkeypatch.setattr(parity, "read_scifact", lambda: RetrievalSet(documents, queries, qrels))
+    monkeypatch.setattr(
+        parity, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
+    )
 
     class Table:
         def __init__(self, kind):
@@ -207,7 +211,7 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     cited = {document for relevant in qrels.values() for document in relevant}
     others = [name for name in whole.documents if name not in cited][:300]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
-    small = RetrievalSet(documents, queries, qrels)
+    small = RetrievalSet("small", documents, queries, qrels)
     monkeypatch.setattr(parity, "read_scifact", lambda: small)
     monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # a claim is worth more here
     measured = load_encoder("minilm", precision="int8").description()["parity"]

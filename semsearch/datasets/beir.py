@@ -1,0 +1,114 @@
+"""Retrieval sets in the layout of BEIR (Thakur et al. 2021): a folder, or a zip archive of one."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
+from semsearch.datasets.records import RetrievalSet
+from semsearch.datasets.textlines import DataFile, numbered_lines, reading
+from semsearch.errors import DatasetError
+
+__all__ = ["has_beir_files", "read_beir"]
+
+
+def has_beir_files(folder: Path) -> bool:
+    """Whether a folder is in this layout."""
+    return _file(folder, "corpus.jsonl") is not None
+
+
+def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also with ``.gz``.
+
+    A document is its title and its text, joined by a space. Only the queries that the split has
+    judgements of are kept.
+
+    Args:
+        name: what the set is called.
+        folder: where the files are; or a zip archive with them, in a folder or not.
+        split: which judgements.
+
+    Raises:
+        DatasetError: a file is missing or a line of it is wrong.
+    """
+    root: DataFile = folder
+    if folder.is_file():
+        root = _in_archive(folder)
+    corpus = _texts(_needed(root, "corpus.jsonl"))
+    queries = _texts(_needed(root, "queries.jsonl"))
+    qrels = _file(root, f"qrels/{split}.tsv")
+    if qrels is None:
+        raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {_splits(root)})")
+    return retrieval_set(name, corpus, queries, _qrels(qrels))
+
+
+def _in_archive(file: Path) -> zipfile.Path:
+    with reading(file):
+        root = zipfile.Path(file)
+        inner = [path for path in root.iterdir() if path.is_dir()]
+    if _file(root, "corpus.jsonl") is None and len(inner) == 1:
+        return inner[0]
+    return root
+
+
+def _file(folder: DataFile, name: str) -> DataFile | None:
+    found = (folder / ending for ending in (name, f"{name}.gz"))
+    return next((file for file in found if file.is_file()), None)
+
+
+def _needed(folder: DataFile, name: str) -> DataFile:
+    file = _file(folder, name)
+    if file is None:
+        raise DatasetError(f"{folder} has no {name}")
+    return file
+
+
+def _splits(folder: DataFile) -> str:
+    if not (folder / "qrels").is_dir():
+        return "none"
+    names = sorted(file.name for file in (folder / "qrels").iterdir())
+    return ", ".join(name.split(".")[0] for name in names if ".tsv" in name) or "none"
+
+
+def _texts(file: DataFile) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for place, record in _records(file):
+        name, text, title = record.get("_id"), record.get("text"), record.get("title")
+        if not isinstance(name, (str, int)) or not isinstance(text, str):
+            raise DatasetError(
+                f"{place}: no '_id' and 'text' (fields: {', '.join(map(str, record))})"
+            )
+        if str(name) in texts:
+            raise DatasetError(f"{place}: the id {str(name)!r} is there already")
+        texts[str(name)] = f"{title} {text}".strip() if title else text
+    return texts
+
+
+def _records(file: DataFile) -> Iterator[tuple[str, dict[str, Any]]]:
+    for line in numbered_lines(file):
+        if not line.text.strip():
+            continue
+        try:
+            record = json.loads(line.text)
+        except (ValueError, RecursionError) as error:
+            raise DatasetError(f"{line.place}: not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise DatasetError(f"{line.place}: not a JSON object")
+        yield line.place, record
+
+
+def _qrels(file: DataFile) -> Qrels:
+    """``query-id``, ``corpus-id`` and ``score`` between tabs, under a header."""
+    qrels: Qrels = {}
+    for number, line in enumerate(numbered_lines(file)):
+        cells = line.text.split("\t")
+        if not line.text.strip() or (number == 0 and cells[0] == "query-id"):
+            continue
+        if len(cells) != 3:
+            raise DatasetError(f"{line.place}: {len(cells)} columns between tabs, not 3")
+        judge(qrels, cells[0], cells[1], relevance(cells[2], line.place))
+    return qrels

@@ -1,0 +1,95 @@
+"""Sets of sentence pairs by name or path: scored ones (STS), labelled ones (NLI, paraphrases)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from semsearch.datasets.folder import data_file, data_folder, existing_path, stem
+from semsearch.datasets.pairtable import read_labelled_table, read_scored_table
+from semsearch.datasets.records import LabelledPair, ScoredPair, StsSet
+from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
+from semsearch.datasets.semeval import has_semeval_files, read_semeval
+from semsearch.datasets.stsbenchmark import read_stsbenchmark
+from semsearch.errors import DatasetError
+
+__all__ = ["load_labelled_pairs", "load_sts_set", "sts_names"]
+
+_SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
+_LABELLED = {
+    "snli": {"dev": "nli/snli_dev.csv", "test": "nli/snli_test.csv"},
+    "msrp": {
+        "train": "pairs/msr-para-train.tsv",
+        "dev": "pairs/msr-para-val.tsv",
+        "test": "pairs/msr-para-test.tsv",
+    },
+    "quora": {"dev": "pairs/quora_dev.tsv"},
+}
+
+
+def sts_names() -> list[str]:
+    """The STS sets that `load_sts_set` knows by name."""
+    return names_of(DatasetKind.STS)
+
+
+def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
+    """Read a set of scored sentence pairs.
+
+    Args:
+        name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``; or a CSV or TSV file,
+            ``.gz`` too (`read_scored_table` says which columns); or a folder in the SemEval
+            layout. ``./sick`` is the path where the name would be taken.
+        split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial`` or ``test``
+            of SICK. The yearly sets are test sets; a file or folder counts as one.
+
+    Returns:
+        The set; gold scores go from 0 to 5, SICK's from 1 to 5, and a file's are as they are.
+
+    Raises:
+        DatasetNotFoundError: it is not on this machine.
+        DatasetError: there is no such split, or a file cannot be read.
+    """
+    name = name_or_path
+    if name == "stsbenchmark":
+        check_split(name, split, ("train", "dev", "test"))
+        return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
+    if name == "sick":
+        check_split(name, split, tuple(_SICK))
+        return _from_table(name, split, data_file(f"sts/SICK/{_SICK[split]}.txt"))
+    if name in sts_names():
+        check_split(name, split, ("test",))
+        known = known_set(name)
+        for file in known.files:  # half a year would be read without a word
+            if "/STS." in file.path:
+                data_file(file.path)
+        return StsSet(name, split, *read_semeval(data_folder() / known.place))
+    path = existing_path(name, sts_names(), "STS set")
+    if path.is_dir():
+        if not has_semeval_files(path):
+            raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
+        return StsSet(stem(path), "test", *read_semeval(path))
+    return _from_table(stem(path), "test", path)
+
+
+def _from_table(name: str, split: str, file: Path) -> StsSet:
+    pairs, unscored = read_scored_table(file)
+    subsets: dict[str, list[ScoredPair]] = {name: pairs}
+    return StsSet(name, split, subsets, unscored)
+
+
+def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[LabelledPair]:
+    """Read labelled sentence pairs; those without a gold label (``-``) are left out.
+
+    Args:
+        name_or_path: ``snli`` (splits dev and test here), ``msrp`` (train, dev, test; label 1
+            for a paraphrase), ``quora`` (dev; 1 for a duplicate); or a CSV or TSV file.
+        split: which part of a known set.
+
+    Raises:
+        DatasetNotFoundError: it is not on this machine.
+        DatasetError: there is no such split, or a file cannot be read.
+    """
+    files = _LABELLED.get(name_or_path)
+    if files is None:
+        return read_labelled_table(existing_path(name_or_path, _LABELLED, "set of pairs"))
+    check_split(name_or_path, split, tuple(files))
+    return read_labelled_table(data_file(files[split]))

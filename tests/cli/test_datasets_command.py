@@ -1,0 +1,136 @@
+"""``semsearch datasets`` as a person meets it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch.cli import datasets_command, main
+from semsearch.datasets import fetching
+from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet, known_sets
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch datasets` with a folder of data sets that is empty."""
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(main, ["datasets", *arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+class TestList:
+    def test_table(self, run):
+        lines = run("list").stdout.splitlines()
+        assert lines[0].split() == ["name", "kind", "rows", "licence", "here"]
+        (line,) = (line for line in lines if line.startswith("stsbenchmark "))
+        assert "train 5,749, dev 1,500, test 1,379" in line
+        assert line.split()[-1] == "no"
+
+    def test_jsonl(self, run, tmp_path):
+        folder = tmp_path / "data" / "sts" / "SICK"
+        folder.mkdir(parents=True)
+        (folder / "SICK_trial.txt").touch()
+        told = {}
+        for line in run("list", "--format", "jsonl").stdout.splitlines():
+            record = json.loads(line)
+            told[record.pop("name")] = record
+        assert list(told) == list(known_sets())
+        assert told["sick"]["here"] == "partly"
+        assert "sts/SICK/SICK_train.txt" in told["sick"]["missing"]
+        assert told["cranfield"]["rows"] == {"documents": 1400, "test": 225}
+        assert told["cranfield"]["here"] == "no"
+
+    def test_it_imports_nothing_heavy(self, tmp_path):
+        command = [sys.executable, "-X", "importtime", "-m", "semsearch", "datasets", "list"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+        loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+        heavy = {"torch", "transformers", "pandas", "numpy", "sqlalchemy", "faiss", "openvino"}
+        assert not loaded & heavy
+
+
+class TestPath:
+    def test_what_is_here(self, run, tmp_path):
+        file = tmp_path / "data" / "pairs" / "quora_dev.tsv"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        assert run("path", "quora").stdout == f"{file}\n"
+
+    def test_what_is_not(self, run):
+        result = run("path", "sts12", code=1)
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        assert result.stderr.endswith("semsearch datasets fetch sts12\n")
+
+    def test_a_misspelt_name(self, run):
+        """What could steer a terminal is shown as Python writes it."""
+        assert r"no data set 'st\x1bs' (known: " in run("path", "st\x1bs", code=1).stderr
+
+
+class TestFetch:
+    @pytest.fixture
+    def published(self, tmp_path, monkeypatch):
+        """A set of one file on a server of this machine."""
+
+        class Quiet(SimpleHTTPRequestHandler):
+            def log_message(self, *_arguments):
+                """Say nothing."""
+
+        folder = tmp_path / "server"
+        folder.mkdir()
+        (folder / "a.csv").write_text("a,b,score\nx,y,1\n")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        content = (folder / "a.csv").read_bytes()
+        digest, url = hashlib.sha256(content).hexdigest(), f"http://127.0.0.1:{server.server_port}"
+        file = KnownFile("s/a.csv", len(content), digest, f"{url}/a.csv")
+        known = KnownSet("s", DatasetKind.STS, "", "", "CC0", "s", {}, (file,), None)
+        monkeypatch.setattr(fetching, "known_set", lambda _: known)
+        monkeypatch.setattr(datasets_command, "known_set", lambda _: known)
+        yield folder / "a.csv"
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+    def test_it_comes(self, run, published, tmp_path):
+        result = run("fetch", "s")
+        assert (tmp_path / "data" / "s" / "a.csv").read_bytes() == published.read_bytes()
+        assert result.stderr == f"s: {tmp_path / 'data' / 's'} (licence: CC0)\n"
+        run("fetch", "s", "s")
+
+    def test_wrong_bytes(self, run, published, tmp_path):
+        published.write_text("a,b,score\nx,y,9\n")
+        assert "sends another file than was published" in run("fetch", "s", code=1).stderr
+        assert not (tmp_path / "data" / "s" / "a.csv").exists()
+
+    def test_it_is_gone(self, run, published):
+        published.unlink()
+        assert "HTTP 404" in run("fetch", "s", code=1).stderr
+
+    def test_names_are_checked_before_anything_is_fetched(self, run, tmp_path):
+        result = run("fetch", "stsbenchmark", "nope", code=1)
+        assert result.stderr.startswith("Error: no data set 'nope' (known: ")
+        assert not (tmp_path / "data").exists()
+
+    def test_what_no_program_can_fetch(self, run):
+        told = run("fetch", "sts16", code=1).stderr
+        assert "and 9 more cannot be fetched by a program; get the test data with gold" in told
+
+    def test_without_a_name(self, run):
+        assert "Missing argument 'NAME...'" in run("fetch", code=2).stderr

@@ -1,0 +1,91 @@
+"""A server on this machine that behaves as it is told, and how small files are written."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from semsearch.datasets.registry import KnownFile
+
+
+class Served:
+    """One file and how it is served."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.tag: str | None = '"one"'
+        self.has_ranges = True
+        self.breaks_after: list[int] = []  #: bytes of each answer, as long as there are some
+        self.status = 200
+        self.location: str | None = None
+        self.asked: list[str | None] = []  #: the Range of each request
+        self.url = ""
+
+    def file(self, path: str = "a.bin", content: bytes | None = None) -> KnownFile:
+        known = self.content if content is None else content
+        return KnownFile(path, len(known), hashlib.sha256(known).hexdigest(), self.url)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    served: Served
+
+    def do_GET(self):
+        served, asked = self.served, self.headers["Range"]
+        served.asked.append(asked)
+        self.close_connection = True
+        if served.status != 200:
+            self.send_response(served.status)
+            if served.location:
+                self.send_header("Location", served.location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        start = 0
+        if asked and served.has_ranges and self.headers["If-Range"] == served.tag:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+        body = served.content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        if start:
+            end = len(served.content)
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{end}")
+        if served.tag:
+            self.send_header("ETag", served.tag)
+        self.end_headers()
+        if served.breaks_after:
+            body = body[: served.breaks_after.pop(0)]
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments):
+        """Say nothing."""
+
+
+@pytest.fixture
+def served():
+    """A file of 3,000,000 bytes on a server."""
+    told = Served(bytes(range(250)) * 12_000)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": told}))
+    told.url = f"http://127.0.0.1:{server.server_port}/a.bin"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield told
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write a file below the test's folder; bytes as they are, text in UTF-8."""
+
+    def write(name, content):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    return write

@@ -1,0 +1,260 @@
+"""Scored and labelled pairs: published sets, and files of people's own."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from semsearch.datasets import (
+    LabelledPair,
+    ScoredPair,
+    load_labelled_pairs,
+    load_sts_set,
+    sts_names,
+)
+from semsearch.errors import DatasetError, DatasetNotFoundError
+
+CATS = ScoredPair("A cat sleeps.", "A cat is asleep.", 4.5)
+DOGS = ScoredPair("A dog barks.", "It rains.", 0.0)
+
+
+class TestPublished:
+    """The numbers of pairs are those of the sets' own readmes."""
+
+    @pytest.fixture(autouse=True)
+    def here(self, data, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+
+    @pytest.mark.parametrize(
+        ("name", "split", "count", "subsets", "unscored"),
+        [
+            ("stsbenchmark", "train", 5749, 1, 0),
+            ("stsbenchmark", "dev", 1500, 1, 0),
+            ("stsbenchmark", "test", 1379, 1, 0),
+            ("sts12", "test", 3108, 5, 0),
+            ("sts13", "test", 1500, 3, 0),
+            ("sts14", "test", 3750, 6, 0),
+            ("sts15", "test", 3000, 5, 5500),  # 8,500 pairs were sent to the systems
+            ("sick", "train", 4500, 1, 0),
+            ("sick", "trial", 500, 1, 0),
+        ],
+    )
+    def test_sts(self, name, split, count, subsets, unscored):
+        found = load_sts_set(name, split)
+        assert (found.name, found.split) == (name, split)
+        assert (len(found.pairs), len(found.subsets), found.unscored) == (count, subsets, unscored)
+        least = 1 if name == "sick" else 0
+        assert all(least <= pair.gold <= 5 and pair.left and pair.right for pair in found.pairs)
+
+    def test_subsets_of_a_year(self):
+        sizes = {name: len(pairs) for name, pairs in load_sts_set("sts12").subsets.items()}
+        assert sizes == {
+            "MSRpar": 750,
+            "MSRvid": 750,
+            "SMTeuroparl": 459,
+            "surprise.OnWN": 750,
+            "surprise.SMTnews": 399,
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "split", "count", "labels"),
+        [
+            ("snli", "dev", 9842, {"entailment", "neutral", "contradiction"}),
+            ("snli", "test", 9818, {"entailment", "neutral", "contradiction"}),
+            ("msrp", "train", 3576, {"0", "1"}),
+            ("msrp", "dev", 500, {"0", "1"}),
+            ("msrp", "test", 1725, {"0", "1"}),
+            ("quora", "dev", 10000, {"0", "1"}),
+        ],
+    )
+    def test_labelled(self, name, split, count, labels):
+        pairs = load_labelled_pairs(name, split)
+        assert len(pairs) == count
+        assert {pair.label for pair in pairs} == labels
+
+    def test_files_by_path(self, data):
+        dev = load_sts_set(str(data / "sts/stsbenchmark/sts-dev.csv"))
+        assert dev.subsets["sts-dev"] == load_sts_set("stsbenchmark", "dev").pairs
+        assert load_sts_set(str(data / "sts/STS14")).subsets == load_sts_set("sts14").subsets
+
+
+class TestNames:
+    def test_known(self):
+        years = [f"sts{year}" for year in range(12, 17)]
+        assert sts_names() == ["stsbenchmark", *years, "sick"]
+
+    @pytest.mark.parametrize("name", ["stsbenchmark", "sts12", "sts16", "sick"])
+    def test_what_is_not_here(self, tmp_path, monkeypatch, name):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        with pytest.raises(DatasetNotFoundError, match=f"semsearch datasets fetch {name}$") as told:
+            load_sts_set(name)
+        assert str(tmp_path) in str(told.value)
+
+    def test_half_a_year_is_not_read(self, put, tmp_path, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        put("sts/STS13/STS.input.OnWN.txt", "a\tb\n")
+        put("sts/STS13/STS.gs.OnWN.txt", "1\n")
+        with pytest.raises(DatasetNotFoundError, match="FNWN"):
+            load_sts_set("sts13")
+
+    @pytest.mark.parametrize(
+        ("load", "name", "splits"),
+        [
+            (load_sts_set, "stsbenchmark", "train, dev, test"),
+            (load_sts_set, "sts14", "test"),
+            (load_sts_set, "sick", "train, trial, test"),
+            (load_labelled_pairs, "quora", "dev"),
+        ],
+    )
+    def test_splits_that_are_not(self, load, name, splits):
+        with pytest.raises(DatasetError, match=rf"no split 'x' \(splits: {splits}\)$"):
+            load(name, "x")
+
+    @pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs])
+    def test_a_misspelt_name(self, load, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(DatasetNotFoundError, match=r"no .* or file 'stsb' \(known: s"):
+            load("stsb")
+
+    @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "~nobody-of-that-name/x"])
+    def test_names_that_are_no_paths(self, name):
+        with pytest.raises(DatasetNotFoundError, match="no STS set or file"):
+            load_sts_set(name)
+
+
+class TestTables:
+    def test_long_cells(self, put):
+        """Longer than the 131,072 characters that Python's csv takes of itself."""
+        long = "word " * 50_000
+        (pair,) = load_sts_set(str(put("l.csv", f"a,b,score\n{long},y,1\n"))).pairs
+        assert pair.left == long
+        assert load_sts_set(str(put("m.csv", f"{long},y,1\n"))).pairs == [pair]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "sentence1,sentence2,score\nA cat sleeps.,A cat is asleep.,4.5\n",
+            "\ufeffSentence_1,Sentence 2,Gold\nA cat sleeps.,A cat is asleep.,4.5",
+            "id,left,right,similarity\r\n7,A cat sleeps.,A cat is asleep.,4.5\r\n",
+            "label;text1;text2\n4.5;A cat sleeps.;A cat is asleep.\n",
+            'a,b,score\n"A cat sleeps.","A cat is asleep."," 4.5 "\n\n',
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n"
+            "1\tA cat sleeps.\tA cat is asleep.\t4.5\n",
+            "A cat sleeps.\tA cat is asleep.\t4.5\n",
+            "4.5,A cat sleeps.,A cat is asleep.\n",
+            "main-news\tx\t2013\t7\t4.5\tA cat sleeps.\tA cat is asleep.\tsource\tsource\n",
+        ],
+    )
+    def test_columns(self, put, text):
+        found = load_sts_set(str(put("cats.csv", text)))
+        assert found == ("cats", "test", {"cats": [CATS]}, 0)
+
+    def test_gzip(self, put):
+        packed = gzip.compress(b"left\tright\tgold\nA dog barks.\tIt rains.\t0\n")
+        assert load_sts_set(str(put("dogs.tsv.gz", packed))).subsets == {"dogs": [DOGS]}
+
+    def test_unscored_pairs_are_counted(self, put):
+        found = load_sts_set(str(put("c.csv", "a,b,score\nx,y,\nx,z,1\nx,w, \n")))
+        assert (found.pairs, found.unscored) == ([ScoredPair("x", "z", 1.0)], 2)
+
+    def test_quotes_of_tables_with_tabs(self, put):
+        """In the published ones they are part of the sentence; pandas would quote the cell."""
+        published = 'a\tb\tscore\n"Yes," he said.\t"No"\t1\n'
+        (pair,) = load_sts_set(str(put("p.tsv", published))).pairs
+        assert pair == ('"Yes," he said.', '"No"', 1.0)
+        written = 'a\tb\tscore\n"""Yes,"" he said."\tNo\t1\n'
+        (pair,) = load_sts_set(str(put("w.tsv", written))).pairs
+        assert pair == ('"Yes," he said.', "No", 1.0)
+
+    def test_line_breaks_and_odd_characters_in_cells(self, put):
+        text = 'a,b,score\n"one\ntwo","x\u2028y\x85z",1\nc,d,bad\n'
+        file = put("c.csv", text)
+        with pytest.raises(DatasetError, match=r"c\.csv:4: the gold score is no number: 'bad'$"):
+            load_sts_set(str(file))
+        file.write_bytes(text.replace("bad", "2").encode())
+        assert load_sts_set(str(file)).pairs[0] == ("one\ntwo", "x\u2028y\x85z", 1.0)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            ("", r"t\.csv is empty"),
+            ("\n \n", r"t\.csv is empty"),
+            ("first,second,score\na,b,1\n", r"t\.csv:1: no columns .*\(columns: first, second, sc"),
+            ("just a line\n", "no columns for two texts and a score"),
+            ("a,b,score\nx,y\n", r"t\.csv:2: 2 columns; 3 needed"),
+            ("a,b,score\nx,y,nan\n", r"t\.csv:2: the gold score is no number"),
+            ("a,b,score\nx,y,inf\n", "no number"),
+            ('a,b,score\nx,"y,1\nz,w,2\n', r"t\.csv:2: not a row of CSV"),
+            (b"a,b,score\nx,y,1\nx,\xff,1\n", r"t\.csv:3: not UTF-8"),
+        ],
+    )
+    def test_wrong_files(self, put, content, reason):
+        with pytest.raises(DatasetError, match=reason):
+            load_sts_set(str(put("t.csv", content)))
+
+    def test_what_was_looked_for_is_said(self, put):
+        with pytest.raises(DatasetError, match="sentence1/sentence2.*similarity"):
+            load_sts_set(str(put("t.csv", "x,y,z\n")))
+
+    @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a,b,score\n" * 99)[:-20]])
+    def test_damaged_archives(self, put, content):
+        with pytest.raises(DatasetError, match=r"t\.csv\.gz is damaged"):
+            load_sts_set(str(put("t.csv.gz", content)))
+
+    def test_labels(self, put):
+        text = "gold_label,sentence1,sentence2\nneutral,x,y\n-,x,z\nentailment,x,w\n"
+        assert load_labelled_pairs(str(put("n.csv", text))) == [
+            LabelledPair("x", "y", "neutral"),
+            LabelledPair("x", "w", "entailment"),
+        ]
+
+    def test_labels_without_a_header(self, put):
+        assert load_labelled_pairs(str(put("q.tsv", "x ?\ty ?\t1\n"))) == [("x ?", "y ?", "1")]
+
+
+class TestSemEval:
+    def test_sentences_and_gold_are_aligned(self, put, tmp_path):
+        put("y/STS.input.news.txt", "\ufeffa\tb\r\nc\td\r\ne\tf\tfrom\tfrom\r\n")
+        put("y/STS.gs.news.txt", "5.0\r\n\r\n2\r\n")
+        put("y/STS.input.web.txt", "g\th")
+        put("y/STS.gs.web.txt", "0.25\n\n")
+        put("y/STS.gs.SMT.txt", "1\n")  # published without its sentences
+        found = load_sts_set(str(tmp_path / "y"))
+        assert found.name == "y"
+        assert found.subsets == {
+            "news": [("a", "b", 5.0), ("e", "f", 2.0)],
+            "web": [("g", "h", 0.25)],
+        }
+        assert found.unscored == 1
+
+    def test_an_unscored_pair_at_the_end(self, put, tmp_path):
+        put("y/STS.input.web.txt", "a\tb\nc\td\n")
+        put("y/STS.gs.web.txt", "1\n\n")
+        assert load_sts_set(str(tmp_path / "y")).unscored == 1
+
+    def test_the_names_of_2016(self, put, tmp_path):
+        put("y/STS2016.input.web.txt", "a\tb\tsource\n")
+        put("y/STS2016.gs.web.txt", "3\n")
+        assert load_sts_set(str(tmp_path / "y")).subsets == {"web": [("a", "b", 3.0)]}
+
+    @pytest.mark.parametrize(
+        ("sentences", "gold", "reason"),
+        [
+            ("a\tb\nc\td\n", "1\n", "has 2 lines, STS.gs.x.txt 1; they must be aligned"),
+            ("a\tb\n", "1\n2\n", "has 1 lines, STS.gs.x.txt 2"),
+            ("a\tb\nno tab\n", "1\n2\n", r"STS\.input\.x\.txt:2: no tab"),
+            ("a\tb\n", "high\n", r"STS\.gs\.x\.txt:1: the gold score is no number"),
+            ("a\tb\n", None, "has no STS.gs.x.txt beside it"),
+        ],
+    )
+    def test_wrong_files(self, put, tmp_path, sentences, gold, reason):
+        put("y/STS.input.x.txt", sentences)
+        if gold is not None:
+            put("y/STS.gs.x.txt", gold)
+        with pytest.raises(DatasetError, match=reason):
+            load_sts_set(str(tmp_path / "y"))
+
+    def test_a_folder_of_something_else(self, tmp_path):
+        with pytest.raises(DatasetError, match=r"has no file STS\.input\.NAME\.txt"):
+            load_sts_set(str(tmp_path))

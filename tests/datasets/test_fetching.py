@@ -1,0 +1,222 @@
+"""Files from a server that helps, one that does not, and one that lies."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semsearch.datasets import fetching, transfer
+from semsearch.datasets.fetching import fetch_file, fetch_set
+from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet
+from semsearch.errors import DatasetError
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "deep" / "a.bin"
+
+
+def beside(target):
+    """What lies in the target's folder but the target."""
+    return sorted(file.name for file in target.parent.iterdir() if file != target)
+
+
+def fetched(served, target, content=None):
+    seen = []
+    fetch_file(served.file(content=content), target, seen.append)
+    return seen
+
+
+def test_a_file_comes_whole(served, target):
+    seen = fetched(served, target)
+    assert target.read_bytes() == served.content
+    assert beside(target) == []
+    assert seen == sorted(seen)
+    assert seen[-1] == len(served.content)
+
+
+def test_what_is_here_is_not_fetched_again(served, target):
+    fetched(served, target)
+    assert fetched(served, target) == [len(served.content)]
+    assert served.asked == [None]
+
+
+def test_another_file_of_that_name_stays(served, target):
+    target.parent.mkdir()
+    target.write_text("mine")
+    with pytest.raises(DatasetError, match="is not the file that was published; move it away"):
+        fetched(served, target)
+    assert target.read_text() == "mine"
+
+
+class TestBreakingOff:
+    def test_it_goes_on_by_itself(self, served, target):
+        served.breaks_after = [1_000_000, 1_500_000]
+        fetched(served, target)
+        assert target.read_bytes() == served.content
+        assert served.asked == [None, "bytes=1000000-", "bytes=2500000-"]
+
+    def test_a_later_run_goes_on(self, served, target):
+        served.breaks_after = [1_000_000] + 2 * [0]
+        with pytest.raises(DatasetError, match=r"broke off after 1,000,000 of 3,000,000 bytes"):
+            fetched(served, target)
+        assert not target.exists()
+        assert {"a.bin.part", "a.bin.part.tag"} <= set(beside(target))
+        served.breaks_after = []
+        assert fetched(served, target)[0] == 1_000_000
+        assert target.read_bytes() == served.content
+        assert beside(target) == []
+
+    def test_without_ranges_it_starts_over(self, served, target):
+        served.breaks_after, served.has_ranges = [1_000_000], False
+        fetched(served, target)
+        assert target.read_bytes() == served.content
+
+    @pytest.mark.parametrize("tag", [None, 'W/"weak"'])
+    def test_without_a_strong_tag_it_starts_over(self, served, target, tag):
+        served.breaks_after, served.tag = [1_000_000], tag
+        fetched(served, target)
+        assert target.read_bytes() == served.content
+        assert served.asked == [None, None]
+
+    def test_a_file_that_changed_meanwhile_starts_over(self, served, target):
+        served.breaks_after = [1_000_000, 0]
+        with pytest.raises(DatasetError, match="broke off"):
+            fetched(served, target)
+        served.content, served.tag = served.content[::-1], '"two"'
+        fetched(served, target)
+        assert target.read_bytes() == served.content
+
+    def test_a_part_that_is_whole_needs_no_server(self, served, target):
+        target.parent.mkdir()
+        target.with_name("a.bin.part").write_bytes(served.content)
+        fetched(served, target)
+        assert (target.read_bytes(), served.asked) == (served.content, [])
+
+    def test_a_part_that_cannot_be_gone_on_with(self, served, target):
+        """416 Range Not Satisfiable: the file there is shorter now, whatever its tag says."""
+        target.parent.mkdir()
+        target.with_name("a.bin.part").write_bytes(b"x")
+        target.with_name("a.bin.part.tag").write_text('"one"')
+        served.status = 416
+        with pytest.raises(DatasetError, match="HTTP 416"):
+            fetched(served, target)
+        assert served.asked == ["bytes=1-", None]
+
+
+class TestLies:
+    def test_wrong_bytes(self, served, target):
+        with pytest.raises(DatasetError, match="sends another file than was published: SHA-256"):
+            fetched(served, target, content=served.content[::-1])
+        assert not target.exists()
+        assert not {"a.bin.part", "a.bin.part.tag"} & set(beside(target))
+
+    def test_wrong_length(self, served, target):
+        with pytest.raises(DatasetError, match="has 3,000,000 bytes, not the 5 known"):
+            fetched(served, target, content=b"short")
+        assert not target.exists()
+
+    @pytest.mark.parametrize("status", [403, 404, 500, 503])
+    def test_refusals(self, served, target, status):
+        served.status = status
+        with pytest.raises(DatasetError, match=f"HTTP {status}"):
+            fetched(served, target)
+
+    @pytest.mark.parametrize("to", ["file:///etc/hostname", "ftp://127.0.0.1/a"])
+    def test_redirections_only_lead_to_the_web(self, served, target, to):
+        served.status, served.location = 302, to
+        with pytest.raises(DatasetError):
+            fetched(served, target)
+        assert not target.exists()
+
+    @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/a", "nothing"])
+    def test_only_http(self, target, url):
+        file = KnownFile("a.bin", 1, "0" * 64, url)
+        with pytest.raises(DatasetError, match="only http and https"):
+            fetch_file(file, target, lambda _: None)
+
+
+class TestTrouble:
+    def test_nobody_answers(self, target):
+        file = KnownFile("a.bin", 1, "0" * 64, "http://127.0.0.1:9/a.bin")
+        with pytest.raises(DatasetError, match="cannot be reached: Connection refused"):
+            fetch_file(file, target, lambda _: None)
+
+    def test_a_server_that_stands_still(self, target, monkeypatch):
+        import socket
+
+        monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 0.1)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/a.bin"
+            with pytest.raises(DatasetError, match="cannot be reached: no answer in"):
+                fetch_file(KnownFile("a.bin", 1, "0" * 64, url), target, lambda _: None)
+
+    def test_a_full_disk(self, served, target, monkeypatch):
+        def full(_descriptor):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(transfer.os, "fsync", full)
+        with pytest.raises(DatasetError, match=r"cannot write .*a\.bin\.part: No space left"):
+            fetched(served, target)
+        assert not target.exists()
+
+    def test_a_folder_that_is_a_file(self, served, target):
+        target.parent.write_text("in the way")
+        with pytest.raises(DatasetError, match="cannot write|File exists|Not a directory"):
+            fetched(served, target)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from semsearch.datasets.fetching import fetch_file
+from semsearch.datasets.registry import KnownFile
+url, size, sha256, target = sys.argv[1:]
+fetch_file(KnownFile("a.bin", int(size), sha256, url), Path(target), lambda _: None)
+"""
+
+
+def test_processes_do_not_spoil_each_other(served, target):
+    file = served.file()
+    command = [sys.executable, "-c", CHILD, file.url, str(file.size), file.sha256, str(target)]
+    children = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    told = [child.communicate()[1] for child in children]
+    assert [child.returncode for child in children] == [0, 0, 0], told
+    assert target.read_bytes() == served.content
+    assert served.asked == [None]
+    assert beside(target) == []
+
+
+class TestSets:
+    @pytest.fixture
+    def known(self, served, tmp_path, monkeypatch):
+        """A set of two files that can be fetched and one that cannot."""
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        files = (served.file("s/a"), served.file("s/b"), KnownFile("s/c", None, None, None))
+        known = KnownSet("s", DatasetKind.STS, "", "", "", "s", {}, files, "it from its authors")
+        monkeypatch.setattr(fetching, "known_set", lambda _: known)
+
+    def test_what_can_be_fetched_is_and_the_rest_is_told(self, known, tmp_path):
+        seen = []
+        with pytest.raises(DatasetError, match="^s: .*/s/c cannot be .* get it from its authors"):
+            fetch_set("s", lambda *told: seen.append(told))
+        assert {file.name for file in (tmp_path / "s").iterdir()} == {"a", "b"}
+        assert seen[0] == (0, 6_000_000)
+        assert seen[-1] == (6_000_000, 6_000_000)
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+    def test_when_all_is_there(self, known, tmp_path):
+        with pytest.raises(DatasetError):
+            fetch_set("s")
+        (tmp_path / "s" / "c").touch()
+        assert fetch_set("s") == Path(tmp_path / "s")
