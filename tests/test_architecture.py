@@ -22,7 +22,7 @@ FLOORS = [
     "corpus encoders fusion lexical",
     "index preload",
     "retriever mining evaluation inspection",
-    "comparison",
+    "contrast",
     "cli",
     "__main__",
 ]

@@ -12,7 +12,7 @@ import click
 
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import console, shortened, visible
-from semsearch.comparison import (
+from semsearch.contrast import (
     Neighbours,
     SentenceSimilarities,
     compare_neighbours,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -117,7 +118,7 @@ def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
     """One line a result; that of a later system has its differences from the earlier ones."""
     for result in evaluation.results:
-        line = {
+        line: dict[str, Any] = {
             "dataset": result.dataset,
             "system": result.system,
             "measure": result.measure,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from semsearch.cli.options import format_option
@@ -83,7 +85,7 @@ def _sets(data: tuple[str, ...], split: str) -> list[StsSet]:
 def _write_lines(evaluation: StsEvaluation) -> None:
     """One line a result; that of a later system has its differences from the earlier ones."""
     for result in evaluation.results:
-        line = {
+        line: dict[str, Any] = {
             "dataset": result.dataset,
             "split": result.split,
             "aggregation": result.aggregation.value,

@@ -1,0 +1,110 @@
+"""Intervals and tests, against formulas and exact enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from semsearch.evaluation.correlations import pearson, resampled_spearman, spearman
+from semsearch.evaluation.intervals import (
+    RESAMPLES,
+    bootstrap_difference,
+    mean_interval,
+    randomised_difference,
+)
+
+
+@pytest.fixture
+def rng():
+    return numpy.random.default_rng(7)
+
+
+def correlated(rng, n, noise):
+    """Gold scores with many ties, as people give them, and a system's scores."""
+    gold = rng.integers(0, 11, n) / 2
+    return gold + noise * rng.normal(size=n), gold
+
+
+def test_correlations_are_scipys(rng):
+    scores, gold = correlated(rng, 200, 2.0)
+    assert spearman(scores, gold) == pytest.approx(spearmanr(scores, gold)[0], abs=1e-12)
+    assert pearson(scores, gold) == pytest.approx(pearsonr(scores, gold)[0], abs=1e-12)
+
+
+def test_a_constant_has_no_correlation():
+    assert math.isnan(spearman(numpy.ones(5), numpy.arange(5.0)))
+    assert math.isnan(pearson(numpy.arange(5.0), numpy.ones(5)))
+
+
+def test_the_bootstrap_is_about_as_wide_as_fisher_says(rng):
+    """Standard error of atanh(r): about sqrt(1.06 / (n - 3)) (Fieller, Hartley & Pearson 1957)."""
+    scores, gold = correlated(rng, 800, 2.0)
+    resampled = resampled_spearman([scores], gold)
+    assert resampled.shape == (1, RESAMPLES)
+    found = numpy.arctanh(resampled).std()
+    assert found == pytest.approx(math.sqrt(1.06 / 797), rel=0.15)
+    assert resampled.mean() == pytest.approx(spearman(scores, gold), abs=0.01)
+
+
+def test_systems_are_resampled_together(rng):
+    scores, gold = correlated(rng, 100, 1.0)
+    one, same, other = resampled_spearman([scores, 3 * scores + 1, -scores], gold)
+    numpy.testing.assert_allclose(one, same, atol=1e-12)
+    numpy.testing.assert_allclose(one, -other, atol=1e-12)
+    apart = resampled_spearman([scores], gold)[0]
+    numpy.testing.assert_array_equal(one, apart)  # whatever else is asked
+
+
+def test_a_difference_of_nothing(rng):
+    resampled = rng.normal(size=RESAMPLES)
+    assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0)
+
+
+def test_a_sure_difference(rng):
+    resampled = rng.normal(size=RESAMPLES)
+    found = bootstrap_difference(3.0, 1.0, resampled + 2, resampled)
+    assert found == pytest.approx((2, 2, 2, 2 / (RESAMPLES + 1)))
+
+
+def test_p_counts_the_other_side_of_zero():
+    differences = numpy.linspace(-0.1, 0.9, RESAMPLES, endpoint=False)  # 101 of them up to 0
+    found = bootstrap_difference(0.4, 0.0, differences, numpy.zeros(RESAMPLES))
+    assert found.p == pytest.approx(2 * (1 + 101) / (RESAMPLES + 1), abs=0.003)
+    assert found.low == pytest.approx(-0.075, abs=0.002)
+    assert found.high == pytest.approx(0.874, abs=0.002)
+
+
+def test_a_mean_has_the_interval_of_its_standard_error(rng):
+    values = rng.normal(50, 20, size=1000)
+    found = mean_interval(values)
+    margin = 1.96 * values.std() / math.sqrt(1000)
+    assert found.value == values.mean()
+    assert found.low == pytest.approx(found.value - margin, abs=0.15 * margin)
+    assert found.high == pytest.approx(found.value + margin, abs=0.15 * margin)
+
+
+def test_one_query_has_no_width():
+    assert mean_interval(numpy.array([40.0])) == (40, 40, 40)
+
+
+def test_the_randomisation_test_is_exact_for_few_queries():
+    """Of 2^8 ways to set the signs, two are as extreme as eight differences of one sign."""
+    found = randomised_difference(numpy.arange(1.0, 9.0), numpy.zeros(8))
+    assert found.value == 4.5
+    assert found.p == pytest.approx(2 / 2**8)
+    turned = randomised_difference(numpy.zeros(8), numpy.arange(1.0, 9.0))
+    assert turned.p == found.p
+    assert (turned.value, turned.low, turned.high) == (-4.5, -found.high, -found.low)
+
+
+def test_equal_systems_do_not_differ():
+    values = numpy.array([1.0, 2.0, 3.0])
+    assert randomised_difference(values, values) == (0, 0, 0, 1.0)
+
+
+def test_few_like_differences_prove_nothing():
+    found = randomised_difference(numpy.array([1.0, 0.0, 0.0]), numpy.zeros(3))
+    assert found.p == 1.0

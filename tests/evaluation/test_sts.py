@@ -1,0 +1,120 @@
+"""STS scoring: both aggregations by hand, published figures on the real data."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from semsearch.datasets import ScoredPair, StsSet, load_sts_set
+from semsearch.encoders import CROSS_ENCODER_PREFIX
+from semsearch.errors import ArgumentError
+from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
+from semsearch.evaluation.published import published_rows, published_sts
+
+
+class Lengths:
+    """Says that sentences are alike when they are of like length, plus noise."""
+
+    def __init__(self, spec, noise=0.0):
+        self.spec = spec
+        self.noise = noise
+
+    def score_pairs(self, pairs):
+        rng = numpy.random.default_rng(3)
+        noise = self.noise * rng.normal(size=len(pairs))
+        gaps = numpy.array([-abs(len(left) - len(right)) for left, right in pairs])
+        return (gaps + noise).astype(numpy.float32)
+
+
+def made_set(sizes=(30, 50)):
+    rng = numpy.random.default_rng(1)
+    subsets = {}
+    for number, size in enumerate(sizes):
+        lengths = rng.integers(1, 40, (size, 2))
+        # The second sub-set's people score on another level: pooling sees that, the mean does not.
+        subsets[f"part {number}"] = [
+            ScoredPair("a" * left, "b" * right, float(-abs(left - right) + 30 * number + noise))
+            for (left, right), noise in zip(lengths, rng.normal(0, 4, size), strict=True)
+        ]
+    return StsSet("made", "test", subsets, unscored=2)
+
+
+def test_both_aggregations_are_scipys():
+    dataset = made_set()
+    scorer = Lengths("lengths", noise=5)
+    evaluation = evaluate_sts(dataset, [scorer])
+    scores = evaluation.scores["lengths"]
+    gold = [pair.gold for pair in dataset.pairs]
+    halves = [(scores[:30], gold[:30]), (scores[30:], gold[30:])]
+    pooled, mean = evaluation.results
+    assert (pooled.aggregation, mean.aggregation) == (Aggregation.ALL, Aggregation.MEAN)
+    assert pooled.spearman.value == pytest.approx(100 * spearmanr(scores, gold)[0])
+    assert pooled.pearson == pytest.approx(100 * pearsonr(scores, gold)[0])
+    assert mean.spearman.value == pytest.approx(50 * sum(spearmanr(*half)[0] for half in halves))
+    assert mean.pearson == pytest.approx(50 * sum(pearsonr(*half)[0] for half in halves))
+    assert mean.spearman.value > pooled.spearman.value + 5
+    for result in evaluation.results:
+        assert result.n == 80
+        assert result.spearman.low < result.spearman.value < result.spearman.high
+        assert result.published is None
+
+
+def test_one_sub_set_has_one_aggregation():
+    evaluation = evaluate_sts(made_set([20]), [Lengths("lengths")])
+    assert [result.aggregation for result in evaluation.results] == [Aggregation.ALL]
+
+
+def test_every_two_systems_are_compared():
+    scorers = [Lengths("good"), Lengths("worse", 3), Lengths("bad", 100)]
+    evaluation = evaluate_sts(made_set(), scorers)
+    pooled = [one for one in evaluation.differences if one.aggregation is Aggregation.ALL]
+    assert [(one.system, one.other) for one in pooled] == [
+        ("worse", "good"),
+        ("bad", "good"),
+        ("bad", "worse"),
+    ]
+    value = {one.system: one.spearman.value for one in evaluation.results[:3]}
+    for one in pooled:
+        assert one.difference.value == pytest.approx(value[one.system] - value[one.other])
+        assert one.difference.low <= one.difference.value <= one.difference.high
+    assert pooled[1].difference.p < 0.05
+
+
+def test_too_few_pairs_are_refused():
+    with pytest.raises(ArgumentError, match="made: 2 pairs with a gold score in part 1"):
+        evaluate_sts(made_set([20, 2]), [Lengths("lengths")])
+
+
+def test_a_bi_encoder_scores_by_the_cosine(hashing):
+    pairs = [("a cat", "a dog"), ("a cat", "a cat"), ("x", "a dog")]
+    vectors = [hashing.encode_documents(list(pair)) for pair in pairs]
+    expected = [float(left @ right) for left, right in vectors]
+    numpy.testing.assert_allclose(CosineScorer(hashing).score_pairs(pairs), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["bm25", "hybrid:minilm"])
+def test_what_ranks_scores_no_pairs(spec):
+    with pytest.raises(ArgumentError, match=CROSS_ENCODER_PREFIX):
+        load_pair_scorer(spec)
+
+
+def test_published_rows_are_of_known_sets():
+    rows = published_rows("sts")
+    known = {"sts12", "sts13", "sts14", "sts15", "sts16", "stsbenchmark", "sick"}
+    assert rows
+    assert all(set(row.scores) <= known for row in rows)
+    assert published_sts("minilm", "stsbenchmark", "test", "all") == 82.03
+    assert published_sts("minilm", "stsbenchmark", "dev", "all") is None
+    assert published_sts("minilm", "sts12", "test", "mean") is None
+    assert published_sts("hashing", "sts12", "test", "all") is None
+
+
+@pytest.mark.parametrize("name", ["stsbenchmark", "sts12", "sts14", "sts15"])
+def test_minilm_has_its_published_values(data, minilm, name):
+    """MTEB's results of the model; the yearly sets with all pairs together."""
+    del data
+    evaluation = evaluate_sts(load_sts_set(name, "test"), [CosineScorer(minilm)])
+    result = evaluation.results[0]
+    assert result.aggregation is Aggregation.ALL
+    assert result.spearman.value == pytest.approx(result.published, abs=0.1)
