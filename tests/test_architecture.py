@@ -20,8 +20,8 @@ FLOORS = [
     "records",
     "filters protocols datasets",
     "corpus encoders fusion",
-    "index preload",
-    "retriever mining",
+    "index preload comparison",
+    "retriever mining clustering",
     "cli",
     "__main__",
 ]
