@@ -12,13 +12,25 @@ from collections.abc import Callable
 
 import numpy
 
-from semsearch.comparison import MARGIN, TILE_ROWS, Comparison, EveryTile, Mask, Rows, Tile
+from semsearch.comparison import (
+    EXCLUDED,
+    MARGIN,
+    SCORE_DECIMALS,
+    TILE_ROWS,
+    Comparison,
+    EveryTile,
+    Mask,
+    Rows,
+    Tile,
+)
 from semsearch.protocols import Matrix
 
 __all__ = ["communities"]
 
 #: How much memory may tell who is near whom.
 MASK_BYTES = 1 << 25
+#: With so many of a tile's pairs close to the score, all are multiplied anew: that is faster.
+MANY_DOUBTFUL = 1 / 64
 
 
 def communities(
@@ -84,6 +96,10 @@ def _near(comparison: Comparison, tile: Tile, min_score: float) -> Mask:
     near: Mask = products >= min_score + MARGIN
     rows, columns = comparison.rows[tile.lefts], comparison.rows[tile.rights]
     doubtful = numpy.flatnonzero((products >= min_score - MARGIN) & ~near)
+    if len(doubtful) > near.size * MANY_DOUBTFUL:
+        doubles = [comparison.vectors[side].astype(numpy.float64) for side in tile[:2]]
+        scores = (doubles[0] @ doubles[1].T).round(SCORE_DECIMALS).clip(-1, 1)
+        return (scores >= min_score) & (products > EXCLUDED)
     for start in range(0, len(doubtful), comparison.piece):
         some = doubtful[start : start + comparison.piece]
         pairs = comparison.scored(rows[some // len(columns)], columns[some % len(columns)])
