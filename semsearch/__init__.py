@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from semsearch.version import __version__
 
 if TYPE_CHECKING:
+    from semsearch.clustering import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder
     from semsearch.errors import SemsearchError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chunk",
+    "Cluster",
+    "Clustering",
     "Corpus",
     "Document",
     "Encoder",
@@ -45,12 +48,15 @@ __all__ = [
     "SemsearchError",
     "Summary",
     "__version__",
+    "cluster",
     "load_encoder",
     "similar_pairs",
 ]
 
 _MODULES = {
     "Chunk": "records",
+    "Cluster": "clustering",
+    "Clustering": "clustering",
     "Corpus": "corpus",
     "Document": "records",
     "Encoder": "protocols",
@@ -66,6 +72,7 @@ _MODULES = {
     "SearchMode": "records",
     "SemsearchError": "errors",
     "Summary": "index.writer",
+    "cluster": "clustering",
     "load_encoder": "encoders",
     "similar_pairs": "mining",
 }

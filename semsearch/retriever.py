@@ -10,7 +10,7 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from semsearch.errors import ArgumentError, SpaceError
+from semsearch.errors import ArgumentError
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.index import Index
 from semsearch.index.search import (
@@ -49,13 +49,7 @@ class Retriever:
 
     def __init__(self, index: Index, space: str | None = None) -> None:
         self.index = index
-        self.space = index.space(space)
-        if not self.space.complete:
-            name, spec = self.space.name, self.space.spec
-            raise SpaceError(
-                f"space '{name}' still lacks vectors; finish it with: "
-                f"semsearch index --add-space {spec} --index {index.path}"
-            )
+        self.space = index.complete_space(space)
         self._view: tuple[int, SpaceView] | None = None
 
     @classmethod

@@ -8,8 +8,9 @@ from itertools import islice
 import numpy
 import pytest
 
+from semsearch import comparison
 from semsearch.errors import ArgumentError
-from semsearch.mining import cells, comparison, similar_pairs
+from semsearch.mining import cells, similar_pairs
 from semsearch.records import Pair
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "index": "Encode a corpus into an index.",
     "query": "Find what is meant.",
     "pairs": "Find the most similar pairs of a collection.",
+    "cluster": "Group the passages of an index by what they are about.",
     "compare": "Show what several systems find, side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",
     "inspect": "Open an encoder: word pieces, ids, token vectors.",

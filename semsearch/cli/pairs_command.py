@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy
-from sqlalchemy import select
 
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import precision_option
@@ -19,13 +18,10 @@ from semsearch.cli.render import console, csv_line, shortened, visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.index.schema import chunks, documents
-from semsearch.index.stored import DamageError
-from semsearch.index.view import vector_blocks
+from semsearch.index import Index
 from semsearch.mining import Rows, check_limits, similar_pairs
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
-from semsearch.retriever import Retriever
 
 __all__ = ["command"]
 
@@ -174,32 +170,9 @@ def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float
 
 def _indexed(directory: Path, space_name: str | None) -> _Items:
     """The passages of an index, by its own vectors; no encoder is loaded."""
-    with (
-        Retriever.open(directory, space_name) as retriever,
-        retriever.index.read() as connection,
-    ):
-        query = (
-            select(chunks.c.chunk_id, chunks.c.document_id, documents.c.external_id, chunks.c.text)
-            .join(documents, documents.c.document_id == chunks.c.document_id)
-            .order_by(chunks.c.chunk_id)
-        )
-        rows = connection.execute(query).all()
-        chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
-        vectors = numpy.empty((len(rows), retriever.space.dimension), numpy.float32)
-        filled = 0
-        for ids, block in vector_blocks(connection, retriever.space):
-            if not numpy.array_equal(ids, chunk_ids[filled : filled + len(ids)]):
-                break
-            vectors[filled : filled + len(ids)] = block
-            filled += len(ids)
-        if filled != len(rows):
-            raise DamageError("the passages and their vectors are not the same")
-        return _Items(
-            [row.external_id for row in rows],
-            [row.text for row in rows],
-            vectors,
-            numpy.array([row.document_id for row in rows], numpy.int64),
-        )
+    with Index.open(directory) as index:
+        found = index.passages(space_name)
+    return _Items(found.document_ids, found.texts, found.vectors, found.documents)
 
 
 def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pair]:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
 from semsearch.index.folding import remove_leftovers
+from semsearch.index.passages import Passages, read_passages
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
 from semsearch.index.snapshot import SnapshotRecord
@@ -187,6 +188,35 @@ class Index:
         """
         with self.read() as connection:
             return find_space(connection, name)
+
+    def complete_space(self, name: str | None = None) -> Space:
+        """The space of that name, with a vector for every passage; without one, the first.
+
+        Raises:
+            SpaceError: there is none of that name, or it is not complete yet.
+        """
+        space = self.space(name)
+        if not space.complete:
+            raise SpaceError(
+                f"space '{space.name}' still lacks vectors; finish it with: "
+                f"semsearch index --add-space {space.spec} --index {self.path}"
+            )
+        return space
+
+    def passages(self, space: str | None = None, where: str | None = None) -> Passages:
+        """All passages with their vectors; or those whose documents meet a filter.
+
+        Args:
+            space: the name of the embedding space; None takes the first.
+            where: a filter over metadata.
+
+        Raises:
+            SpaceError: there is no such space, or it is not complete yet.
+            FilterError: the filter cannot be parsed or names an unknown field.
+        """
+        found = self.complete_space(space)
+        with self.read() as connection:
+            return read_passages(connection, found, where)
 
     def encoder(self, space: Space) -> Encoder:
         """The encoder of a space.

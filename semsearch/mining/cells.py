@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.mining.comparison import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
+from semsearch.comparison import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
 from semsearch.protocols import Matrix
 
 __all__ = ["Cells", "choose_cells"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import numpy
 
+from semsearch.comparison import MARGIN, Comparison, EveryTile, Found, Mask, Plan, Rows
 from semsearch.errors import ArgumentError
 from semsearch.mining.cells import choose_cells
-from semsearch.mining.comparison import Comparison, EveryTile, Found, Mask, Plan, Rows
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
@@ -21,9 +21,6 @@ __all__ = ["EXACT_UP_TO", "check_limits", "similar_pairs"]
 
 #: Up to how many rows every pair is compared.
 EXACT_UP_TO = 100_000
-#: How far a float32 product of unit vectors may be from the score, rounding included. It decides
-#: only who is scored again.
-MARGIN = 1e-5
 
 
 def similar_pairs(

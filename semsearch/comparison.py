@@ -14,6 +14,8 @@ from semsearch.records import Pair
 
 __all__ = [
     "EXCLUDED",
+    "MARGIN",
+    "SCORE_DECIMALS",
     "TILE_ROWS",
     "Comparison",
     "EveryTile",
@@ -30,6 +32,9 @@ TILE_ROWS = 1024
 RESCORED_NUMBERS = 1 << 20
 SCORE_DECIMALS = 6
 EXCLUDED = -3.0  # below any score
+#: How far a float32 product of unit vectors may be from the score, rounding included. It decides
+#: only who is scored again.
+MARGIN = 1e-5
 
 #: Places in a matrix, or whatever numbers its rows.
 Rows = NDArray[numpy.int64]

@@ -1,0 +1,191 @@
+"""``semsearch cluster``: an index in, its passages in groups out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import console, csv_line, shortened, visible
+from semsearch.clustering import (
+    DEFAULT_MIN_SIZE,
+    DEFAULT_WORDS,
+    Clustering,
+    check_wishes,
+    cluster,
+)
+from semsearch.errors import ArgumentError
+from semsearch.index import Index
+from semsearch.index.passages import Passages
+
+__all__ = ["command"]
+
+
+@click.command("cluster")
+@index_option
+@click.option("--space", metavar="SPACE", help="The embedding space.  [default: the first]")
+@click.option(
+    "-n", type=int, metavar="N", help="How many groups.  [default: √(passages/2), at most 50]"
+)
+@click.option(
+    "--min-score",
+    type=float,
+    metavar="S",
+    help="Instead, groups whose passages score S or more with one in their middle.",
+)
+@click.option(
+    "--min-size",
+    type=int,
+    metavar="M",
+    help=f"With --min-score, how many make a group.  [default: {DEFAULT_MIN_SIZE}]",
+)
+@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["table", "jsonl", "csv"]),
+    default="table",
+    show_default=True,
+    help="For people, or one line a group, or one row a passage.",
+)
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Where k-means starts.")
+@click.option(
+    "--words", default=DEFAULT_WORDS, show_default=True, metavar="N", help="Words to name a group."
+)
+@click.option(
+    "--examples", default=1, show_default=True, metavar="N", help="Texts to show of a group."
+)
+def command(
+    directory: Path | None,
+    space: str | None,
+    n: int | None,
+    min_score: float | None,
+    min_size: int | None,
+    where: str | None,
+    format_name: str,
+    seed: int,
+    words: int,
+    examples: int,
+) -> None:
+    """Group the passages of an index by what they are about.
+
+    With -n, or without --min-score, by k-means: every passage is in one of N groups. With
+    --min-score, passages are in a group only where enough of them are that near to one in their
+    middle; the others are told as ungrouped, and have no group in csv, and null in jsonl. It
+    compares all pairs, so that its time grows with the square of their number.
+
+    The largest group comes first, with the words that tell it from the rest, the texts that are
+    nearest to its centroid, and its cohesion: the mean cosine of its passages with the centroid.
+    The same seed brings the same groups.
+
+    \b
+    semsearch cluster
+    semsearch cluster -n 20 --where "year >= 1990" --examples 3
+    semsearch cluster --min-score 0.7 --format csv > groups.csv
+    """
+    check_wishes(n, min_score, min_size=min_size, seed=seed, words=words)
+    if examples < 0:
+        raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
+    with Index.open(existing_index(directory)) as index:
+        passages = index.passages(space, where)
+    started = time.perf_counter()
+    with IndexingProgress("comparisons") as progress:
+        progress.update(0, None)
+        clustering = cluster(
+            passages.vectors,
+            passages.texts,
+            n,
+            min_score=min_score,
+            min_size=min_size,
+            seed=seed,
+            words=words,
+            notify=progress.note,
+            on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+        )
+        progress.note(_summary(clustering, len(passages.texts), time.perf_counter() - started))
+    if format_name == "table":
+        _print_table(passages, clustering, examples)
+        return
+    if format_name == "jsonl":
+        lines = _json_lines(passages, clustering, examples)
+    else:
+        lines = _csv_lines(passages, clustering)
+    for line in lines:
+        click.echo(line)
+
+
+def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
+    summary = f"{passages:,} passages, {len(clustering.clusters):,} groups"
+    if clustering.ungrouped:
+        summary += f", {len(clustering.ungrouped):,} passages in none"
+    return f"{summary}, in {seconds:.2f} s"
+
+
+def _print_table(passages: Passages, clustering: Clustering, examples: int) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not clustering.clusters:
+        click.echo("no groups")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", justify="right", style="dim")
+    table.add_column("size", justify="right")
+    table.add_column("cohesion", justify="right")
+    table.add_column("words", ratio=1, overflow="fold")
+    if examples:
+        table.add_column("nearest to the centroid", ratio=2, overflow="fold")
+    for group in clustering.clusters:
+        texts = [shortened(visible(passages.texts[row])) for row in group.members[:examples]]
+        cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
+        cells.append(visible(", ".join(group.words)))
+        table.add_row(*map(Text, [*cells, "\n".join(texts)][: len(table.columns)]))
+    console().print(table)
+
+
+def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> Iterator[str]:
+    """``{"group", "size", "cohesion", "words", "examples": [{"id", "score", "text"}], "members"}``.
+
+    What is in no group comes last: ``{"group": null, "size", "members"}``.
+    """
+    names = passages.document_ids
+    for group in clustering.clusters:
+        nearest = islice(zip(group.members, group.scores, strict=True), examples)
+        record: dict[str, Any] = {
+            "group": group.label,
+            "size": len(group.members),
+            "cohesion": round(group.cohesion, 6),
+            "words": group.words,
+            "examples": [
+                {"id": names[row], "score": score, "text": passages.texts[row]}
+                for row, score in nearest
+            ],
+            "members": [names[row] for row in group.members],
+        }
+        yield json.dumps(record, ensure_ascii=False)
+    if clustering.ungrouped:
+        members = [names[row] for row in clustering.ungrouped]
+        record = {"group": None, "size": len(members), "members": members}
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def _csv_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:
+    """Group after group, the nearest to the centroid first; then what is in none."""
+    yield "group,group_words,score,document_id,text"
+
+    def line(row: int, *start: object) -> str:
+        return csv_line([*start, passages.document_ids[row], passages.texts[row]])
+
+    for group in clustering.clusters:
+        words = " ".join(group.words)
+        for row, score in zip(group.members, group.scores, strict=True):
+            yield line(row, group.label, words, f"{score:.6f}")
+    for row in clustering.ungrouped:
+        yield line(row, "", "", "")

@@ -1,0 +1,123 @@
+"""Groups of texts that mean alike, each by its most telling words and its central text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy
+
+from semsearch.clustering.communities import communities
+from semsearch.clustering.kmeans import default_groups, nearest_centroids
+from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
+from semsearch.clustering.words import telling_words
+from semsearch.comparison import SCORE_DECIMALS, Rows
+from semsearch.errors import ArgumentError
+from semsearch.protocols import Matrix
+
+__all__ = ["check_wishes", "cluster"]
+
+DEFAULT_MIN_SIZE = 5
+DEFAULT_WORDS = 6
+
+
+def cluster(
+    vectors: Matrix,
+    texts: Sequence[str],
+    n: int | None = None,
+    *,
+    min_score: float | None = None,
+    min_size: int | None = None,
+    seed: int = 0,
+    words: int = DEFAULT_WORDS,
+    notify: Callable[[str], None] = lambda message: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Clustering:
+    """Group texts by their vectors.
+
+    With `min_score`, the groups are communities: their members score that much with one text in
+    the middle, and texts that are in none stay ungrouped. Else there are `n` groups, by k-means,
+    and every text is in one. Communities compare all pairs; memory grows with the texts alone.
+
+    Args:
+        vectors: unit vectors, shape (number of texts, dimension).
+        texts: where the words are found.
+        n: how many groups; None takes a number that suits the size, and tells it.
+        min_score: the cosine that makes a community.
+        min_size: how many texts a community has at least; None is 5.
+        seed: where k-means starts; the same seed brings the same groups.
+        words: how many words tell a group from the rest, at most.
+        notify: told, in one line, of a number of groups that was not asked for.
+        on_progress: told how many comparisons are done, and of how many at most.
+
+    Raises:
+        ArgumentError: these wishes contradict each other, or the shapes do not fit.
+    """
+    check_wishes(n, min_score, min_size=min_size, seed=seed, words=words)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise ArgumentError(f"{len(texts)} texts, but vectors of shape {vectors.shape}")
+    groups: list[Rows] = []
+    if min_score is not None:
+        method = ClusterMethod.COMMUNITIES
+        size = DEFAULT_MIN_SIZE if min_size is None else min_size
+        groups = communities(vectors, min_score, size, on_progress)
+    else:
+        method = ClusterMethod.KMEANS
+        wanted = default_groups(len(texts)) if n is None else n
+        if len(texts):
+            groups = nearest_centroids(vectors, min(wanted, len(texts)), seed, on_progress)
+        if n is None:
+            notify(f"{len(texts):,} texts in {len(groups)} groups, a number by rule of thumb")
+        elif len(groups) < n:
+            notify(f"{len(groups)} groups, not {n:,}: no more of the texts differ")
+    groups.sort(key=lambda rows: (-len(rows), rows[0]))
+    told = telling_words(texts, groups, words)
+    clusters = tuple(
+        Cluster(label, *_by_score(vectors, rows), some)
+        for label, (rows, some) in enumerate(zip(groups, told, strict=True), start=1)
+    )
+    alone = numpy.ones(len(texts), numpy.bool)
+    for rows in groups:
+        alone[rows] = False
+    return Clustering(method, clusters, tuple(numpy.flatnonzero(alone).tolist()))
+
+
+def check_wishes(
+    n: int | None,
+    min_score: float | None,
+    *,
+    min_size: int | None = None,
+    seed: int = 0,
+    words: int = DEFAULT_WORDS,
+) -> None:
+    """Refuse what `cluster` would refuse, before there are vectors.
+
+    Raises:
+        ArgumentError: these wishes contradict each other, or one is out of its range.
+    """
+    if n is not None and min_score is not None:
+        raise ArgumentError("name a number of groups, or the score that makes one, not both")
+    if min_score is None and min_size is not None:
+        raise ArgumentError("a least size is for groups by score; k-means puts every text in one")
+    if min_score is not None and not -1 <= min_score <= 1:  # nor is NaN
+        raise ArgumentError(f"a score is a cosine, from -1 to 1, not {min_score}")
+    for what, value, least in (
+        ("the number of groups", n, 1),
+        ("the least size", min_size, 1),
+        ("the seed", seed, 0),
+        ("the number of words", words, 0),
+    ):
+        if value is not None and value < least:
+            raise ArgumentError(f"{what} must be at least {least}, not {value}")
+
+
+def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Members and their cosines to the centroid, the nearest first; equal ones by place."""
+    members = vectors[rows]
+    centroid = members.mean(axis=0, dtype=numpy.float64)
+    length = float(numpy.linalg.norm(centroid))
+    if length > 0:  # opposites have their middle nowhere
+        centroid /= length
+    cosines = members @ centroid.astype(numpy.float32)
+    scores = numpy.clip(cosines.astype(numpy.float64).round(SCORE_DECIMALS), -1, 1)
+    order = numpy.lexsort((rows, -scores))
+    return tuple(rows[order].tolist()), tuple(scores[order].tolist())

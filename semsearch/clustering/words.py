@@ -1,0 +1,75 @@
+"""The words that tell a group of texts from the rest.
+
+Log-likelihood ratios (Dunning 1993, Accurate methods for the statistics of surprise and
+coincidence): how unlikely it is that a word is in so many texts of the group by chance. It passes
+over the words that are everywhere, in any language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.comparison import Rows
+
+__all__ = ["telling_words"]
+
+#: Two letters or more, begun by a letter: no numbers.
+WORD = r"(?u)\b[^\W\d_]\w+\b"
+#: What chance exceeds for one word in twenty: chi-squared with one degree of freedom.
+MIN_RATIO = 3.84
+#: In how many texts of a group a word is, or more: what one text has alone tells of that text.
+MIN_TEXTS = 2
+
+
+def telling_words(
+    texts: Sequence[str], groups: Sequence[Rows], count: int
+) -> list[tuple[str, ...]]:
+    """For each group its `count` most telling words, or fewer, the most telling first.
+
+    A word counts once a text. A group that is all of the collection has none.
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(token_pattern=WORD, binary=True)
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:  # its way to say that there is no word
+        return [() for _ in groups]
+    names = vectorizer.get_feature_names_out()
+    n = len(texts)
+    everywhere = numpy.asarray(counts.sum(axis=0), numpy.float64).ravel()
+    members = numpy.concatenate([*groups, numpy.empty(0, numpy.int64)])
+    ends = numpy.cumsum([0, *map(len, groups)])
+    belongs = csr_array((numpy.ones(len(members)), members, ends), (len(groups), n))
+    inside = (belongs @ counts).tocsr()
+    found = []
+    for number, rows in enumerate(groups):
+        places = slice(inside.indptr[number], inside.indptr[number + 1])
+        words, often = inside.indices[places], inside.data[places]
+        shared = often >= min(MIN_TEXTS, len(rows))
+        words, often = words[shared], often[shared]
+        ratios = _ratios(often, everywhere[words], len(rows), n)
+        order = numpy.lexsort((words, -ratios))[:count]
+        found.append(tuple(names[words[order[ratios[order] >= MIN_RATIO]]].tolist()))
+    return found
+
+
+def _ratios(often: NDArray[Any], everywhere: NDArray[Any], size: int, n: int) -> NDArray[Any]:
+    """Dunning's G² of words in `often` of `size` texts and in `everywhere` of `n`, signed."""
+    from scipy.special import xlogy
+
+    expected = everywhere * (size / n)
+    table = (  # with the word and without it, within the group and without
+        (often, expected),
+        (everywhere - often, everywhere - expected),
+        (size - often, size - expected),
+        (n - size - everywhere + often, n - size - everywhere + expected),
+    )
+    ratios = 2 * sum(xlogy(seen, seen / numpy.maximum(wanted, 1e-9)) for seen, wanted in table)
+    signed: NDArray[Any] = numpy.where(often > expected, ratios, -ratios)
+    return signed

@@ -1,0 +1,261 @@
+"""Groups: planted ones are found, communities are those of Sentence-Transformers."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy
+import pytest
+from sentence_transformers.util import community_detection
+from sklearn.metrics import adjusted_rand_score
+
+from semsearch import comparison
+from semsearch.clustering import ClusterMethod, cluster, communities, words
+from semsearch.errors import ArgumentError
+
+
+def normalised(rows):
+    return (rows / numpy.linalg.norm(rows, axis=1, keepdims=True)).astype(numpy.float32)
+
+
+def planted(n=400, groups=12, dimension=48, spread=0.6, seed=0):
+    """Vectors around random centres, groups of unequal sizes, and the group of each."""
+    random = numpy.random.default_rng(seed)
+    centres = normalised(random.standard_normal((groups, dimension)))
+    labels = (groups * random.random(n) ** 2).astype(int)
+    noise = normalised(random.standard_normal((n, dimension)))
+    return normalised(centres[labels] + spread * noise), labels
+
+
+def nameless(vectors):
+    return [""] * len(vectors)
+
+
+def grouped(vectors, *arguments, **options):
+    return cluster(vectors, nameless(vectors), *arguments, **options)
+
+
+def members(clustering):
+    return [set(group.members) for group in clustering.clusters]
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Many tiles, pieces and blocks of middles out of few rows."""
+    monkeypatch.setattr(comparison, "TILE_ROWS", 32)
+    monkeypatch.setattr(communities, "TILE_ROWS", 32)
+    monkeypatch.setattr(comparison, "RESCORED_NUMBERS", 1 << 9)
+    monkeypatch.setattr(communities, "MASK_BYTES", 3_000)
+
+
+class TestKMeans:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_planted_groups_are_recovered(self, seed):
+        vectors, labels = planted(seed=seed)
+        found = grouped(vectors, 12, seed=seed)
+        assert found.method is ClusterMethod.KMEANS
+        assert adjusted_rand_score(labels, found.labels()) == 1
+        assert found.ungrouped == ()
+
+    def test_the_same_seed_brings_the_same_groups(self):
+        vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 16)))
+        first, again, other = (grouped(vectors, 20, seed=seed) for seed in (1, 1, 2))
+        assert first == again
+        assert first != other
+
+    def test_every_text_is_with_its_nearest_centroid(self):
+        vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 4)))
+        found = grouped(vectors, 7)
+        centroids = normalised(numpy.array([vectors[list(s)].mean(axis=0) for s in members(found)]))
+        nearest = (vectors @ centroids.T).argmax(axis=1) + 1
+        assert (nearest == found.labels()).mean() > 0.98  # it stops before the last few move
+
+    def test_a_number_by_rule_of_thumb_is_told(self):
+        told = []
+        vectors = normalised(numpy.random.default_rng(0).standard_normal((200, 8)))
+        assert len(grouped(vectors, notify=told.append).clusters) == 10  # √(200/2)
+        assert told == ["200 texts in 10 groups, a number by rule of thumb"]
+
+    @pytest.mark.parametrize("n", [5, 6, 1000])
+    def test_more_groups_than_texts(self, n):
+        told = []
+        found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n, notify=told.append)
+        assert members(found) == [{0}, {1}, {2}, {3}, {4}]
+        assert told == ([] if n == 5 else [f"5 groups, not {n:,}: no more of the texts differ"])
+
+    def test_texts_that_are_all_the_same(self):
+        told = []
+        vectors = numpy.repeat(normalised(numpy.ones((1, 8))), 50, axis=0)
+        found = grouped(vectors, 4, notify=told.append)
+        assert members(found) == [set(range(50))]
+        assert found.clusters[0].cohesion == 1
+        assert told == ["1 groups, not 4: no more of the texts differ"]
+
+
+class TestCommunities:
+    @pytest.mark.usefixtures("small_tiles")
+    @pytest.mark.parametrize("min_size", [2, 5, 20])
+    @pytest.mark.parametrize("min_score", [0.3, 0.5, 0.7, 0.85])
+    def test_they_are_those_of_sentence_transformers(self, min_score, min_size):
+        vectors, _ = planted(spread=0.9, seed=min_size)
+        expected = community_detection(vectors, min_score, min_size)
+        found = grouped(vectors, min_score=min_score, min_size=min_size)
+        assert found.method is ClusterMethod.COMMUNITIES
+        assert sorted(map(sorted, members(found))) == sorted(map(sorted, expected))
+        assert set(found.ungrouped) == set(range(400)) - set().union(*expected)
+        assert [label is None for label in found.labels()] == [
+            row in found.ungrouped for row in range(400)
+        ]
+
+    def test_the_comparison_with_sentence_transformers_has_cases(self):
+        vectors, _ = planted(spread=0.9, seed=5)
+        assert len(community_detection(vectors, 0.5, 5)) > 5
+        assert sum(map(len, community_detection(vectors, 0.5, 5))) < 400
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_planted_groups_are_recovered(self, seed):
+        vectors, labels = planted(spread=0.3, seed=seed)
+        found = grouped(vectors, min_score=0.8, min_size=1)
+        assert adjusted_rand_score(labels, found.labels()) == 1
+
+    @pytest.mark.parametrize("min_score", [0.3, 0.5])
+    def test_tiles_change_nothing(self, min_score, small_tiles, request, hashing):
+        random = numpy.random.default_rng(1)
+        names = [f"word{number}" for number in range(30)]
+        texts = [" ".join(random.choice(names, 6)) for _ in range(300)]
+        vectors = hashing.encode_documents(texts)  # many score 0.5 exactly
+        small = cluster(vectors, texts, min_score=min_score, min_size=3)
+        request.getfixturevalue("monkeypatch").undo()
+        assert cluster(vectors, texts, min_score=min_score, min_size=3) == small
+        assert len(small.clusters) > 5
+
+    def test_a_score_counts_as_it_is_shown(self):
+        vectors = numpy.array([[1, 0], [0.8, 0.6], [0.8, -0.6]], numpy.float32)
+        assert members(grouped(vectors, min_score=0.8, min_size=2)) == [{0, 1, 2}]
+        assert members(grouped(vectors, min_score=0.800001, min_size=2)) == []
+
+    @pytest.mark.usefixtures("small_tiles")
+    @pytest.mark.parametrize("min_score", [-1, 0.5, 1])
+    def test_texts_that_are_all_the_same(self, min_score):
+        vectors = numpy.repeat(normalised(numpy.ones((1, 24))), 100, axis=0)
+        assert members(grouped(vectors, min_score=min_score)) == [set(range(100))]
+
+    def test_too_few_for_a_group(self):
+        found = grouped(numpy.eye(4, dtype=numpy.float32), min_score=-1)
+        assert found.clusters == ()
+        assert found.ungrouped == (0, 1, 2, 3)
+
+    def test_memory_does_not_grow_with_the_pairs(self):
+        vectors, _ = planted(n=12_000, spread=0.9)
+        tracemalloc.start()
+        try:
+            grouped(vectors, min_score=0.3)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 60e6  # all scores are 576 MB, and whether they are enough 144 MB
+
+    @pytest.mark.usefixtures("small_tiles")
+    def test_progress_reaches_its_total(self):
+        told = []
+        vectors, _ = planted(n=100)
+        grouped(vectors, min_score=0.5, on_progress=lambda *now: told.append(now))
+        assert told == sorted(told)
+        assert told[-1] == (100 * 99 // 2 + 100 * 100,) * 2
+
+
+class TestGroups:
+    def test_by_hand(self):
+        vectors = numpy.array([[0, 1], [1, 0], [0.6, 0.8], [1, 0], [1, 0]], numpy.float32)
+        large, small = grouped(vectors, 2).clusters
+        assert (large.label, large.members, large.scores) == (1, (1, 3, 4), (1.0, 1.0, 1.0))
+        # The centroid is (0.6, 1.8), of length √3.6; the cosines are 1.8/√3.6, twice.
+        assert (small.label, small.members, small.scores) == (2, (0, 2), (0.948683, 0.948683))
+        assert small.central == 0
+        assert small.cohesion == 0.948683
+
+    def test_the_nearest_comes_first(self):
+        vectors, _ = planted()
+        for group in grouped(vectors, 12).clusters:
+            rows = vectors[list(group.members)].astype(numpy.float64)
+            centroid = rows.mean(axis=0)
+            expected = rows @ centroid / numpy.linalg.norm(centroid)
+            assert group.scores == pytest.approx(expected, abs=2e-6)
+            assert list(group.scores) == sorted(group.scores, reverse=True)
+        sizes = [len(group.members) for group in grouped(vectors, 12).clusters]
+        assert sizes == sorted(sizes, reverse=True)
+
+    def test_opposites_have_no_middle(self):
+        (group,) = grouped(numpy.array([[1, 0], [-1, 0]], numpy.float32), 1).clusters
+        assert group.scores == (0.0, 0.0)
+
+    @pytest.mark.parametrize("options", [{}, {"n": 3}, {"min_score": 0.5}])
+    def test_nothing(self, options):
+        found = cluster(numpy.empty((0, 8), numpy.float32), [], **options)
+        assert found[1:] == ((), ())
+        assert found.labels() == []
+
+    def test_one_text(self):
+        vector = numpy.eye(1, 8, dtype=numpy.float32)
+        assert members(cluster(vector, ["One text."])) == [{0}]
+        assert members(cluster(vector, ["One text."], min_score=1, min_size=1)) == [{0}]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"n": 0}, "the number of groups must be at least 1, not 0"),
+            ({"n": 2, "min_score": 0.5}, "not both"),
+            ({"min_size": 2}, "a least size is for groups by score"),
+            ({"min_score": 1.5}, "a score is a cosine, from -1 to 1, not 1.5"),
+            ({"min_score": float("nan")}, "from -1 to 1, not nan"),
+            ({"min_score": 0.5, "min_size": 0}, "the least size must be at least 1"),
+            ({"seed": -1}, "the seed must be at least 0"),
+            ({"words": -1}, "the number of words must be at least 0"),
+        ],
+    )
+    def test_wishes_that_cannot_be(self, options, message):
+        with pytest.raises(ArgumentError, match=message):
+            grouped(numpy.eye(3, dtype=numpy.float32), **options)
+
+    @pytest.mark.parametrize("shape", [(2, 3), (9,)])
+    def test_shapes_that_do_not_fit(self, shape):
+        with pytest.raises(ArgumentError, match="3 texts, but vectors of shape"):
+            cluster(numpy.ones(shape, numpy.float32), ["a"] * 3)
+
+
+TOPICS = {
+    "sea": ["The ship left the harbour.", "A ship and the captain.", "The captain of the harbour."],
+    "bread": ["The dough is in the oven.", "An oven for the dough.", "The baker has the oven."],
+    "none": ["The thing of 1974.", "The end of it.", "And the rest."],
+}
+TEXTS = [text for topic in TOPICS.values() for text in topic]
+
+
+class TestWords:
+    def test_they_are_those_that_a_group_shares_and_others_lack(self):
+        groups = [numpy.arange(3), numpy.arange(3, 6)]
+        # In two texts each: captain, harbour, ship, equally; in all three, and in two: oven, dough.
+        assert words.telling_words(TEXTS, groups, 9) == [
+            ("captain", "harbour", "ship"),
+            ("oven", "dough"),
+        ]
+        assert words.telling_words(TEXTS, groups, 1) == [("captain",), ("oven",)]
+        assert words.telling_words(TEXTS, groups, 0) == [(), ()]
+
+    def test_the_ratio_is_dunnings(self):
+        from scipy.stats import chi2_contingency
+
+        often, everywhere, size, n = numpy.array([3.0, 2, 0, 5]), numpy.array([3.0, 9, 4, 5]), 5, 30
+        ratios = words._ratios(often, everywhere, size, n)
+        for ratio, inside, total in zip(ratios, often, everywhere, strict=True):
+            table = [[inside, size - inside], [total - inside, n - size - total + inside]]
+            expected = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+            assert abs(ratio) == pytest.approx(expected.statistic)
+        assert (ratios > 0).tolist() == [True, True, False, True]
+
+    @pytest.mark.parametrize("texts", [["1974", "!", ""], ["word"] * 3, ["one two", "one", "two"]])
+    def test_a_group_that_is_everything_has_none(self, texts):
+        assert words.telling_words(texts, [numpy.arange(3)], 5) == [()]
+
+    def test_no_groups(self):
+        assert words.telling_words(TEXTS, [], 5) == []
