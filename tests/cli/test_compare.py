@@ -1,0 +1,79 @@
+"""``semsearch compare`` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+
+TEXTS = {"a": "a red fox", "b": "a red hen", "c": "bread and \x1b[31mbutter"}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Index.create("indexes/one", ["hashing", "hashing:64"]) as index:
+        index.add([Document(name, text) for name, text in TEXTS.items()])
+
+    def run(*arguments, status=0):
+        result = CliRunner().invoke(main, ["compare", *arguments])
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+def test_side_by_side(run):
+    output = run("red fox", "-k", "2").stdout
+    assert "hashing-64" in output
+    assert "bm25" in output
+    assert "* 1.000 a" not in output
+    assert output.count("* ") == 7  # both of three systems, and the legend
+    assert "hashing and bm25: 2 documents shared, rank correlation +1.00 (Kendall)" in output
+
+
+def test_a_text_cannot_steer_the_terminal(run):
+    assert "\x1b" not in run("bread").output
+
+
+def test_lines(run):
+    arguments = ["--system", "hashing", "--system", "bm25", "--format", "jsonl"]
+    first, second, agreement = map(json.loads, run("red fox", *arguments).stdout.splitlines())
+    assert (first["system"], second["system"]) == ("hashing", "bm25")
+    assert [hit["id"] for hit in first["hits"]][:2] == ["a", "b"]
+    assert [hit["found_by"] for hit in first["hits"]] == [2, 2, 1]
+    assert first["hits"][0]["judge"] is None
+    assert agreement["shared"] == 2
+
+
+def test_sentences(run):
+    arguments = ["--sentence", "a red fox", "--sentence", "a red hen", "--system", "hashing"]
+    assert "0.667" in run(*arguments).stdout  # two of three words
+    line = json.loads(run(*arguments, "--format", "jsonl").stdout)
+    assert line["sentences"] == ["a red fox", "a red hen"]
+    assert line["matrix"][0] == pytest.approx([1, 2 / 3], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give a TEXT"),
+        (["x", "--system", "hashing"], "two or more different systems"),
+        (["x", "--system", "hashing", "--system", "none"], "no space 'none'"),
+        (["--sentence", "x"], "two or more sentences"),
+        (["x", "--sentence", "y", "--sentence", "z"], "--sentence goes with"),
+        (["--sentence", "y", "--sentence", "z", "-k", "3"], "--sentence goes with"),
+        (["x", "--judge", "./none"], "no model folder"),
+        (["x", "--index", "none"], "none"),
+        (["x", "-k", "0"], "k must be at least 1"),
+        (["  "], "the query is empty"),
+    ],
+)
+def test_mistakes_are_one_line(run, arguments, message):
+    result = run(*arguments, status=1)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,166 @@
+"""``semsearch eval`` as a person meets it; what is computed is tested in tests/evaluation."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+from scipy.stats import spearmanr
+
+from semsearch.cli import main
+from semsearch.encoders import load_encoder
+
+PAIRS = [
+    ("the cat sleeps", "a cat is asleep", 4.5),
+    ("the cat sleeps", "the cat sleeps", 5.0),
+    ("rain is forecast", "the market fell", 0.0),
+    ("the market fell", "the market rose", 2.5),
+    ("he reads a book", "she reads the book", 3.0),
+    ("snow, again", "a game of chess", 0.5),
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))  # none of the published sets
+
+    def run(*arguments, status=0):
+        result = CliRunner().invoke(main, ["eval", *arguments])
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    with (tmp_path / "pairs.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sentence1", "sentence2", "score"])
+        writer.writerows([*PAIRS, ("no gold", "here", "")])
+    return "pairs.csv"
+
+
+@pytest.fixture
+def beir(tmp_path):
+    folder = tmp_path / "pets"
+    (folder / "qrels").mkdir(parents=True)
+    documents = [("d1", "Cats", "they sleep all day"), ("d2", "Dogs", "they bark"), ("d3", "", "x")]
+    with (folder / "corpus.jsonl").open("w") as file:
+        for name, title, text in documents:
+            print(json.dumps({"_id": name, "title": title, "text": text}), file=file)
+    with (folder / "queries.jsonl").open("w") as file:
+        print(json.dumps({"_id": "q1", "text": "who barks: dogs"}), file=file)
+        print(json.dumps({"_id": "q2", "text": "cats sleep"}), file=file)
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\nq2\td1\t1\n")
+    return "pets"
+
+
+class TestSts:
+    def test_lines(self, run, pairs):
+        output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
+        [line] = map(json.loads, output.splitlines())
+        vectors = [load_encoder("hashing").encode_documents(pair[:2]) for pair in PAIRS]
+        cosines = [float(left @ right) for left, right in vectors]
+        expected = 100 * spearmanr(cosines, [gold for *_, gold in PAIRS])[0]
+        assert line["spearman"] == pytest.approx(expected, abs=1e-3)
+        assert line["spearman_low"] <= line["spearman"] <= line["spearman_high"]
+        names = ["dataset", "split", "aggregation", "system", "n", "spearman", "spearman_low"]
+        names += ["spearman_high", "pearson", "seconds", "unscored", "published", "differences"]
+        assert list(line) == names
+        values = [line[name] for name in ("dataset", "aggregation", "system", "n", "unscored")]
+        assert values == ["pairs", "all", "hashing", 6, 1]
+
+    def test_a_later_system_has_its_difference(self, run, pairs):
+        systems = ["--system", "hashing", "--system", "hashing:2"]
+        output = run("sts", "--data", pairs, *systems, "--format", "jsonl").stdout
+        first, second = map(json.loads, output.splitlines())
+        assert first["differences"] == []
+        [difference] = second["differences"]
+        assert difference["from"] == "hashing"
+        assert difference["value"] == pytest.approx(
+            second["spearman"] - first["spearman"], abs=0.01
+        )
+        assert 0 < difference["p"] <= 1
+
+    def test_the_table(self, run, pairs):
+        output = run("sts", "--data", pairs, "--system", "hashing", "--system", "hashing:8").stdout
+        assert "pairs test" in output
+        assert "1 pairs without a gold score left out" in output
+        assert "paired differences" in output
+        assert "hashing:8" in output
+
+    def test_both_aggregations_of_a_year(self, run, tmp_path):
+        folder = tmp_path / "sts" / "STS12"
+        (tmp_path / "sts").mkdir()
+        folder.mkdir()
+        names = ["MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"]
+        for name in names:
+            lines = [f"{left}\t{right}\n" for left, right, _ in PAIRS]
+            (folder / f"STS.input.{name}.txt").write_text("".join(lines))
+            (folder / f"STS.gs.{name}.txt").write_text("".join(f"{g}\n" for *_, g in PAIRS))
+        arguments = ["--data", "sts12", "--system", "hashing", "--format", "jsonl"]
+        lines = [json.loads(line) for line in run("sts", *arguments).stdout.splitlines()]
+        assert [line["aggregation"] for line in lines] == ["all", "mean"]
+        assert lines[0]["n"] == 5 * len(PAIRS)
+        assert lines[0]["spearman"] == pytest.approx(lines[1]["spearman"])  # the parts are the same
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--data", "nowhere.csv"], "nowhere.csv"),
+            (["--data", "sts12"], "semsearch datasets fetch sts12"),
+            ([], "none of the known sets is here"),
+            (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks the documents"),
+            (["--data", "pairs.csv", "--system", "./none"], "no model folder"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, run, pairs, arguments, message):
+        result = run("sts", *arguments, status=1)
+        assert message in result.stderr.splitlines()[-1]
+        assert "Traceback" not in result.output
+
+
+class TestIr:
+    def test_lines(self, run, beir):
+        systems = ["--system", "bm25", "--system", "hashing", "--system", "hybrid:hashing"]
+        arguments = ["--data", beir, *systems, "--format", "jsonl", "--per-query"]
+        lines = [json.loads(line) for line in run("ir", *arguments).stdout.splitlines()]
+        assert len(lines) == 3 * 5
+        first = lines[0]
+        assert (first["dataset"], first["system"], first["measure"]) == ("pets", "bm25", "nDCG@10")
+        assert (first["n"], first["value"]) == (2, 100)
+        assert first["per_query"] == {"q1": 100, "q2": 100}
+        assert [one["from"] for one in lines[-1]["differences"]] == ["bm25", "hashing"]
+
+    def test_the_table_and_the_runs(self, run, beir, tmp_path):
+        arguments = ["--data", beir, "--system", "bm25", "--measure", "RR@10"]
+        output = run("ir", *arguments, "--runs", "runs").stdout
+        assert "RR@10" in output
+        assert "100.00 [100.00, 100.00]" in output
+        assert "nDCG" not in output
+        [file] = (tmp_path / "runs").iterdir()
+        assert file.name == "pets.bm25.run"
+        again = run("ir", "--data", beir, "--system", f"run:runs/{file.name}", "--format", "jsonl")
+        assert json.loads(again.stdout.splitlines()[0])["value"] == 100
+        assert json.loads(again.stdout.splitlines()[0])["seconds"] is None
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--measure", "nDGC@10"], "no measure 'nDGC@10'"),
+            (["--system", "cross-encoder:x"], "ENCODER+cross-encoder:x"),
+            (["--system", "run:none.run"], "none.run: No such file"),
+            (["--per-query"], "--per-query goes with --format jsonl"),
+            (["--system", "bm25", "--runs", "pets/corpus.jsonl/x"], "pets/corpus.jsonl"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, run, beir, arguments, message):
+        result = run("ir", "--data", beir, *arguments, status=1)
+        assert message in result.stderr.splitlines()[-1]
+
+    def test_no_such_data(self, run):
+        assert "nowhere" in run("ir", "--data", "nowhere", status=1).stderr

@@ -1,0 +1,123 @@
+"""Systems side by side: what they share, how alike they rank, sentences by each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import pytest
+from scipy.stats import kendalltau
+
+from semsearch import Document, Index, Retriever
+from semsearch.contrast import compare_neighbours, compare_sentences
+from semsearch.errors import ArgumentError, SpaceError
+
+TEXTS = {
+    "a": "the red fox jumps over the fence",
+    "b": "a fox and a hen",
+    "c": "the hen lays an egg every day",
+    "d": "bread and butter for breakfast",
+    "e": "an egg for breakfast",
+}
+
+
+class Judge:
+    """Scores a passage by its length."""
+
+    spec = "cross-encoder:length"
+
+    def score(self, query, passages):
+        assert query
+        return numpy.array([len(passage) for passage in passages], numpy.float32)
+
+    def score_pairs(self, pairs):
+        return self.score("x", [right for _, right in pairs])
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contrast") / "one"
+    with Index.create(folder, ["hashing", "hashing:64"]) as index:
+        index.add([Document(name, text, metadata={"name": name}) for name, text in TEXTS.items()])
+    return folder
+
+
+def test_each_system_answers_as_it_does_alone(path):
+    found = compare_neighbours(path, "egg for breakfast", k=3)
+    assert list(found.hits) == ["hashing", "hashing-64", "bm25"]
+    for name in ("hashing", "hashing-64"):
+        with Retriever.open(path, name) as retriever:
+            assert found.hits[name] == retriever.search("egg for breakfast", 3)
+    with Retriever.open(path) as retriever:
+        assert found.hits["bm25"] == retriever.search("egg for breakfast", 3, mode="bm25")
+    assert found.verdicts == {}
+
+
+def test_what_is_shared_is_counted(path):
+    found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=2)
+    ids = [{hit.document_id for hit in hits} for hits in found.hits.values()]
+    [agreement] = found.agreements
+    assert agreement.shared == len(ids[0] & ids[1])
+    assert {name for name, count in found.found_by.items() if count == 2} == ids[0] & ids[1]
+
+
+def test_rank_correlation_looks_further_than_what_is_shown(path):
+    """By hand: hashing ranks all five, bm25 those that share a word; the rest tie behind."""
+    found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=2)
+    with Retriever.open(path, "hashing") as retriever:
+        ranks = [
+            {hit.document_id: hit.rank for hit in retriever.search("egg for breakfast", mode=mode)}
+            for mode in ("semantic", "bm25")
+        ]
+    shown = {hit.document_id for hits in found.hits.values() for hit in hits}
+    columns = [[rank.get(name, len(rank) + 1) for name in sorted(shown)] for rank in ranks]
+    assert found.agreements[0].rank_correlation == pytest.approx(kendalltau(*columns).statistic)
+
+
+def test_a_system_agrees_with_itself(path):
+    found = compare_neighbours(path, "a hen", ["hybrid:hashing", "hashing"], k=5)
+    assert found.agreements[0].shared == 5
+    assert found.agreements[0].rank_correlation > 0.3
+
+
+def test_no_hits_have_no_correlation(path):
+    found = compare_neighbours(path, "zebra", ["hashing", "bm25"], where="name = 'a'")
+    assert found.hits["bm25"] == []
+    assert math.isnan(found.agreements[0].rank_correlation)
+
+
+def test_the_judge_sees_every_passage_once(path):
+    found = compare_neighbours(path, "egg", ["hashing", "bm25"], k=5, judge=Judge())
+    assert found.verdicts == {name: len(text) for name, text in TEXTS.items()}
+
+
+def test_a_filter_holds_for_all_systems(path):
+    found = compare_neighbours(path, "egg", where="name in ('c', 'd')")
+    assert set(found.found_by) <= {"c", "d"}
+
+
+@pytest.mark.parametrize("systems", [["hashing"], ["hashing", "hashing"], ["bm25"]])
+def test_one_system_is_no_comparison(path, systems):
+    with pytest.raises(ArgumentError, match="two or more different systems"):
+        compare_neighbours(path, "egg", systems)
+
+
+def test_an_unknown_space_is_told(path):
+    with pytest.raises(SpaceError, match=r"no space 'glove' .*hashing"):
+        compare_neighbours(path, "egg", ["hashing", "glove"])
+    with pytest.raises(ArgumentError, match="finds nothing by itself"):
+        compare_neighbours(path, "egg", ["hashing", "cross-encoder:x"])
+
+
+def test_sentences_by_each_other(hashing):
+    sentences = ["a red fox", "a red hen", "bread"]
+    [compared] = compare_sentences(sentences, ["hashing", "hashing"])
+    vectors = hashing.encode_documents(sentences)
+    assert compared.system == "hashing"
+    numpy.testing.assert_allclose(compared.matrix, vectors @ vectors.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("sentences", [[], ["one"], ["one", " "]])
+def test_too_few_sentences(sentences):
+    with pytest.raises(ArgumentError, match="two or more sentences"):
+        compare_sentences(sentences, ["hashing"])
