@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -10,7 +12,9 @@ from semsearch.errors import IndexNotFoundError
 
 __all__ = [
     "INDEXES",
+    "directory_option",
     "existing_index",
+    "format_option",
     "index_option",
     "precision_option",
     "wait_option",
@@ -19,14 +23,33 @@ __all__ = [
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
 
-index_option = click.option(
-    "--index",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    envvar="SEMSEARCH_INDEX",
-    help="The index directory; may be left out when there is one index under indexes/. "
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
+    """``--index DIR``, which a command takes as `directory`."""
+    place = click.Path(path_type=Path)
+    return click.option(
+        "--index", "directory", metavar="DIR", type=place, envvar=envvar, help=description
+    )
+
+
+def format_option(*names: str, description: str) -> Callable[[_Command], _Command]:
+    """``--format``, which a command takes as `format_name`; the first name is the default."""
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        help=description,
+    )
+
+
+index_option = directory_option(
+    "The index directory; may be left out when there is one index under indexes/. "
     "[env: SEMSEARCH_INDEX]",
+    envvar="SEMSEARCH_INDEX",
 )
 
 precision_option = click.option(
