@@ -85,9 +85,11 @@ def compare_neighbours(
         judge: scores every passage that was found.
 
     Raises:
-        ArgumentError: there is one system only, or one is named twice.
+        ArgumentError: there is one system only, one is named twice, or `k` is below 1.
         SpaceError: the index has no such space.
     """
+    if k < 1:
+        raise ArgumentError(f"k must be at least 1, not {k}")
     with Index.open(path) as index:
         systems = systems or [*(space.name for space in index.info().spaces), BM25]
         if len(set(systems)) < max(2, len(systems)):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
@@ -22,7 +22,7 @@ __all__ = ["preload_for_documents", "preload_for_queries"]
 
 class _Named(NamedTuple):
     spec: str
-    precision: str
+    description: dict[str, Any]
 
 
 #: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
@@ -72,10 +72,11 @@ def _encoder(index: Path, space: str | None) -> Encoder | None:
     if named is None:
         return None
     from semsearch.encoders import load_encoder
+    from semsearch.encoders.precision import described_precision
     from semsearch.errors import SemsearchError
 
     with suppress(SemsearchError):  # whoever needs it will load it again, and hear of this
-        return load_encoder(named.spec, precision=named.precision)
+        return load_encoder(named.spec, precision=described_precision(named.description))
     return None
 
 
@@ -83,11 +84,10 @@ def _named(index: Path, space: str | None) -> _Named | None:
     """What the index says of its encoder; read without SQLAlchemy, which takes long to import."""
     query = "SELECT spec, description FROM spaces WHERE ?1 IS NULL OR name = ?1 ORDER BY space_id"
     uri = f"{(index / 'index.sqlite').absolute().as_uri()}?mode=ro"
-    with suppress(sqlite3.Error, ValueError, TypeError, AttributeError):
+    with suppress(sqlite3.Error, ValueError, TypeError):
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
             row = connection.execute(query, [space]).fetchone()
         if row:
-            precision = json.loads(row[1]).get("precision")
-            return _Named(row[0], precision if precision in ("fp32", "int8") else "auto")
+            return _Named(row[0], dict(json.loads(row[1])))
     return None

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, shortened, visible
 from semsearch.clustering import (
@@ -47,13 +47,11 @@ __all__ = ["command"]
     help=f"With --min-score, how many make a group.  [default: {DEFAULT_MIN_SIZE}]",
 )
 @click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    default="table",
-    show_default=True,
-    help="For people, or one line a group, or one row a passage.",
+@format_option(
+    "table",
+    "jsonl",
+    "csv",
+    description="For people, or one line a group, or one row a passage.",
 )
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Where k-means starts.")
 @click.option(

@@ -51,7 +51,7 @@ CELL_MAX_CHARACTERS = 160
 @click.option("-k", metavar="N", help="How many documents each finds.  [default: 10]", type=int)
 @click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
 @click.option("--judge", metavar="MODEL", help="A cross-encoder that scores what was found.")
-@format_option("table", "jsonl", help="For people, or one line a system.")
+@format_option("table", "jsonl", description="For people, or one line a system.")
 def command(
     text: str | None,
     systems: tuple[str, ...],

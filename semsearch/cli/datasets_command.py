@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.options import format_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, visible
 from semsearch.datasets.fetching import fetch_set
@@ -31,14 +32,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "jsonl"]),
-    default="table",
-    show_default=True,
-    help="For people, or one line a set.",
-)
+@format_option("table", "jsonl", description="For people, or one line a set.")
 def list_sets(format_name: str) -> None:
     """List the data sets that semsearch knows."""
     sets = known_sets().values()

@@ -64,7 +64,7 @@ __all__ = ["command"]
     help="Write each system's ranking there, in TREC's format.",
 )
 @click.option("--per-query", is_flag=True, help="With jsonl, also each query's values.")
-@format_option("table", "jsonl", help="For people, or one line a result.")
+@format_option("table", "jsonl", description="For people, or one line a result.")
 def command(
     data: tuple[str, ...],
     split: str,

@@ -37,7 +37,7 @@ __all__ = ["command"]
     show_default=True,
     help="An encoder, or cross-encoder:MODEL; several are compared.",
 )
-@format_option("table", "jsonl", help="For people, or one line a result.")
+@format_option("table", "jsonl", description="For people, or one line a result.")
 def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_name: str) -> None:
     """Measure how well the similarity of sentence pairs follows what people say.
 

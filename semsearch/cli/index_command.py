@@ -14,6 +14,7 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import (
     INDEXES,
+    directory_option,
     existing_index,
     precision_option,
     wait_option,
@@ -36,13 +37,7 @@ __all__ = ["command"]
 
 @click.command("index")
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
-@click.option(
-    "--index",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]",
-)
+@directory_option("Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")
 @corpus_options
 @click.option("--title-column", metavar="C", help="The column that holds the titles.")
@@ -203,11 +198,10 @@ def _opened(
     is_new = not any(directory.glob("*"))
     loading = [preload_for_documents(spec, precision or "auto") for spec in named if is_new]
     from semsearch.index import Index
-    from semsearch.index.store import DATABASE_NAME
 
-    if encoders or precision or not (directory / DATABASE_NAME).exists():
-        return Index.create(directory, loading or named, dtype=stored_type, precision=precision)
-    return Index.open(directory)
+    return Index.create(
+        directory, loading or encoders or None, dtype=stored_type, precision=precision
+    )
 
 
 @contextmanager

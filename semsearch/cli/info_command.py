@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import visible
 from semsearch.index import Index, IndexInfo
 
@@ -17,14 +17,7 @@ __all__ = ["command"]
 
 @click.command("info")
 @index_option
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="For people or for programs.",
-)
+@format_option("text", "json", description="For people or for programs.")
 def command(directory: Path | None, format_name: str) -> None:
     """Tell what an index holds: documents, chunks, embedding spaces, files.
 

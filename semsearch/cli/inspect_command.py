@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
+from semsearch.cli.options import format_option
 from semsearch.cli.render import console, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
@@ -43,14 +44,7 @@ DECIMALS = 6
     help="An encoder as `semsearch index` takes it; may be given more than once.",
 )
 @click.option("--against", metavar="TEXT2", help="Compare each token with each of this text.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "jsonl"]),
-    default="table",
-    show_default=True,
-    help="For people, or one line an encoder.",
-)
+@format_option("table", "jsonl", description="For people, or one line an encoder.")
 @click.option(
     "--output",
     "picture",

@@ -12,6 +12,7 @@ from semsearch.errors import IndexNotFoundError
 
 __all__ = [
     "INDEXES",
+    "directory_option",
     "existing_index",
     "format_option",
     "index_option",
@@ -24,14 +25,31 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
 
-index_option = click.option(
-    "--index",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    envvar="SEMSEARCH_INDEX",
-    help="The index directory; may be left out when there is one index under indexes/. "
+
+def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
+    """``--index DIR``, which a command takes as `directory`."""
+    place = click.Path(path_type=Path)
+    return click.option(
+        "--index", "directory", metavar="DIR", type=place, envvar=envvar, help=description
+    )
+
+
+def format_option(*names: str, description: str) -> Callable[[_Command], _Command]:
+    """``--format``, which a command takes as `format_name`; the first name is the default."""
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        help=description,
+    )
+
+
+index_option = directory_option(
+    "The index directory; may be left out when there is one index under indexes/. "
     "[env: SEMSEARCH_INDEX]",
+    envvar="SEMSEARCH_INDEX",
 )
 
 precision_option = click.option(
@@ -44,18 +62,6 @@ precision_option = click.option(
 wait_option = click.option(
     "--wait", is_flag=True, help="Wait for another process that is writing the index."
 )
-
-
-def format_option(*names: str, help: str) -> Callable[[_Command], _Command]:  # noqa: A002
-    """`--format`, with the first of the names as its default."""
-    return click.option(
-        "--format",
-        "format_name",
-        type=click.Choice(names),
-        default=names[0],
-        show_default=True,
-        help=help,
-    )
 
 
 def existing_index(directory: Path | None) -> Path:

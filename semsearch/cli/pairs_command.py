@@ -12,7 +12,7 @@ import click
 import numpy
 
 from semsearch.cli.corpus_options import corpus_options
-from semsearch.cli.options import precision_option
+from semsearch.cli.options import directory_option, format_option, precision_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, shortened, visible
 from semsearch.corpus import Corpus, CorpusFormat
@@ -31,13 +31,7 @@ ENCODED_AT_ONCE = 4096
 
 @click.command("pairs")
 @click.argument("corpora", metavar="[FILE]...", nargs=-1)
-@click.option(
-    "--index",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Compare the passages of an index instead, by the vectors that it has.",
-)
+@directory_option("Compare the passages of an index instead, by the vectors that it has.")
 @click.option(
     "-k",
     type=int,
@@ -45,13 +39,8 @@ ENCODED_AT_ONCE = 4096
     help=f"How many pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
 )
 @click.option("--min-score", type=float, metavar="S", help="Only pairs that score S or more.")
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    default="table",
-    show_default=True,
-    help="For people, or one line a pair, or one row a pair.",
+@format_option(
+    "table", "jsonl", "csv", description="For people, or one line a pair, or one row a pair."
 )
 @click.option(
     "--encoder",

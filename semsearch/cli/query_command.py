@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.options import existing_index, index_option
+from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.preload import preload_for_queries
@@ -35,13 +35,8 @@ QUERY_MAX_CHARACTERS = 1_000_000
     show_default=True,
     help="By meaning, by words, or both.",
 )
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["table", "jsonl", "csv"]),
-    default="table",
-    show_default=True,
-    help="For people, or one line a query, or one row a hit.",
+@format_option(
+    "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
 )
 @click.option("--show", metavar="FIELD", multiple=True, help="A metadata field for the table.")
 @click.option(

@@ -18,8 +18,9 @@ STS_LOSS = 0.2
 NDCG_LOSS = 0.5
 AGREEMENT = 0.93
 
-NEAREST = 10
 #: How deep rankings go: nDCG@10 sees no further.
+NEAREST = 10
+
 Ranks = NDArray[numpy.int64]
 
 

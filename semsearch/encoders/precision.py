@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
+from typing import Any
 
 from semsearch.encoders.openvino_library import openvino_core
 from semsearch.errors import EncoderError
 
-__all__ = ["Precision", "float_precision"]
+__all__ = ["Precision", "described_precision", "float_precision"]
 
 
 class Precision(Enum):
@@ -33,6 +35,15 @@ def float_precision(precision: Precision) -> Precision:
     if precision is Precision.BF16:
         raise EncoderError("this processor has no bf16; use --precision fp32 or auto")
     return Precision.FP32
+
+
+def described_precision(description: Mapping[str, Any]) -> Precision:
+    """How to load an encoder again that described itself so.
+
+    AUTO stands for bf16: on a processor without it, fp32 is nearest.
+    """
+    said = description.get("precision")
+    return Precision(said) if said in ("fp32", "int8") else Precision.AUTO
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy
@@ -30,25 +31,27 @@ def resampled_spearman(scores: Sequence[Values], gold: Values) -> NDArray[numpy.
         gold: shape (pairs,).
 
     Returns:
-        Shape (systems, RESAMPLES).
+        Shape (systems, RESAMPLES); NaN where a sample has no correlation.
     """
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     def statistic(*samples: Values, axis: int) -> Values:
         del axis  # the last one
         *rated, wanted = samples
         return numpy.stack([_spearman_rows(one, wanted) for one in rated])
 
-    found = bootstrap(
-        (*scores, gold),
-        statistic,
-        n_resamples=RESAMPLES,
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        batch=100,
-        rng=SEED,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN in a sample; see `interval`
+        found = bootstrap(
+            (*scores, gold),
+            statistic,
+            n_resamples=RESAMPLES,
+            paired=True,
+            vectorized=True,
+            method="percentile",
+            batch=100,
+            rng=SEED,
+        )
     return numpy.asarray(found.bootstrap_distribution)
 
 

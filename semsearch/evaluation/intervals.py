@@ -6,6 +6,7 @@ retrieval systems.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy
@@ -48,8 +49,14 @@ class Difference(NamedTuple):
 
 
 def interval(value: float, resampled: Values) -> Interval:
-    """A figure with the middle 95 % of its resampled values, shape (RESAMPLES,)."""
-    low, high = numpy.percentile(resampled, [2.5, 97.5])
+    """A figure with the middle 95 % of its resampled values, shape (RESAMPLES,).
+
+    A sample in which the figure is not defined (one gold score in all of it) says nothing.
+    """
+    defined = resampled[numpy.isfinite(resampled)]
+    if not len(defined):
+        return Interval(value, math.nan, math.nan)
+    low, high = numpy.percentile(defined, [2.5, 97.5])
     return Interval(value, float(low), float(high))
 
 
@@ -62,6 +69,7 @@ def bootstrap_difference(
     observed one counted among them.
     """
     differences = resampled - other_resampled
+    differences = differences[numpy.isfinite(differences)]
     observed = interval(value - other, differences)
     beyond = min((differences <= 0).sum(), (differences >= 0).sum())
     return Difference(*observed, p=min(1.0, 2 * (1 + int(beyond)) / (1 + len(differences))))

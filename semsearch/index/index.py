@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from sqlalchemy import Connection, func, select
 
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
-from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.encoders.precision import Precision
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    IndexNotFoundError,
+    SpaceError,
+    refuse,
+)
 from semsearch.index.folding import remove_leftovers
 from semsearch.index.passages import Passages, read_passages
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
@@ -72,7 +79,7 @@ class Index:
     def create(
         cls,
         path: str | Path,
-        encoders: Sequence[str | Encoder] = (DEFAULT_ENCODER,),
+        encoders: Sequence[str | Encoder] | None = None,
         *,
         dtype: str = "float32",
         precision: str | None = None,
@@ -81,8 +88,9 @@ class Index:
 
         Args:
             path: an index, an empty directory, or none yet.
-            encoders: specs or encoders, one for each embedding space. The first one's length
-                decides how long texts are cut.
+            encoders: specs or encoders, one for each embedding space; None takes those of the
+                index, or ``minilm`` for a new one. The first one's length decides how long texts
+                are cut.
             dtype: how a new index keeps vectors: ``float32``, or ``float16`` in half the space.
             precision: in which numbers encoders that are named by a spec compute: ``auto``,
                 ``fp32``, ``bf16`` or ``int8``; None is ``auto`` for a new index, and for an old
@@ -92,6 +100,11 @@ class Index:
             IndexFormatError: the directory holds other things.
             SpaceError: the index is there already and has other spaces.
         """
+        if encoders is None:
+            encoders = _specs(Path(path))
+            if encoders and precision is None:
+                return cls.open(path)
+            encoders = encoders or [DEFAULT_ENCODER]
         if not encoders:
             raise ArgumentError("an index needs at least one encoder")
         loaded = [
@@ -278,17 +291,24 @@ class Index:
             spaces = {space.fingerprint: space for space in all_spaces(connection)}
         for encoder in encoders:
             space = spaces[encoder.fingerprint]
-            if precision is None and space.precision != "auto":
+            if precision is None and space.precision is not Precision.AUTO:
                 del self._encoders[space.fingerprint]  # `encoder` loads the right one
-            elif precision is not None:
-                made, named = (
-                    item.get("precision") for item in (space.description, encoder.description())
-                )
+            elif precision is not None and "precision" in space.description:
+                made = space.description["precision"]
+                is_int8 = precision == Precision.INT8.value  # to describe that, it is measured
+                named = precision if is_int8 else encoder.description().get("precision")
                 if made != named:
                     raise SpaceError(
                         f"space '{space.name}' was made in {made}, not {named}; "
                         "the precision is chosen when a space is made"
                     )
+
+
+def _specs(path: Path) -> list[str]:
+    """The specs of the encoders of an index; of one that is not there yet, none."""
+    with suppress(IndexNotFoundError), Index.open(path) as index, index.read() as connection:
+        return [space.spec for space in all_spaces(connection)]
+    return []
 
 
 def _documents(

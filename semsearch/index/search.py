@@ -21,7 +21,7 @@ from semsearch.index.conditions import check_fields, to_sql
 from semsearch.index.schema import chunks, documents, fields
 from semsearch.index.snapshot import Ids
 from semsearch.index.stored import DamageError, StoredFloat, stored_json
-from semsearch.index.values import values
+from semsearch.index.values import values_later
 from semsearch.index.view import SpaceView
 from semsearch.lexical import match_expression
 from semsearch.protocols import Matrix
@@ -36,6 +36,16 @@ __all__ = [
     "search_words",
     "where_clause",
 ]
+
+# Built once: building a statement takes SQLAlchemy longer than running it.
+_OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
+    chunks.c.chunk_id.in_(values_later("chunk_ids"))
+)
+_PASSAGES = (
+    select(chunks, documents.c.external_id, documents.c.title, documents.c.metadata)
+    .join(documents, documents.c.document_id == chunks.c.document_id)
+    .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
+)
 
 BUILT_IN_FIELDS = {"id": documents.c.external_id, "title": documents.c.title}
 
@@ -141,11 +151,8 @@ def search_words(
 
 def fetch_hits(connection: Connection, query: str, candidates: Sequence[Candidate]) -> Hits:
     """The candidates with their passages and metadata."""
-    rows = connection.execute(
-        select(chunks, documents.c.external_id, documents.c.title, documents.c.metadata)
-        .join(documents, documents.c.document_id == chunks.c.document_id)
-        .where(chunks.c.chunk_id.in_(values(candidate.chunk_id for candidate in candidates)))
-    )
+    chunk_ids = [candidate.chunk_id for candidate in candidates]
+    rows = connection.execute(_PASSAGES, {"chunk_ids": chunk_ids})
     by_chunk = {row.chunk_id: row for row in rows}
     hits = Hits(query)
     for rank, candidate in enumerate(candidates, start=1):
@@ -162,11 +169,7 @@ def fetch_hits(connection: Connection, query: str, candidates: Sequence[Candidat
 
 def _owners(connection: Connection, chunk_ids: Ids) -> dict[int, int]:
     """The document of each chunk that the database still has."""
-    rows = connection.execute(
-        select(chunks.c.chunk_id, chunks.c.document_id).where(
-            chunks.c.chunk_id.in_(values(chunk_ids.tolist()))
-        )
-    )
+    rows = connection.execute(_OWNERS, {"chunk_ids": chunk_ids.tolist()})
     return {row.chunk_id: row.document_id for row in rows}
 
 

@@ -11,7 +11,8 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,10 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 Ids = NDArray[numpy.int64]
+
+#: Up to so many multiplications (some milliseconds), a search has one thread. To wait for others
+#: takes as long as they save and, where something else has their core, fifty times as long.
+ONE_THREAD_PRODUCTS = 10_000_000
 
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
 
@@ -84,13 +89,28 @@ class Snapshot:
             n: how many; places that cannot be filled hold the id -1.
             allowed: only these chunk ids, sorted; None allows all.
         """
+        import faiss
+
         parameters = None
         if allowed is not None:
-            import faiss
-
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
-        scores, ids = self._index.search(queries, n, params=parameters)
+        is_small = queries.size * len(self) <= ONE_THREAD_PRODUCTS
+        with _one_thread() if is_small else nullcontext():
+            scores, ids = self._index.search(queries, n, params=parameters)
         return scores, ids
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """FAISS computes on the calling thread alone; what other threads use, it leaves as it is."""
+    import faiss
+
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 def snapshot_name(space_name: str, generation: int) -> str:

@@ -12,6 +12,7 @@ import numpy
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
+from semsearch.encoders.precision import Precision, described_precision
 from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
 from semsearch.index.stored import DamageError, stored_json
@@ -42,10 +43,9 @@ class Space(NamedTuple):
     description: dict[str, Any]
 
     @property
-    def precision(self) -> str:
+    def precision(self) -> Precision:
         """How its encoder is to be loaded; the int8 of a space is its documents' own."""
-        named = self.description.get("precision")
-        return named if named in ("fp32", "int8") else "auto"
+        return described_precision(self.description)
 
     def to_bytes(self, matrix: Matrix) -> list[bytes]:
         """Vectors as SQLite keeps them: each as little-endian numbers of the space's type."""

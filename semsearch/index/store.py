@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, select
+from sqlalchemy import Connection, Engine, ExceptionContext, bindparam, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
@@ -39,6 +39,8 @@ BUSY_TIMEOUT_MS = 10_000
 #: many things, by words.
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOTADB)
 _DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column")
+
+_SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -186,7 +188,7 @@ def get_setting(connection: Connection, name: str, default: int | None = None) -
     Raises:
         DamageError: it is missing and has no default, or is no number.
     """
-    value = connection.scalar(select(settings.c.value).where(settings.c.name == name))
+    value = connection.scalar(_SETTING, {"name": name})
     if value is not None:
         return stored_json(value, int)
     if default is None:

@@ -6,15 +6,33 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, ScalarSelect, TableClause, func, select
+from sqlalchemy import (
+    JSON,
+    BindParameter,
+    Connection,
+    ScalarSelect,
+    TableClause,
+    bindparam,
+    func,
+    select,
+)
 
-__all__ = ["insert_rows", "values"]
+__all__ = ["insert_rows", "values", "values_later"]
 
 
 def values(items: Iterable[int | str | None]) -> ScalarSelect[Any]:
     """For the right side of ``column.in_(values(…))``; SQLite limits how many `?` there can be."""
-    array = func.json_each(json.dumps(list(items))).table_valued("value")
-    return select(array.c.value).scalar_subquery()
+    return _elements(json.dumps(list(items)))
+
+
+def values_later(name: str) -> ScalarSelect[Any]:
+    """The same for a statement that is built once: each execution brings a list of that name."""
+    return _elements(bindparam(name, type_=JSON))
+
+
+def _elements(array: str | BindParameter[Any]) -> ScalarSelect[Any]:
+    each = func.json_each(array).table_valued("value")
+    return select(each.c.value).scalar_subquery()
 
 
 def insert_rows(

@@ -155,6 +155,23 @@ class TestIndex:
         for arguments in (["index", "corpus.csv"], ["query", "x"], ["info"], ["delete", "a"]):
             assert "index format 7" in indexed(*arguments, code=1).stderr
 
+    def test_the_precision_is_that_of_its_own_spaces(self, indexed):
+        result = indexed("index", "corpus.csv", "--precision", "fp32")
+        assert "3 documents (3 unchanged)" in result.stdout
+
+    @pytest.mark.parametrize("statement", [None, "DELETE FROM settings; DELETE FROM spaces"])
+    def test_a_creation_that_was_cut_short(self, run, minilm, tmp_path, statement):
+        directory = tmp_path / "indexes" / "corpus"
+        directory.mkdir(parents=True)
+        if statement is None:
+            (directory / "index.sqlite").touch()
+        else:
+            Index.create(directory, ["hashing"]).close()
+            with sqlite3.connect(directory / "index.sqlite") as connection:
+                connection.executescript(statement)
+            connection.close()
+        assert "3 documents (3 added)" in run("index", "corpus.csv").stdout
+
     def test_no_corpus(self, run):
         assert "name a corpus" in error_of(run("index", code=1))
 

@@ -12,6 +12,7 @@ from semsearch.evaluation.correlations import pearson, resampled_spearman, spear
 from semsearch.evaluation.intervals import (
     RESAMPLES,
     bootstrap_difference,
+    interval,
     mean_interval,
     randomised_difference,
 )
@@ -56,6 +57,15 @@ def test_systems_are_resampled_together(rng):
     numpy.testing.assert_allclose(one, -other, atol=1e-12)
     apart = resampled_spearman([scores], gold)[0]
     numpy.testing.assert_array_equal(one, apart)  # whatever else is asked
+
+
+def test_samples_without_a_correlation_say_nothing():
+    gold = numpy.array([0.0, 0.0, 0.0, 1.0])
+    resampled = resampled_spearman([gold], gold)[0]
+    undefined = numpy.isnan(resampled)  # the one was never drawn: (3/4)^4 of the samples
+    assert undefined.mean() == pytest.approx(0.316, abs=0.05)
+    assert interval(1.0, resampled) == pytest.approx((1, 1, 1))
+    assert math.isnan(interval(math.nan, numpy.full(10, math.nan)).low)
 
 
 def test_a_difference_of_nothing(rng):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faiss
 import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
+from semsearch.index.snapshot import Snapshot
 from semsearch.index.view import SpaceView, read_vectors, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
@@ -43,6 +45,26 @@ def test_a_small_addition_is_searched_as_the_tail(index):
     assert record(index).generation == 1
     assert len(view(index)) == 101
     assert Retriever(index).search("an uncommon word", k=1)[0].document_id == "new"
+
+
+@pytest.mark.parametrize(("limit", "threads"), [(10**6, 1), (10, 3)])
+def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
+    monkeypatch.setattr("semsearch.index.snapshot.ONE_THREAD_PRODUCTS", limit)
+    before, seen = faiss.omp_get_max_threads(), []
+    faiss.omp_set_num_threads(3)
+
+    class Told:
+        ntotal = 100
+
+        def search(self, *arguments, **options):
+            seen.append(faiss.omp_get_max_threads())
+            return None, None
+
+    try:
+        Snapshot(Told()).search(numpy.zeros((1, 32), numpy.float32), 1)
+        assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def test_a_larger_one_is_folded_and_old_files_go(index):

@@ -7,6 +7,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
+from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError, SpaceError
 from semsearch.index.view import read_vectors
 
@@ -153,8 +154,19 @@ class TestPrecision:
         monkeypatch.setattr("semsearch.encoders.precision._has_bf16", lambda: True)
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16; the precision"):
             Index.create(made, ["minilm"], precision="bf16")
+        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not int8; the precision"):
+            Index.create(made, ["minilm"], precision="int8")  # refused before it is measured
+
+    def test_of_the_spaces_that_are_there(self, made, tmp_path, monkeypatch):
+        Index.create(made, precision="fp32").close()
+        monkeypatch.setattr("semsearch.encoders.precision._has_bf16", lambda: True)
+        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16"):
+            Index.create(made, precision="bf16")
+        Index.create(tmp_path / "words", ["hashing"]).close()
+        with Index.create(tmp_path / "words", precision="fp32") as index:  # which it has not
+            assert index.space().spec == "hashing"
 
     def test_what_a_database_says_is_not_believed(self, made):
         space = Index.open(made).space()
         for said in ("int7", None, 8, ["fp32"]):
-            assert space._replace(description={"precision": said}).precision == "auto"
+            assert space._replace(description={"precision": said}).precision is Precision.AUTO
