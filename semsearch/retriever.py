@@ -22,13 +22,16 @@ from semsearch.index.search import (
 )
 from semsearch.index.store import get_setting
 from semsearch.index.view import SpaceView
-from semsearch.protocols import Encoder, Matrix
+from semsearch.protocols import Encoder, Matrix, Reranker
 from semsearch.records import Hits, SearchMode
 
 __all__ = ["Retriever"]
 
 #: How many documents each side of a hybrid search brings, for each one that is asked for.
 HYBRID_DEPTH = 10
+
+#: How many documents a cross-encoder reads again, or as many as are asked for.
+RERANK_DEPTH = 100
 
 #: What Python makes of bytes that it cannot decode.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -86,6 +89,7 @@ class Retriever:
         *,
         where: str | None = None,
         mode: SearchMode | str = SearchMode.SEMANTIC,
+        rerank: Reranker | None = None,
     ) -> Hits:
         """The `k` best documents for a text, each by its best passage, best first.
 
@@ -94,12 +98,14 @@ class Retriever:
             k: how many documents; fewer come only when fewer match.
             where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
             mode: by meaning, by words, or both.
+            rerank: scores the passages of the first 100 documents again; the score of a hit is
+                then its.
 
         Raises:
             ArgumentError: the text is empty or `k` is below 1.
             FilterError: the filter cannot be parsed or names an unknown field.
         """
-        return self.search_many([text], k, where=where, mode=mode)[0]
+        return self.search_many([text], k, where=where, mode=mode, rerank=rerank)[0]
 
     def search_many(
         self,
@@ -108,6 +114,7 @@ class Retriever:
         *,
         where: str | None = None,
         mode: SearchMode | str = SearchMode.SEMANTIC,
+        rerank: Reranker | None = None,
     ) -> list[Hits]:
         """The answers to several texts, in their order, encoded together. See `search`."""
         mode = _mode(mode)
@@ -118,10 +125,12 @@ class Retriever:
         vectors = None
         if by_meaning:
             vectors = self.index.encoder(self.space).encode_queries(texts)
+        found = k if rerank is None else max(k, RERANK_DEPTH)
         try:
-            return self._answers(texts, vectors, k, where, mode)
+            answers = self._answers(texts, vectors, found, where, mode)
         except FileNotFoundError:  # a newer snapshot has replaced that of the state just read
-            return self._answers(texts, vectors, k, where, mode, must_have=True)
+            answers = self._answers(texts, vectors, found, where, mode, must_have=True)
+        return answers if rerank is None else [_reranked(hits, rerank, k) for hits in answers]
 
     def _look_ahead(self, where: str | None, *, by_meaning: bool) -> None:
         """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
@@ -171,6 +180,14 @@ def _fused(rankings: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
     chunk = {item.document_id: item.chunk_id for ranking in reversed(rankings) for item in ranking}
     fused = reciprocal_rank_fusion([[item.document_id for item in one] for one in rankings])
     return [Candidate(document, chunk[document], score) for document, score in fused]
+
+
+def _reranked(hits: Hits, reranker: Reranker, k: int) -> Hits:
+    """The `k` best by another score; of equal ones, the one that stood first."""
+    scores = reranker.score(hits.query, [hit.text for hit in hits]).tolist()
+    scored = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])[:k]
+    ranked = enumerate(scored, start=1)
+    return Hits(hits.query, (hit._replace(rank=n, score=score) for n, (score, hit) in ranked))
 
 
 def _mode(mode: SearchMode | str) -> SearchMode:

@@ -184,3 +184,34 @@ def test_threads_can_share_one(index):
     for thread in threads:
         thread.join()
     assert answers == [expected] * 16
+
+
+class Backwards:
+    """A reranker that prefers high numbers, and remembers what it has read."""
+
+    spec = "cross-encoder:backwards"
+
+    def __init__(self):
+        self.read = []
+
+    def score(self, query, passages):
+        self.read.append((query, len(passages)))
+        return numpy.array([float(text.split()[2].rstrip(".")) // 2 for text in passages])
+
+    def score_pairs(self, pairs):
+        raise NotImplementedError
+
+
+def test_a_reranker_orders_the_first_hundred_anew(index):
+    reranker = Backwards()
+    retriever = Retriever(index)
+    where = "number < 150"
+    hits = retriever.search("blue item", 4, where=where, rerank=reranker)
+    first = [hit.document_id for hit in retriever.search("blue item", 100, where=where)]
+    best = sorted(first, key=lambda name: -(int(name[1:]) // 2))[:4]
+    assert [hit.document_id for hit in hits] == best
+    assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+    assert reranker.read == [("blue item", 100)]
+    few = retriever.search_many(["red", "green"], 3, where="number < 2", rerank=reranker)
+    assert [len(found) for found in few] == [2, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.preload import preload_for_queries
+from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
 __all__ = ["command"]
@@ -38,6 +40,11 @@ QUERY_MAX_CHARACTERS = 1_000_000
 @format_option(
     "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
 )
+@click.option(
+    "--rerank",
+    metavar="MODEL",
+    help="A cross-encoder, by name or folder, that orders the first 100 documents anew.",
+)
 @click.option("--show", metavar="FIELD", multiple=True, help="A metadata field for the table.")
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
@@ -49,6 +56,7 @@ def command(
     where: str | None,
     space: str | None,
     mode: str,
+    rerank: str | None,
     format_name: str,
     show: tuple[str, ...],
     queries: str | None,
@@ -62,6 +70,7 @@ def command(
     semsearch query "ways to save money"
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
+    semsearch query "side effects" --mode hybrid --rerank ./my-cross-encoder
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
     if text is not None and queries is not None:
@@ -76,21 +85,36 @@ def command(
             if name not in known:
                 raise ArgumentError(f"no metadata field '{name}' (fields: {', '.join(known)})")
         output = hits_output(format_name, show, known)
+        search = partial(
+            retriever.search_many,
+            k=k,
+            where=where,
+            mode=mode,
+            rerank=_reranker(rerank),
+        )
         if text is not None:
-            output.add(retriever.search(text, k, where=where, mode=mode), heading=False)
+            output.add(search([text])[0], heading=False)
         elif queries is not None:
             lines = _lines(queries)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in retriever.search_many(block, k, where=where, mode=mode):
+                for hits in search(block):
                     output.add(hits, heading=True)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(retriever.search(line, k, where=where, mode=mode), heading=False)
+                    output.add(search([line])[0], heading=False)
                 except SemsearchError as error:
                     click.echo(visible(f"Error: {error}"), err=True)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+
+
+def _reranker(spec: str | None) -> Reranker | None:
+    if spec is None:
+        return None
+    from semsearch.encoders import load_reranker  # seldom needed
+
+    return load_reranker(spec)
 
 
 def _lines(name: str) -> Iterator[str]:
