@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
+from semsearch.encoders.model_folder import ModelFolder, model_modules
 from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import EncoderError
 from semsearch.protocols import Scores
@@ -17,34 +17,20 @@ from semsearch.protocols import Scores
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-__all__ = ["CROSS_ENCODER_PREFIX", "CrossEncoderReranker", "load_reranker"]
+__all__ = ["CROSS_ENCODER_PREFIX", "TorchReranker", "check_head"]
 
 CROSS_ENCODER_PREFIX = "cross-encoder:"
 
 
-def load_reranker(spec: str, device: str | None = None) -> CrossEncoderReranker:
-    """The cross-encoder that `spec` names.
-
-    Args:
-        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
-            ``cross-encoder:`` may stand before it.
-        device: of torch's; None takes what is there.
-
-    Raises:
-        ModelNotFoundError: its files are neither here nor to be had from the hub.
-        UnsafeModelError: its files would have to be trusted with running code.
-        EncoderError: it is no cross-encoder, or gives several scores a pair.
-    """
-    return CrossEncoderReranker(find_model(spec.removeprefix(CROSS_ENCODER_PREFIX)), device)
-
-
-class CrossEncoderReranker:
+class TorchReranker:
     """A cross-encoder with one output, on torch. Its weights are loaded at the first use."""
 
-    def __init__(self, folder: ModelFolder, device: str | None = None) -> None:
-        _check_head(folder)
+    def __init__(
+        self, folder: ModelFolder, device: str | None = None, attention: str | None = None
+    ) -> None:
         self._folder = folder
         self._device = device
+        self._attention = attention  # of transformers' implementations; None leaves it to them
 
     @property
     def spec(self) -> str:
@@ -59,11 +45,12 @@ class CrossEncoderReranker:
         """One score a pair, higher is better, shape (len(pairs),)."""
         if not pairs:
             return numpy.empty(0, numpy.float32)
-        scores = self._model.predict(list(pairs), show_progress_bar=False)
+        scores = self.model.predict(list(pairs), show_progress_bar=False)
         return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
     @cached_property
-    def _model(self) -> CrossEncoder:
+    def model(self) -> CrossEncoder:
+        """The model itself, loaded."""
         from sentence_transformers import CrossEncoder
 
         try:
@@ -73,7 +60,10 @@ class CrossEncoderReranker:
                     device=self._device,
                     trust_remote_code=False,
                     local_files_only=True,
-                    model_kwargs={"use_safetensors": True},
+                    model_kwargs={
+                        "use_safetensors": True,
+                        "attn_implementation": self._attention,
+                    },
                 )
         except Exception as error:  # whatever the libraries make of a user's folder
             reason = str(error).strip().partition("\n")[0]
@@ -81,8 +71,12 @@ class CrossEncoderReranker:
         return model.eval()
 
 
-def _check_head(folder: ModelFolder) -> None:
-    """Refuse a model without a trained head: transformers would make its weights up."""
+def check_head(folder: ModelFolder) -> None:
+    """Refuse a model without a trained head: transformers would make its weights up.
+
+    Raises:
+        EncoderError: it is no cross-encoder, or gives several scores a pair.
+    """
     try:
         config = json.loads((folder.path / "config.json").read_text("utf-8"))
         architectures = [str(name) for name in config.get("architectures") or ()]

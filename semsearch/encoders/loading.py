@@ -6,15 +6,17 @@ import ctypes
 import logging
 import sys
 
-from semsearch.encoders.conversion import NotConvertibleError, converted_model
+from semsearch.encoders.conversion import NotConvertibleError
+from semsearch.encoders.cross_encoder import CROSS_ENCODER_PREFIX, TorchReranker, check_head
+from semsearch.encoders.encoder_conversion import converted_encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
-from semsearch.protocols import Encoder
+from semsearch.protocols import Encoder, Reranker
 
-__all__ = ["DEFAULT_ENCODER", "load_encoder"]
+__all__ = ["DEFAULT_ENCODER", "load_encoder", "load_reranker"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +56,40 @@ def load_encoder(
     if device is None and not has_gpu():
         fingerprint = folder.fingerprint()
         try:
-            converted = converted_model(folder, fingerprint)
+            converted = converted_encoder(folder, fingerprint)
         except NotConvertibleError as error:
             logger.warning("model '%s' runs on torch: %s", spec, error)
         else:
             return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
     return TorchEncoder(folder, device=device, precision=precision)
+
+
+def load_reranker(
+    spec: str, device: str | None = None, precision: Precision | str = Precision.AUTO
+) -> Reranker:
+    """The cross-encoder that `spec` names, on the runtime that serves it best.
+
+    Args:
+        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
+            ``cross-encoder:`` may stand before it.
+        device: a device of torch's, on which torch then runs, in fp32; None takes what is there.
+        precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
+
+    Raises:
+        ModelNotFoundError: its files are neither here nor to be had from the hub.
+        UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: it is no cross-encoder, or gives several scores a pair.
+    """
+    folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
+    check_head(folder)
+    if device is None and not has_gpu():
+        from semsearch.encoders.openvino_reranker import OpenVINOReranker, converted_reranker
+
+        try:
+            return OpenVINOReranker(folder, converted_reranker(folder), Precision(precision))
+        except NotConvertibleError as error:
+            logger.warning("model '%s' runs on torch: %s", spec, error)
+    return TorchReranker(folder, device)
 
 
 def has_gpu() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy
 
@@ -17,9 +17,12 @@ from semsearch.encoders.precision import Precision
 from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
-__all__ = ["Converted", "OpenVINORuntime"]
+__all__ = ["Converted", "OpenVINORuntime", "Text"]
+
+#: What a model reads at once: a text or, for a cross-encoder, two.
+Text: TypeAlias = str | tuple[str, str]
 
 #: How many tokens, padding included, go through the model at once.
 BATCH_TOKENS = 768
@@ -55,7 +58,7 @@ class Converted(NamedTuple):
 
 
 class OpenVINORuntime:
-    """Runs a converted model.
+    """Runs a converted model: a bi-encoder on texts, a cross-encoder on pairs of texts.
 
     Texts are sorted by length and batched by tokens, so that little is computed for padding; the
     batches are run side by side while the next texts are tokenised.
@@ -72,18 +75,22 @@ class OpenVINORuntime:
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
         """Unit vectors of texts, shape (len(texts), dimension), in their order."""
+        return self.run([prompt + text for text in texts] if prompt else texts)
+
+    def run(self, texts: Sequence[Text]) -> Matrix:
+        """What the model says of each text, shape (len(texts), dimension), in their order."""
         matrix = numpy.empty((len(texts), self._converted.dimension), numpy.float32)
         with self._lock:
             if len(texts) <= FEW_TEXTS:
                 for row, text in enumerate(texts):
-                    token_ids = self._tokenizer.encode(prompt + text).ids
-                    features = self._features([token_ids], self._stepped(len(token_ids)))
+                    encoding = self._encoding(text)
+                    features = self._features([encoding], self._stepped(len(encoding.ids)))
                     matrix[row] = self._one_by_one.infer(features)[0]
             else:
-                self._encode_side_by_side(texts, prompt, matrix)
+                self._run_side_by_side(texts, matrix)
         return matrix
 
-    def _encode_side_by_side(self, texts: Sequence[str], prompt: str, matrix: Matrix) -> None:
+    def _run_side_by_side(self, texts: Sequence[Text], matrix: Matrix) -> None:
         # No AsyncInferQueue: a model that is dropped right behind its callbacks waits for threads
         # of OpenVINO, which wait for Python's lock, for ever (2026.4).
         running: deque[tuple[Any, Ids]] = deque()
@@ -96,35 +103,39 @@ class OpenVINORuntime:
             idle.append(request)
 
         for start in range(0, len(texts), WINDOW_TEXTS):
-            window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
-            token_ids = [encoded.ids for encoded in self._tokenizer.encode_batch_fast(window)]
+            window = texts[start : start + WINDOW_TEXTS]
+            encodings = self._tokenizer.encode_batch_fast(window)
+            token_ids = [encoding.ids for encoding in encodings]
             for rows, length in batches(token_ids, BATCH_TOKENS, length_of=self._padded_length):
                 if not idle:
                     finish_oldest()
                 request = idle.pop()
-                request.start_async(self._features([token_ids[row] for row in rows], length))
+                request.start_async(self._features([encodings[row] for row in rows], length))
                 running.append((request, start + rows))
         while running:
             finish_oldest()
 
     def features(self, text: str) -> dict[str, Ids]:
         """The model's inputs for one text, each of shape (1, tokens)."""
-        token_ids = self._tokenizer.encode(text).ids
-        return self._features([token_ids], len(token_ids))
+        encoding = self._encoding(text)
+        return self._features([encoding], len(encoding.ids))
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
         offsets = self._whole_text_tokenizer.encode(text, add_special_tokens=False).offsets
         return numpy.array(offsets, numpy.int64).reshape(-1, 2)
 
-    def _features(self, token_ids: Sequence[list[int]], length: int) -> dict[str, Ids]:
+    def _encoding(self, text: Text) -> Encoding:
+        sequences = (text,) if isinstance(text, str) else text
+        return self._tokenizer.encode(*sequences)
+
+    def _features(self, encodings: Sequence[Encoding], length: int) -> dict[str, Ids]:
         """The model's inputs for some texts, each of shape (texts, length)."""
-        ids, mask = padded(token_ids, length, self._converted.pad_id)
-        features = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": numpy.zeros_like(ids),
-        }
+        ids, mask = padded([one.ids for one in encodings], length, self._converted.pad_id)
+        types = numpy.zeros_like(ids)
+        if encodings[0].n_sequences > 1:
+            types, _ = padded([one.type_ids for one in encodings], length, 0)
+        features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         return {name: features[name] for name in self._converted.inputs}
 
     @cached_property

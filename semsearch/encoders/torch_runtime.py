@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["TorchEncoder", "quiet_transformers"]
+__all__ = ["TorchEncoder", "quiet_transformers", "whole_text_tokenizer"]
 
 #: How many tokens, padding included, go through the model at once.
 CPU_BATCH_TOKENS = 1024
@@ -198,28 +198,29 @@ class TorchEncoder:
             return "float32" if torch.device(device).type == "cpu" else "float16"
         return "bfloat16" if self._precision is Precision.BF16 else "float32"
 
-    def whole_text_tokenizer(self) -> Tokenizer:
-        """A copy of the model's own tokenizer that cuts nothing off."""
-        from tokenizers import Tokenizer
-
-        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
-        if backend is None:
-            raise EncoderError(f"model '{self.spec}' has a tokenizer without character offsets")
-        tokenizer = Tokenizer.from_str(backend.to_str())
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
-
     @cached_property
     def _cutting_tokenizer(self) -> Tokenizer:
         """The model's own tokenizer, which cuts off what the model does not read."""
-        tokenizer = self.whole_text_tokenizer()
+        tokenizer = whole_text_tokenizer(self.model.tokenizer)
         tokenizer.enable_truncation(self.model.get_max_seq_length())
         return tokenizer
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        return self.whole_text_tokenizer()
+        return whole_text_tokenizer(self.model.tokenizer)
+
+
+def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
+    """A copy of one of transformers' tokenizers that cuts nothing off."""
+    from tokenizers import Tokenizer
+
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise EncoderError(f"{type(tokenizer).__name__} tells no character offsets")
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import EncoderError
 from semsearch.inspection.records import (
     Inspection,
@@ -32,7 +32,7 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """
     model = encoder.model
     prompt = model.prompts.get("document") or ""
-    tokenizer = encoder.whole_text_tokenizer()
+    tokenizer = whole_text_tokenizer(encoder.model.tokenizer)
     tokenizer.enable_truncation(model.get_max_seq_length())
     encoding = tokenizer.encode(prompt + text)
     kinds = _kinds(encoding, len(prompt))

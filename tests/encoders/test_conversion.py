@@ -115,7 +115,7 @@ def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
 def test_a_model_whose_vectors_would_change_runs_on_torch(
     plain_bert, tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr("semsearch.encoders.conversion.PARITY", 1.1)
+    monkeypatch.setattr("semsearch.encoders.encoder_conversion.PARITY", 1.1)
     spec = make(plain_bert, tmp_path, "cls", prompts={"query": "a "})
     assert isinstance(load_encoder(spec), TorchEncoder)
     assert "its vectors would change" in caplog.text

@@ -8,9 +8,17 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_reranker
+from semsearch.encoders.openvino_reranker import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
-PAIRS = [("a b", "c"), ("a b", "f e d c b a"), ("d", "d"), ("", "a")]
+PAIRS = [
+    ("a b", "c"),
+    ("a b", "f e d c b a"),
+    ("d", "d"),
+    ("", "a"),
+    ("a b c " * 9, "d e f " * 5),  # longer than it reads
+    ("f", "b " * 40),
+]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +29,10 @@ def classifier(plain_bert, tmp_path_factory):
         folder = tmp_path_factory.mktemp("classifier")
         torch.manual_seed(1)
         config = BertConfig.from_pretrained(plain_bert, num_labels=labels)
-        BertForSequenceClassification(config).eval().save_pretrained(folder)
+        model = BertForSequenceClassification(config).eval()
+        for weights in (model.bert.pooler.dense.weight, model.classifier.weight):
+            weights.data *= 20  # what is drawn at random would score all pairs alike
+        model.save_pretrained(folder)
         BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
         return folder
 
@@ -33,22 +44,35 @@ def folder(classifier):
     return classifier(1)
 
 
-def test_scores_are_those_of_transformers(folder):
-    reranker = load_reranker(f"cross-encoder:{folder}")
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_scores_are_those_of_transformers(folder, device):
+    reranker = load_reranker(f"cross-encoder:{folder}", device, "fp32")
+    assert isinstance(reranker, OpenVINOReranker) == (device is None)
     assert reranker.spec == f"cross-encoder:{folder}"
     tokenizer = BertTokenizerFast.from_pretrained(folder)
     model = BertForSequenceClassification.from_pretrained(folder).eval()
     expected = []
     for left, right in PAIRS:
         with torch.no_grad():
-            logit = model(**tokenizer(left, right, return_tensors="pt")).logits
+            inputs = tokenizer(left, right, truncation=True, max_length=32, return_tensors="pt")
+            logit = model(**inputs).logits
         expected.append(torch.sigmoid(logit).item())
-    assert len(set(expected)) == len(PAIRS)
+    assert len({round(score, 4) for score in expected}) == len(PAIRS)
     numpy.testing.assert_allclose(reranker.score_pairs(PAIRS), expected, atol=1e-5)
-    numpy.testing.assert_allclose(
-        reranker.score("a b", [b for _, b in PAIRS[:2]]), expected[:2], atol=1e-5
-    )
+    few = reranker.score("a b", [right for _, right in PAIRS[:2]])  # one by one
+    numpy.testing.assert_allclose(few, expected[:2], atol=1e-5)
     assert reranker.score("a", []).shape == (0,)
+
+
+def test_the_order_of_a_pair_counts(folder):
+    reranker = load_reranker(str(folder), precision="fp32")
+    one, other = reranker.score_pairs([("a b", "f"), ("f", "a b")])
+    assert abs(one - other) > 1e-4
+
+
+def test_there_is_no_int8(folder):
+    with pytest.raises(EncoderError, match="no int8 here"):
+        load_reranker(str(folder), precision="int8")
 
 
 def test_a_plain_bert_is_refused(plain_bert):
