@@ -1,6 +1,7 @@
-"""The figures of README.md, measured again.
+"""The figures of README.md and RESULTS.md, measured again.
 
     scripts/reproduce headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
+    scripts/reproduce tables [--results FILE]
 
 `headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): the most similar pairs of
 10,000 sentences, which took a cross-encoder on a V100 65 hours and a bi-encoder 5 seconds. Here the
@@ -27,14 +28,22 @@ from bench_corpora import Corpus, corpus_of, distinct, sts_sentences
 from rich.console import Console
 from rich.table import Table
 
+ROOT = Path(__file__).resolve().parent.parent
+GLOVE_FILE = "glove/glove.6B.50d.txt"
 SAMPLE_PAIRS = 1000
 MACHINE_SECONDS = 10.0
 
 
 def main() -> int:
     arguments = parsed()
+    data = Path(os.environ["SEMSEARCH_DATA"])
+    if arguments.figure == "tables":
+        from reproduce_tables import write_tables
+
+        glove = data / GLOVE_FILE
+        write_tables(arguments.results, glove if glove.is_file() else None)
+        return 0
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(os.environ["SEMSEARCH_DATA"])
         sentences = list(islice(distinct(sts_sentences(data)), arguments.sentences))
         corpus = corpus_of("sentences", sentences, Path(folder))
         found = headline(corpus, arguments.precision, arguments.repeats)
@@ -46,11 +55,14 @@ def main() -> int:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("figure", choices=["headline"])
-    parser.add_argument("--sentences", type=int, default=10_000)
-    parser.add_argument("--precision", choices=["fp32", "bf16", "int8"], default="bf16")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", type=Path)
+    figures = parser.add_subparsers(dest="figure", required=True)
+    of_headline = figures.add_parser("headline")
+    of_headline.add_argument("--sentences", type=int, default=10_000)
+    of_headline.add_argument("--precision", choices=["fp32", "bf16", "int8"], default="bf16")
+    of_headline.add_argument("--repeats", type=int, default=3)
+    of_headline.add_argument("--json", type=Path)
+    of_tables = figures.add_parser("tables")
+    of_tables.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
     arguments = parser.parse_args()
     if "SEMSEARCH_DATA" not in os.environ:
         parser.error("SEMSEARCH_DATA must name a folder of published data sets")
