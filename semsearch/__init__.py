@@ -19,7 +19,7 @@ from semsearch.version import __version__
 if TYPE_CHECKING:
     from semsearch.clustering import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus
-    from semsearch.encoders import load_encoder
+    from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
     from semsearch.index import Index, IndexInfo
     from semsearch.index.writer import IndexWriter, Summary
@@ -50,6 +50,7 @@ __all__ = [
     "__version__",
     "cluster",
     "load_encoder",
+    "load_reranker",
     "similar_pairs",
 ]
 
@@ -74,6 +75,7 @@ _MODULES = {
     "Summary": "index.writer",
     "cluster": "clustering",
     "load_encoder": "encoders",
+    "load_reranker": "encoders",
     "similar_pairs": "mining",
 }
 
