@@ -22,7 +22,7 @@ FLOORS = [
     "corpus encoders fusion lexical",
     "index preload comparison",
     "retriever mining clustering evaluation inspection",
-    "contrast",
+    "contrast report",
     "cli",
     "__main__",
 ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.options import format_option
+from semsearch.cli.options import format_option, report_option
 from semsearch.cli.progress import working
+from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import load_retrieval_set
@@ -24,6 +26,7 @@ from semsearch.evaluation import (
 )
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.protocols import Encoder
+from semsearch.report import check_report, provenance, write_ir_report
 
 __all__ = ["command"]
 
@@ -65,6 +68,7 @@ __all__ = ["command"]
 )
 @click.option("--per-query", is_flag=True, help="With jsonl, also each query's values.")
 @format_option("table", "jsonl", description="For people, or one line a result.")
+@report_option
 def command(
     data: tuple[str, ...],
     split: str,
@@ -73,6 +77,7 @@ def command(
     runs: Path | None,
     per_query: bool,
     format_name: str,
+    report: Path | None,
 ) -> None:
     """Measure how well the documents of a collection are ranked for its queries.
 
@@ -82,12 +87,14 @@ def command(
     \b
     semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
     semsearch eval ir --data beir/nfcorpus --runs runs --measure nDCG@10 --measure R@100
-    semsearch eval ir --data cranfield --system run:theirs.run --system minilm
+    semsearch eval ir --data cranfield --system run:theirs.run --system minilm --report report
     """
     parsed_measures(measures)  # a wrong one is told before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query goes with --format jsonl")
     sets = [load_retrieval_set(name, split) for name in data]
+    if report is not None:
+        check_report(report)
     encoders: dict[str, Encoder] = {}
     with working("loading"):
         rankers = load_rankers(list(dict.fromkeys(systems)), encoders)
@@ -103,6 +110,11 @@ def command(
         ir_tables(evaluations)
     for name, encoder in encoders.items():
         tell_unknown_words(name, encoder)
+    if report is not None:
+        fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
+        with working("report"):
+            page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
+        click.echo(visible(f"report: {page}"), err=True)
 
 
 def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:

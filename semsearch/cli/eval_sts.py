@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.options import format_option
+from semsearch.cli.options import format_option, report_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import json_number, sts_tables, write_json_line
@@ -15,6 +17,7 @@ from semsearch.datasets import StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
+from semsearch.report import check_report, provenance, write_sts_report
 
 __all__ = ["command"]
 
@@ -38,7 +41,14 @@ __all__ = ["command"]
     help="An encoder, or cross-encoder:MODEL; several are compared.",
 )
 @format_option("table", "jsonl", description="For people, or one line a result.")
-def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_name: str) -> None:
+@report_option
+def command(
+    data: tuple[str, ...],
+    split: str,
+    systems: tuple[str, ...],
+    format_name: str,
+    report: Path | None,
+) -> None:
     """Measure how well the similarity of sentence pairs follows what people say.
 
     Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with 95 %
@@ -50,8 +60,11 @@ def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_
     semsearch eval sts --data stsbenchmark
     semsearch eval sts --data sts12 --data sick --system minilm --system bert-base-uncased@mean
     semsearch eval sts --data my-pairs.csv --format jsonl
+    semsearch eval sts --data stsbenchmark --system minilm --system hashing --report report
     """
     sets = _sets(data, split)
+    if report is not None:
+        check_report(report)
     with working("loading"):
         scorers = [load_pair_scorer(spec) for spec in dict.fromkeys(systems)]
     evaluations = []
@@ -65,6 +78,12 @@ def command(data: tuple[str, ...], split: str, systems: tuple[str, ...], format_
     for scorer in scorers:
         if isinstance(scorer, CosineScorer):
             tell_unknown_words(scorer.spec, scorer.encoder)
+    if report is not None:
+        dense = [scorer for scorer in scorers if isinstance(scorer, CosineScorer)]
+        fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
+        with working("report"):
+            page = write_sts_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
+        click.echo(visible(f"report: {page}"), err=True)
 
 
 def _sets(data: tuple[str, ...], split: str) -> list[StsSet]:

@@ -17,6 +17,7 @@ __all__ = [
     "format_option",
     "index_option",
     "precision_option",
+    "report_option",
     "wait_option",
 ]
 
@@ -61,6 +62,14 @@ precision_option = click.option(
 
 wait_option = click.option(
     "--wait", is_flag=True, help="Wait for another process that is writing the index."
+)
+
+
+report_option = click.option(
+    "--report",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Also write a page with tables and plots: DIR/index.html.  [needs the extra 'plot']",
 )
 
 

@@ -1,0 +1,197 @@
+"""The plots: intervals, scores against gold, differences by query, speed against quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy
+
+from semsearch.evaluation import Interval
+from semsearch.evaluation.intervals import Values
+from semsearch.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, Drawing, draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Estimate",
+    "Speed",
+    "draw_forest",
+    "draw_gains",
+    "draw_scatter",
+    "draw_speed",
+    "score_limits",
+]
+
+#: More points than this become cells whose colour is the stronger the more points they hold.
+DOTS = 400
+CELLS_ACROSS = 26
+
+#: Inches.
+ROW, PANEL = 0.3, 0.55
+
+
+class Estimate(NamedTuple):
+    """A row of a forest plot."""
+
+    label: str
+    interval: Interval
+    published: float | None
+
+
+class Speed(NamedTuple):
+    """A dot of speed against quality."""
+
+    label: str
+    per_second: float
+    interval: Interval
+
+
+def draw_forest(
+    groups: Sequence[tuple[str, Sequence[Estimate]]], axis_label: str, alt: str
+) -> Drawing:
+    """A dot with its interval for each estimate, a hollow mark for what a paper gives."""
+    heights = [PANEL + ROW * len(rows) for _, rows in groups]
+
+    def paint(figure: Figure) -> None:
+        grid = figure.subplots(
+            len(groups), squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights}
+        )
+        for axes, (title, rows) in zip(grid[:, 0], groups, strict=True):
+            axes.set_title(title, fontweight="bold")
+            axes.grid(axis="x")
+            axes.tick_params(axis="y", length=0)
+            axes.set_yticks(range(len(rows)), [row.label for row in rows])
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+            for place, row in enumerate(rows):
+                axes.hlines(place, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
+                axes.plot(row.interval.value, place, "o", color=ACCENT, markersize=6)
+                if row.published is not None:
+                    axes.plot(
+                        row.published, place, "D", markersize=8, color=INK, markerfacecolor="none"
+                    )
+        grid[-1, 0].set_xlabel(axis_label)
+
+    return draw(5.0, sum(heights) + 0.4, alt, paint)
+
+
+def draw_scatter(
+    gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
+) -> Drawing:
+    """Scores against gold.
+
+    Args:
+        gold: shape (pairs,).
+        scores: shape (pairs,).
+        limits: of the scores' axis, so that several systems can be compared.
+        title: above it.
+        alt: in words.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+
+    low, high = _widened(float(gold.min()), float(gold.max()))
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        if len(gold) <= DOTS:
+            axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
+        else:
+            colour = to_rgb(ACCENT)
+            shades = LinearSegmentedColormap.from_list("", [(*colour, 0.12), (*colour, 1.0)])
+            cells = axes.hexbin(
+                gold,
+                scores,
+                gridsize=CELLS_ACROSS,
+                mincnt=1,
+                cmap=shades,
+                linewidths=0,
+                extent=(low, high, *limits),
+            )
+            fullest = numpy.asarray(cells.get_array()).max(initial=2)
+            cells.set_norm(LogNorm(1, fullest))
+        axes.set(xlim=(low, high), ylim=limits, xlabel="gold", ylabel="score", title=title)
+
+    return draw(3.4, 3.2, alt, paint)
+
+
+def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
+    """An axis on which the scores of all systems have room."""
+    every = numpy.concatenate(scores)
+    return _widened(float(every.min()), float(every.max()))
+
+
+def draw_gains(differences: Values, title: str, alt: str) -> Drawing:
+    """By how much each query gains or loses, from the greatest gain to the greatest loss.
+
+    Args:
+        differences: shape (queries,).
+        title: above it.
+        alt: in words.
+    """
+    falling = numpy.sort(differences)[::-1]
+    edges = numpy.arange(len(falling) + 1)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        for part, colour in ((falling.clip(min=0), ACCENT), (falling.clip(max=0), WORSE)):
+            axes.stairs(part, edges, fill=True, color=colour, linewidth=0)
+        axes.axhline(0, color=FAINT, linewidth=0.8)
+        axes.grid(axis="y")
+        axes.set(xlim=(0, len(falling)), ylim=(-105, 105), title=title, ylabel="difference")
+        axes.set_xlabel("queries, by difference")
+
+    return draw(4.2, 3.0, alt, paint)
+
+
+def draw_speed(points: Sequence[Speed], title: str, things: str, quality: str, alt: str) -> Drawing:
+    """A labelled dot with its interval for each system; right is faster, up is better."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    rates = [point.per_second for point in points]
+    steps = (1.0, 3.0) if max(rates) < 30 * min(rates) else (1.0,)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set_xscale("log")
+        axes.set_xlim(min(rates) / 3, max(rates) * 3)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.grid()
+        for point in points:
+            axes.vlines(
+                point.per_second, point.interval.low, point.interval.high, color=ACCENT, linewidth=2
+            )
+            axes.plot(point.per_second, point.interval.value, "o", color=ACCENT, markersize=7)
+        axes.set(title=title, xlabel=f"{things} per second", ylabel=quality)
+        _label_beside(axes, points)
+
+    return draw(4.8, 3.2, alt, paint)
+
+
+def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
+    """Names at the right margin, apart from each other, with a line to their dots."""
+    low, high = axes.get_ylim()
+    apart = 0.07 * (high - low)
+    height = -math.inf
+    for point in sorted(points, key=lambda one: one.interval.value):
+        height = max(height + apart, point.interval.value)
+        axes.annotate(
+            point.label,
+            (point.per_second, point.interval.value),
+            (1.03, height),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkB": 6},
+            bbox={"color": PAPER, "pad": 1, "linewidth": 0},
+        )
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """With a margin, which a single value needs too."""
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin

@@ -1,0 +1,231 @@
+"""What the page of ``semsearch eval ir`` tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from semsearch.datasets import RetrievalSet
+from semsearch.evaluation import IrEvaluation
+from semsearch.report.drawing import Drawing
+from semsearch.report.figures import Estimate, Speed, draw_forest, draw_gains, draw_speed
+from semsearch.report.folder import write_page
+from semsearch.report.labels import (
+    difference_cells,
+    interval_cell,
+    number_cell,
+    rate_cell,
+    short_name,
+    short_names,
+    shortened,
+)
+from semsearch.report.page import Cell, Figure, Page, Section, Table
+from semsearch.report.provenance import Provenance, contents_digest
+from semsearch.report.worst import WorstQuery, worst_queries
+
+__all__ = ["write_ir_report"]
+
+#: How many documents of a query are shown, and how much of each and of the query.
+SHOWN = 3
+DOCUMENT_CHARACTERS = 120
+QUERY_CHARACTERS = 300
+
+
+def write_ir_report(
+    folder: Path, evaluations: Sequence[IrEvaluation], provenance: Provenance
+) -> Path:
+    """Write ``index.html`` there; `check_report` has made sure that this can be done.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
+    names = short_names(evaluations[0].runs)
+    several = [_differences(evaluations), _gains(evaluations, names)] if len(names) > 1 else []
+    sections = [
+        _results(evaluations, names),
+        *several,
+        _speed(evaluations, names),
+        _worst(evaluations),
+        _data(evaluations),
+    ]
+    return write_page(folder, Page("Retrieval", sections, provenance))
+
+
+def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
+    text = (
+        "How well what people judged relevant is ranked: means over queries, times 100. Intervals "
+        "are 95 % bootstraps over the queries. Published: what a paper gives for the same weights "
+        "on the same set."
+    )
+    blocks: list[Table | Figure] = []
+    for evaluation in evaluations:
+        blocks += [_result_table(evaluation), _forest(evaluation, names)]
+    return Section("Results", text, blocks)
+
+
+def _result_table(evaluation: IrEvaluation) -> Table:
+    """A row a system, a column a measure."""
+    dataset = evaluation.dataset
+    rows = []
+    for system in evaluation.runs:
+        found = [result for result in evaluation.results if result.system == system]
+        published = [
+            f"{one.measure} {number_cell(one.published)}"
+            for one in found
+            if one.published is not None
+        ]
+        rows.append(
+            [
+                system,
+                *(interval_cell(result.mean) for result in found),
+                rate_cell(_texts(dataset), found[0].seconds),
+                ", ".join(published),
+            ]
+        )
+    measures = [f">{name}" for name in _measures(evaluation)]
+    caption = f"{dataset.name}, {len(dataset.queries):,} queries"
+    return Table(caption, ["system", *measures, ">texts/s", ">published"], rows)
+
+
+def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
+    """A panel a measure."""
+    panels = [
+        (
+            measure,
+            [
+                Estimate(names[one.system], one.mean, one.published)
+                for one in evaluation.results
+                if one.measure == measure
+            ],
+        )
+        for measure in _measures(evaluation)
+    ]
+    name = evaluation.dataset.name
+    caption = f"{name}. Mean: dot, its 95 % interval: line, published value: hollow diamond."
+    alt = f"Measures on {name} with intervals; the table above has the figures."
+    return Figure(caption, [draw_forest(panels, "mean × 100", alt)])
+
+
+def _differences(evaluations: Sequence[IrEvaluation]) -> Section:
+    text = (
+        "By how much one system is above another on the same queries; p is that of a randomisation "
+        "test. With many comparisons some small p values are chance."
+    )
+    rows = [
+        [system, other, evaluation.dataset.name, measure, *difference_cells(found)]
+        for evaluation in evaluations
+        for measure, system, other, found in evaluation.differences
+    ]
+    headings = ["system", "minus", "set", "measure", ">difference", ">p"]
+    return Section("Differences", text, [Table("Paired differences, times 100", headings, rows)])
+
+
+def _gains(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
+    figures = []
+    for evaluation in evaluations:
+        measure = _measures(evaluation)[0]
+        first, *others = evaluation.runs
+        drawings = []
+        for system in others:
+            values = evaluation.per_query[system][measure] - evaluation.per_query[first][measure]
+            better, worse = int((values > 0).sum()), int((values < 0).sum())
+            counts = f"better {better}, same {len(values) - better - worse}, worse {worse}"
+            title = f"{names[system]}\nminus {names[first]}: {counts}"
+            alt = f"{measure} of {system} minus that of {first} by query: {counts}."
+            drawings.append(draw_gains(values, title, alt))
+        caption = f"{evaluation.dataset.name}: difference of {measure} × 100, a bar for each query."
+        figures.append(Figure(caption, drawings))
+    text = "A mean hides whether a few queries gain much or many gain little."
+    return Section("Query by query", text, figures)
+
+
+def _speed(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
+    drawings: list[Drawing] = []
+    for evaluation in evaluations:
+        measure = _measures(evaluation)[0]
+        name, texts = evaluation.dataset.name, _texts(evaluation.dataset)
+        points = [
+            Speed(names[result.system], texts / result.seconds, result.mean)
+            for result in evaluation.results
+            if result.measure == measure and not math.isnan(result.seconds)
+        ]
+        if points:
+            title = short_name(name)
+            alt = f"Texts per second against {measure} on {name}; see the results."
+            quality = f"{measure} × 100"
+            drawings.append(draw_speed(points, title, "documents and queries", quality, alt))
+    text = (
+        "To the right is faster, up is better. Timed once, on the machine below: indexing the "
+        "documents and answering all queries, without the loading of the model. Runs from a file "
+        "have no time."
+    )
+    figures = [Figure("Lines are 95 % intervals.", drawings)] if drawings else []
+    return Section("Speed against quality", text, figures)
+
+
+def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
+    tables = []
+    for evaluation in evaluations:
+        measure = _measures(evaluation)[0]
+        headings = ["query", f">{measure}", ">first relevant", "ranked first", "relevant"]
+        for system, run in evaluation.runs.items():
+            values = evaluation.per_query[system][measure]
+            rows = [
+                _worst_row(evaluation.dataset, list(run.get(one.query, {})), one)
+                for one in worst_queries(evaluation.dataset, run, values)
+            ]
+            tables.append(Table(f"{evaluation.dataset.name}, {system}", headings, rows))
+    text = (
+        "The queries of the lowest value; of equal ones first those where nothing relevant is "
+        "found, or where it stands lowest. First relevant: the rank of the first relevant document."
+    )
+    return Section("Worst queries", text, tables)
+
+
+def _worst_row(retrieval: RetrievalSet, ranked: list[str], worst: WorstQuery) -> list[Cell]:
+    judged = retrieval.qrels[worst.query]
+    relevant = [name for name, relevance in judged.items() if relevance > 0]
+    return [
+        shortened(f"{worst.query}: {retrieval.queries[worst.query]}", QUERY_CHARACTERS),
+        number_cell(worst.value),
+        "not found" if worst.first_relevant is None else f"{worst.first_relevant:,}",
+        _documents(retrieval, ranked[:SHOWN]),
+        [
+            *_documents(retrieval, relevant[:SHOWN]),
+            *([f"and {len(relevant) - SHOWN:,} more"] if len(relevant) > SHOWN else []),
+        ],
+    ]
+
+
+def _documents(retrieval: RetrievalSet, names: Sequence[str]) -> list[str]:
+    """Ids and beginnings; a run or judgements may name what the collection lacks."""
+    return [
+        shortened(f"{name}: {retrieval.documents.get(name, '')}", DOCUMENT_CHARACTERS)
+        for name in names
+    ]
+
+
+def _data(evaluations: Sequence[IrEvaluation]) -> Section:
+    rows = [
+        [
+            dataset.name,
+            f"{len(dataset.documents):,}",
+            f"{len(dataset.queries):,}",
+            f"{sum(map(len, dataset.qrels.values())):,}",
+            contents_digest(dataset),
+        ]
+        for dataset, *_ in evaluations
+    ]
+    headings = ["set", ">documents", ">queries", ">judgements", "digest"]
+    text = "Two reports with the same digest have read the same collection in the same order."
+    return Section("Data", text, [Table("Collections", headings, rows)])
+
+
+def _measures(evaluation: IrEvaluation) -> list[str]:
+    """Their names, in the order in which they were asked for."""
+    return list(dict.fromkeys(result.measure for result in evaluation.results))
+
+
+def _texts(retrieval: RetrievalSet) -> int:
+    return len(retrieval.documents) + len(retrieval.queries)

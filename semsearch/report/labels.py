@@ -1,0 +1,90 @@
+"""How figures look in tables, and systems' names where there is little room."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from itertools import chain, count
+
+from semsearch.evaluation import Difference, Interval
+
+__all__ = [
+    "difference_cells",
+    "interval_cell",
+    "number_cell",
+    "printable",
+    "rate_cell",
+    "short_name",
+    "short_names",
+    "shortened",
+]
+
+LABEL_CHARACTERS = 28
+
+#: Characters that HTML, XML or UTF-8 cannot hold.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+#: A narrow cell breaks before an interval, not inside.
+_TIE = "\N{NO-BREAK SPACE}"
+
+#: The folders of a path inside a spec, which may name several: hybrid:glove:/a/b.txt.
+_FOLDERS = re.compile(r"[^:+]*[/\\]")
+
+
+def printable(text: str) -> str:
+    """The text with a mark for each character that a page cannot hold."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def short_name(name: str) -> str:
+    """A label: of a long path its last part."""
+    label = printable(name)
+    if len(label) > LABEL_CHARACTERS:
+        label = _FOLDERS.sub("…/", label)
+    if len(label) > LABEL_CHARACTERS:
+        half = (LABEL_CHARACTERS - 1) // 2
+        label = f"{label[:half]}…{label[-half:]}"
+    return label
+
+
+def short_names(systems: Iterable[str]) -> dict[str, str]:
+    """A label for each system, no two the same."""
+    labels: dict[str, str] = {}
+    for system in systems:
+        label = short_name(system)
+        numbered = (f"{label} ({number})" for number in count(2))
+        labels[system] = next(one for one in chain([label], numbered) if one not in labels.values())
+    return labels
+
+
+def shortened(text: str, max_characters: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
+
+
+def number_cell(value: float | None) -> str:
+    """With two decimals; nothing for what is not known."""
+    return "" if value is None or math.isnan(value) else f"{value:z.2f}"
+
+
+def rate_cell(things: int, seconds: float) -> str:
+    """Things a second; nothing where the time is not known."""
+    rate = things / seconds if seconds > 0 else math.nan
+    return "" if math.isnan(rate) else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def interval_cell(found: Interval) -> str:
+    """A figure with its interval; nothing for a correlation that does not exist."""
+    if math.isnan(found.value):
+        return ""
+    return f"{found.value:z.2f} [{found.low:z.2f},{_TIE}{found.high:z.2f}]"
+
+
+def difference_cells(found: Difference) -> list[str]:
+    """A difference with its interval, and how likely it is by chance."""
+    if math.isnan(found.value):
+        return ["", ""]
+    p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
+    return [f"{found.value:+z.2f} [{found.low:+z.2f},{_TIE}{found.high:+z.2f}]", p]

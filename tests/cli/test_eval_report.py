@@ -1,0 +1,86 @@
+"""``semsearch eval … --report DIR`` as a person meets it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch.cli import main
+from semsearch.report import folder
+
+PAIRS = """sentence1,sentence2,score
+the cat sleeps,the cat sleeps now,4.5
+a dog barks,the dog barks,4
+it rains,he cooks,0
+<b>bold</b> words,bold words,3
+one two,three four,0.5
+"""
+JUDGED = """query,passage,relevance
+cat,the cat sleeps,1
+cat,a dog barks,0
+dog,a dog barks,1
+dog,it rains,0
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch eval` in a folder with data; the process was started with these arguments."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.csv").write_text(PAIRS, "utf-8")
+    (tmp_path / "judged.csv").write_text(JUDGED, "utf-8")
+
+    def call(*arguments, code=0):
+        monkeypatch.setattr(sys, "argv", ["semsearch", "eval", *arguments])
+        result = CliRunner().invoke(main, ["eval", *arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+STS = ("sts", "--data", "pairs.csv", "--system", "hashing")
+IR = ("ir", "--data", "judged.csv", "--system", "bm25", "--system", "hashing")
+
+
+@pytest.mark.parametrize("arguments", [STS, IR])
+def test_report(arguments, run, tmp_path):
+    result = run(*arguments, "--report", "a b/out")
+    assert result.stderr.splitlines()[-1] == "report: a b/out/index.html"
+    page = (tmp_path / "a b" / "out" / "index.html").read_text("utf-8")
+    command = f"<code>semsearch eval {' '.join(arguments)} --report &#39;a b/out&#39;</code>"
+    assert command in page
+    assert "fingerprint of hashing" in page
+    assert "<b>bold" not in page
+
+
+def test_lines_for_programs_are_the_same(run):
+    plain = run(*IR, "--format", "jsonl").stdout
+    reported = run(*IR, "--format", "jsonl", "--report", "out").stdout
+    assert [line.split('"seconds"')[0] for line in plain.splitlines()] == [
+        line.split('"seconds"')[0] for line in reported.splitlines()
+    ]
+
+
+@pytest.mark.parametrize("arguments", [STS, IR])
+def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path):
+    result = run(*arguments, "--report", "pairs.csv", code=1)
+    assert result.stderr == "Error: pairs.csv: is a file; --report names a folder\n"
+    assert result.stdout == ""
+    assert (tmp_path / "pairs.csv").read_text("utf-8") == PAIRS
+
+
+def test_a_missing_extra_is_told_before_anything_is_evaluated(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "find_spec", lambda name: None)
+    result = run(*STS, "--report", "out", code=1)
+    assert result.stderr == "Error: a report needs matplotlib: pip install 'semsearch[plot]'\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_that_is_not_there_leaves_no_folder(run, tmp_path):
+    run("sts", "--data", "none.csv", "--report", "out", code=1)
+    assert not (tmp_path / "out").exists()

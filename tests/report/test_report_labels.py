@@ -1,0 +1,73 @@
+"""Names where there is little room, figures in cells, and where a report comes from."""
+
+from __future__ import annotations
+
+import math
+import shlex
+
+from semsearch.datasets import ScoredPair, StsSet
+from semsearch.evaluation import Difference, Interval
+from semsearch.report import provenance
+from semsearch.report.labels import (
+    LABEL_CHARACTERS,
+    difference_cells,
+    interval_cell,
+    rate_cell,
+    short_name,
+    short_names,
+    shortened,
+)
+from semsearch.report.provenance import contents_digest
+
+
+def test_long_paths_keep_their_last_part():
+    assert short_name("minilm") == "minilm"
+    assert short_name("glove:/home/me/vectors/glove.6B.300d.txt") == "glove:…/glove.6B.300d.txt"
+    assert short_name("hybrid:glove:/home/me/vectors/g.txt") == "hybrid:glove:…/g.txt"
+    assert short_name("a/model/of/mine+cross-encoder:b/c/d") == "…/mine+cross-encoder:…/d"
+    assert len(short_name("x" * 200)) <= LABEL_CHARACTERS
+
+
+def test_no_two_labels_are_the_same():
+    systems = [f"glove:/a/long/folder/number/{n}/vectors.txt" for n in range(3)]
+    assert [*short_names(systems).values()] == [
+        "glove:…/vectors.txt",
+        "glove:…/vectors.txt (2)",
+        "glove:…/vectors.txt (3)",
+    ]
+
+
+def test_what_is_unknown_is_an_empty_cell():
+    nan = math.nan
+    assert interval_cell(Interval(nan, nan, nan)) == ""
+    assert difference_cells(Difference(nan, nan, nan, nan)) == ["", ""]
+    assert rate_cell(10, nan) == ""
+    assert [rate_cell(10, 0.005), rate_cell(10, 4)] == ["2,000", "2.5"]
+    assert difference_cells(Difference(-0.001, -1, 2, 0.0001)) == [
+        "+0.00 [-1.00,\N{NO-BREAK SPACE}+2.00]",
+        "< 0.001",
+    ]
+
+
+def test_texts_are_cut_on_one_line():
+    assert shortened("a\n b\t c", 5) == "a b c"
+    assert shortened("猫" * 10, 5) == "猫猫猫猫…"
+
+
+def test_the_command_can_be_typed_again():
+    arguments = ["eval", "sts", "--data", "my pairs.csv", "--system", "it's $HOME"]
+    found = provenance(arguments, {"minilm": "0123456789abcdef0123"})
+    assert shlex.split(found.command) == ["semsearch", *arguments]
+    assert found.facts["fingerprint of minilm"] == "0123456789abcdef"
+    assert found.facts["torch"].startswith("2.13.0")
+    assert found.facts["bootstrap"] == "1,000 resamples, seed 0"
+    assert int(found.facts["cores"]) >= 1
+    assert found.facts["processor"]
+
+
+def test_digests_tell_data_apart_but_not_names():
+    pair = ScoredPair("a", "b", 1.0)
+    first = StsSet("one", "test", {"part": [pair]}, 0)
+    assert contents_digest(first) == contents_digest(first._replace(name="two"))
+    other = first._replace(subsets={"part": [pair._replace(gold=2.0)]})
+    assert contents_digest(first) != contents_digest(other)
