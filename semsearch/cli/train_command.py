@@ -1,0 +1,273 @@
+"""``semsearch train``: data in, a model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.encoders.precision import Precision
+from semsearch.errors import TrainingStoppedError
+from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
+from semsearch.training.lessons import one_each
+from semsearch.training.run import Pupil
+
+__all__ = ["command"]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+#: What a shell says of a program that Ctrl-C ended.
+INTERRUPTED_STATUS = 130
+
+_OPTIONS = (
+    click.option(
+        "--base",
+        default=DEFAULT_ENCODER,
+        show_default=True,
+        metavar="MODEL",
+        help="The model to begin with: minilm, a folder, or a name on the hub.",
+    ),
+    click.option(
+        "--data",
+        multiple=True,
+        required=True,
+        metavar="NAME|FILE",
+        help="What to train on; given more than once, in turn.",
+    ),
+    click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
+    click.option(
+        "--output",
+        required=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Where the model goes.",
+    ),
+    click.option(
+        "--dev",
+        "development",
+        metavar="NAME|FILE|none",
+        help="What chooses the best checkpoint.  [default: the published set that belongs to the "
+        "data, else a tenth of the data, held out]",
+    ),
+    click.option(
+        "--test",
+        "tests",
+        multiple=True,
+        metavar="NAME|FILE",
+        help="What the finished model is tested on.",
+    ),
+    click.option(
+        "--scale",
+        type=(float, float),
+        metavar="LOW HIGH",
+        help="The lowest and highest gold score of files.  [default: found from the scores]",
+    ),
+    click.option(
+        "--keep-leaks",
+        is_flag=True,
+        help="Train also on pairs that stand in the development or test sets.",
+    ),
+    click.option(
+        "--epochs",
+        "epochs",
+        multiple=True,
+        type=float,
+        metavar="N",
+        help="How often each example is seen; once, or once a --data.  [default: 4 for scored "
+        "pairs, else 1]",
+    ),
+    click.option(
+        "--learning-rate",
+        "learning_rates",
+        multiple=True,
+        type=float,
+        metavar="R",
+        help=f"Once, or once a --data.  [default: {Recipe.learning_rate:g}]",
+    ),
+    click.option("--batch-size", default=Recipe.batch_size, show_default=True, metavar="N"),
+    click.option(
+        "--warmup",
+        default=Recipe.warmup,
+        show_default=True,
+        metavar="PART",
+        help="The part of the steps in which the learning rate rises.",
+    ),
+    click.option("--weight-decay", default=Recipe.weight_decay, show_default=True, metavar="W"),
+    click.option(
+        "--layer-decay",
+        default=Recipe.layer_decay,
+        show_default=True,
+        metavar="D",
+        help="What the learning rate is multiplied by from each layer to the one beneath.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="How much of a text is read.  [default: as much as the base model reads]",
+    ),
+    click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
+    click.option(
+        "--evaluate-every",
+        type=int,
+        metavar="STEPS",
+        help="Score on --dev and write a checkpoint.  [default: an epoch, at most 1000 steps]",
+    ),
+    click.option(
+        "--patience",
+        type=int,
+        metavar="N",
+        help="Stop after N scores that are no better.  [default: never]",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["auto", "fp32", "bf16"]),
+        default="auto",
+        show_default=True,
+        help="In which numbers to compute: auto takes bf16 where the processor has it.",
+    ),
+    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
+    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+)
+
+
+def _training_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group("train", context_settings={"max_content_width": 100})
+def command() -> None:
+    """Train an encoder or a reranker on your data.
+
+    \b
+    semsearch train siamese --data pairs.csv --loss cosine --output my-encoder
+    semsearch train cross-encoder --data pairs.csv --output my-reranker
+    """
+
+
+@command.command("siamese")
+@click.option(
+    "--loss",
+    "losses",
+    multiple=True,
+    required=True,
+    type=click.Choice([loss.value for loss in Loss]),
+    help="Once, or once a --data.",
+)
+@click.option(
+    "--margin",
+    default=Recipe.margin,
+    show_default=True,
+    metavar="M",
+    help="Of the triplet loss, by Euclidean distance.",
+)
+@_training_options
+def siamese(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
+    """Train a bi-encoder: what --encoder takes.
+
+    \b
+    --loss    learns from                                          columns of a file
+    softmax   pairs with labels, by u, v and |u - v|               sentence1, sentence2, label
+    cosine    pairs with gold scores, by the cosine                sentence1, sentence2, score
+    cosent    pairs with gold scores, by their order               sentence1, sentence2, score
+    ranking   positive pairs against the others of the batch       anchor, positive [, negative]
+    triplet   positive nearer than negative by a margin            anchor, positive, negative
+
+    FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set in the folder that
+    SEMSEARCH_DATA names, with its part: stsbenchmark:train. Pairs that also stand in the
+    development or test sets, in either order, are told and left out. The checkpoint that scores
+    best on the development set is kept.
+
+    DIR appears when the model is finished; until then checkpoints lie in DIR.training, and
+    --resume goes on from there after Ctrl-C or a kill.
+
+    \b
+    semsearch train siamese --data stsbenchmark:train --loss cosine --test stsbenchmark \\
+        --output my-encoder
+    semsearch train siamese --base bert-base-uncased --data nli.csv --loss softmax \\
+        --data stsbenchmark:train --loss cosine --output sbert
+    """
+    parts = 1 if choices["mix"] else len(data)
+    chosen = [Loss(loss) for loss in one_each(losses, parts, "--loss")]
+    _train(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)
+
+
+@command.command("cross-encoder")
+@_training_options
+def cross_encoder(data: tuple[str, ...], **choices: Any) -> None:
+    """Train a cross-encoder: what --rerank and --encoder cross-encoder:DIR take.
+
+    It learns from pairs with gold scores (columns sentence1, sentence2, score) or with labels
+    (sentence1, sentence2, label). What is read, checked, kept and resumed is as with
+    `semsearch train siamese`. Scores and two classes need one output, which ranks; more classes
+    one each, with which it cannot rerank.
+
+    \b
+    semsearch train cross-encoder --data stsbenchmark:train --test stsbenchmark --output my-reranker
+    semsearch train cross-encoder --data nli.csv --data stsbenchmark:train --learning-rate 5e-5 \\
+        --layer-decay 0.9 --output my-reranker
+    """
+    _train(CrossEncoding(), data, **choices)
+
+
+def _train(
+    pupil: Pupil,
+    data: Sequence[str],
+    *,
+    base: str,
+    output: Path,
+    development: str | None,
+    tests: tuple[str, ...],
+    mix: bool,
+    scale: tuple[float, float] | None,
+    keep_leaks: bool,
+    resume: bool,
+    overwrite: bool,
+    epochs: tuple[float, ...],
+    learning_rates: tuple[float, ...],
+    precision: str,
+    **recipe: Any,
+) -> None:
+    parts = 1 if mix else len(data)
+    recipes = [
+        Recipe(epochs=times, learning_rate=rate, precision=Precision(precision), **recipe)
+        for times, rate in zip(
+            one_each(epochs or (None,), parts, "--epochs"),
+            one_each(learning_rates or (Recipe.learning_rate,), parts, "--learning-rate"),
+            strict=True,
+        )
+    ]
+    course = Course(
+        base=base,
+        output=output,
+        data=data,
+        recipes=recipes,
+        development=development,
+        tests=tests,
+        mix=mix,
+        scale=scale,
+        keep_leaks=keep_leaks,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    with IndexingProgress("examples", waiting="loading the model") as progress:
+        try:
+            trained = train(
+                pupil,
+                course,
+                notify=lambda message: progress.note(visible(message)),
+                on_progress=lambda done, total: progress.update(done, done / total),
+            )
+        except TrainingStoppedError as stopped:
+            progress.note(visible(str(stopped)))
+            click.get_current_context().exit(INTERRUPTED_STATUS)
+    for test in trained.tests:
+        click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))
+    click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))
