@@ -258,12 +258,18 @@ def _train(
         overwrite=overwrite,
     )
     with IndexingProgress("examples", waiting="loading the model") as progress:
+        last: int | None = None
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal last
+            if last is None or done <= last:  # another stage, or the rest of one
+                progress.restart(done, done / total)
+            last = done
+            progress.update(done, done / total)
+
         try:
             trained = train(
-                pupil,
-                course,
-                notify=lambda message: progress.note(visible(message)),
-                on_progress=lambda done, total: progress.update(done, done / total),
+                pupil, course, lambda message: progress.note(visible(message)), on_progress
             )
         except TrainingStoppedError as stopped:
             progress.note(visible(str(stopped)))

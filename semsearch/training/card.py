@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from semsearch.encoders.model_folder import BUNDLED_HUB_NAME, BUNDLED_SPEC
 
 __all__ = ["model_card"]
 
@@ -37,7 +40,7 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         "---",
         f"library_name: {library}",
         f"pipeline_tag: {task}",
-        f"base_model: {record['base']}",
+        f"base_model: {json.dumps(_hub_name(record['base']))}",
         "tags: [semsearch]",
         "---",
         "",
@@ -62,6 +65,10 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         lines += [f"| {t['data']} | {t['measure']} | {t['score']:.2f} |" for t in record["tests"]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _hub_name(base: str) -> str:
+    return BUNDLED_HUB_NAME if base == BUNDLED_SPEC else base
 
 
 def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:

@@ -47,8 +47,10 @@ def draw_curve(
             steps, values = zip(*scores, strict=True)
             lower.plot(steps, values, color="tab:blue", marker="o", markersize=4)
             best = max(scores, key=lambda one: one[1])
-            lower.annotate(f"{best[1]:.2f}", best, xytext=(0, 5), textcoords="offset points")
-            lower.margins(y=0.2)
+            lower.annotate(
+                f"{best[1]:.2f}", best, xytext=(0, 6), textcoords="offset points", ha="center"
+            )
+            lower.margins(x=0.1, y=0.2)
     figure.savefig(file, dpi=150)
 
 

@@ -6,9 +6,11 @@ Imported only when training begins, for it imports torch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoderTrainer, SentenceTransformerTrainer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import TrainerCallback
@@ -20,6 +22,10 @@ __all__ = [
     "Scoring",
     "Watcher",
 ]
+
+
+#: The file of a checkpoint that holds the weights of the loss.
+LOSS_WEIGHTS = "loss.safetensors"
 
 
 class NotFiniteError(ArithmeticError):
@@ -48,11 +54,28 @@ class _Ours:
         """Theirs would tokenise the data for statistics, and ask the hub for names."""
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """The model alone; theirs adds its arguments as a pickle."""
+        """The model, and the loss's own weights; theirs adds its arguments as a pickle."""
         del state_dict
         self.model.save_pretrained(  # type: ignore[attr-defined]
             output_dir, create_model_card=False
         )
+        if weights := self._weights_of_loss():
+            save_file(weights, Path(str(output_dir)) / LOSS_WEIGHTS)
+
+    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
+        super()._load_from_checkpoint(checkpoint_path)  # type: ignore[misc]
+        file = Path(checkpoint_path) / LOSS_WEIGHTS
+        if file.is_file():
+            self.loss.load_state_dict(load_file(file), strict=False)  # type: ignore[attr-defined]
+
+    def _weights_of_loss(self) -> dict[str, torch.Tensor]:
+        """What the loss has learnt besides the model: a classifier."""
+        state = self.loss.state_dict()  # type: ignore[attr-defined]
+        return {
+            name: weights.contiguous()
+            for name, weights in state.items()
+            if not name.startswith(("model.", "head.model."))
+        }
 
 
 class OurSiameseTrainer(_Ours, SentenceTransformerTrainer):  # type: ignore[misc]
@@ -91,7 +114,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
     """Tells how far the training has come, and ends it when that is wanted.
 
     Args:
-        on_step: is called after every step with the number of steps done and of all.
+        on_step: is called at the start and after every step: how many are done, how many in all.
         on_score: is called after every evaluation with the step, the loss and the score.
         stop: whether to write a checkpoint and end.
         scoring: what evaluates; it does so once before the first step, too.
@@ -111,8 +134,9 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._loss: float | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Score what is there before anything is learnt."""
+        """Tell where it begins, and score what is there before anything is learnt."""
         del args, control
+        self._on_step(state.global_step, state.max_steps)
         if self._scoring is not None and state.global_step == 0:
             score = self._scoring()["score"]
             state.log_history.append({"step": 0, "eval_score": score})

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,12 @@ class Workspace:
             earlier = json.loads((self._root / PLAN).read_text("utf-8"))
         except (OSError, ValueError):
             raise ArgumentError(f"no training run to resume in {self._root}") from None
-        for name in sorted(earlier.keys() | planned.keys()):
-            before, now = earlier.get(name), planned.get(name)
-            if before != now:
-                raise ArgumentError(
-                    f"the run in {self._root} began with another {name} ({_short(before)}, now "
-                    f"{_short(now)}); resume it with that, or discard it with --overwrite"
-                )
+        difference = _difference(earlier, planned)
+        if difference is not None:
+            raise ArgumentError(
+                f"the run in {self._root} began with {difference}; resume it with that, or "
+                "discard it with --overwrite"
+            )
         self._plan = planned
 
     @contextmanager
@@ -85,13 +85,15 @@ class Workspace:
         """
         from filelock import FileLock, Timeout
 
+        file = self._root.with_name(f".{self._root.name}.lock")
         try:
-            self._root.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self._root.with_name(f".{self._root.name}.lock"))
-            with lock.acquire(timeout=0):
-                self._begin()
-                yield
-            Path(lock.lock_file).unlink(missing_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(file).acquire(timeout=0):
+                try:
+                    self._begin()
+                    yield
+                finally:
+                    file.unlink(missing_ok=True)
         except Timeout:
             raise TrainingError(f"another process is training {self.output}") from None
         except OSError as error:
@@ -139,6 +141,13 @@ class Workspace:
         shutil.rmtree(self._root)
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _difference(before: object, now: object, name: str = "plan") -> str | None:
+    """The first thing that two plans differ in, as a person would say it."""
+    if before == now:
+        return None
+    found: Iterable[str | None] = ()
+    if isinstance(before, dict) and isinstance(now, dict):
+        found = (_difference(before.get(key), now.get(key), key) for key in {**before, **now})
+    elif isinstance(before, list) and isinstance(now, list):
+        found = (_difference(*values, name) for values in zip_longest(before, now))
+    return next(filter(None, found), f"{name} {json.dumps(before)}, not {json.dumps(now)}")
