@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 
 from semsearch.datasets import read_stsbenchmark
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import read_examples
 from semsearch.training.scales import scaled
@@ -43,8 +43,8 @@ def load_examples(
         notify: is told what was taken for what.
 
     Raises:
-        DatasetNotFoundError: a published set is not on this machine.
-        CorpusError: there is no such file, or it cannot be read.
+        DatasetNotFoundError: there is no such file, or the published set is not on this machine.
+        CorpusError: a file cannot be read.
         ArgumentError: the set has other examples than those wanted, or none.
     """
     name, _, named_split = spec.partition(":")
@@ -54,7 +54,10 @@ def load_examples(
             kinds = " or ".join(kind.value for kind in wanted)
             raise ArgumentError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
         return examples
-    return read_examples(Path(spec).expanduser(), wanted, scale, notify)
+    path = Path(spec).expanduser()
+    if not path.exists():
+        raise DatasetNotFoundError(f"no such file: {spec} (nor a published set: stsbenchmark)")
+    return read_examples(path, wanted, scale, notify)
 
 
 def published_development_set(spec: str) -> str | None:

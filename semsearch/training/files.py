@@ -124,7 +124,19 @@ def _checked(rows: Iterator[Row | BadRowError]) -> Iterator[Row]:
     for row in rows:
         if isinstance(row, BadRowError):
             raise row
+        for column, value in row.fields.items():
+            if isinstance(value, str) and not _is_unicode(value):
+                raise BadRowError(row.source, f"column '{column}' is not UTF-8")
         yield row
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be encoded: undecodable bytes are read as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(row: Row, column: str) -> str:

@@ -132,7 +132,9 @@ def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
         return list(given)
     if len(given) == 1:
         return list(given) * count
-    raise ArgumentError(f"{len(given)} times {what} for {count} sets of data; give one, or {count}")
+    raise ArgumentError(
+        f"{what} is given {len(given)} times for {count} stages; give it once, or once a stage"
+    )
 
 
 def _development(

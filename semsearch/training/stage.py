@@ -214,6 +214,8 @@ def computes_in_bf16(precision: Precision) -> bool:
     """
     if torch.cuda.is_available():
         return precision is not Precision.FP32 and torch.cuda.is_bf16_supported()
+    if torch.accelerator.is_available():
+        return False
     return float_precision(precision) is Precision.BF16
 
 

@@ -89,7 +89,10 @@ def test_recipes_by_stage(run, base):
         (["--data", "p.csv", "--output", "p.csv"], "p.csv exists; name another --output"),
         (["--data", "p.csv", "--output", "."], "--output must name a folder of its own"),
         (["--data", "p.csv", "--resume"], "no training run to resume"),
-        (["--data", "p.csv", "--epochs", 1, "--epochs", 2], "2 times --epochs for 1 sets"),
+        (
+            ["--data", "p.csv", "--epochs", 1, "--epochs", 2],
+            "--epochs is given 2 times for 1 stages",
+        ),
         (["--data", "p.csv", "--batch-size", 0], "batch_size must be at least 1, not 0"),
         (["--data", "stsbenchmark"], "set SEMSEARCH_DATA"),
     ],

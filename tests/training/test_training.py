@@ -10,7 +10,12 @@ import numpy
 import pytest
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, TrainingError, TrainingStoppedError
+from semsearch.errors import (
+    ArgumentError,
+    MissingExtraError,
+    TrainingError,
+    TrainingStoppedError,
+)
 from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
 
 #: Large, for the model is small and the steps are few.
@@ -258,6 +263,12 @@ def test_a_loss_that_is_no_number(learn):
     recipe = Recipe(epochs=2, learning_rate=1e30, warmup=0)
     with pytest.raises(TrainingError, match=r"not finite at step \d+; lower --learning-rate"):
         learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=recipe)
+
+
+def test_without_the_trainer(learn, monkeypatch):
+    monkeypatch.setattr("semsearch.training.run.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[train\]'"):
+        learn(Siamese([Loss.COSINE]), "scored.csv")
 
 
 def test_layer_decay(tiny):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.errors import ArgumentError, BadRowError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetNotFoundError
 from semsearch.training.checks import check_teachable, without_leaks
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, mixed
@@ -75,8 +75,13 @@ class TestColumns:
         with pytest.raises(CorpusError, match=message):
             load(content, wanted)
 
+    def test_bytes_that_are_no_text(self, tmp_path):
+        (tmp_path / "d.csv").write_bytes(b"left,right,label\na,b,x\nc\xff,d,y\n")
+        with pytest.raises(BadRowError, match=r"d\.csv:3: column 'left' is not UTF-8"):
+            load_examples(str(tmp_path / "d.csv"), ALL, notify=print)
+
     def test_no_such_file(self):
-        with pytest.raises(CorpusError, match=r"no such file: none\.csv"):
+        with pytest.raises(DatasetNotFoundError, match=r"no such file: none\.csv"):
             load_examples("none.csv", ALL, notify=print)
 
 
