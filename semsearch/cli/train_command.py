@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.cli.training_options import training_options
 from semsearch.encoders.precision import Precision
 from semsearch.errors import TrainingStoppedError
 from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
@@ -19,127 +19,8 @@ from semsearch.training.run import Pupil
 
 __all__ = ["command"]
 
-Command = TypeVar("Command", bound=Callable[..., None])
-
 #: What a shell says of a program that Ctrl-C ended.
 INTERRUPTED_STATUS = 130
-
-_OPTIONS = (
-    click.option(
-        "--base",
-        default=DEFAULT_ENCODER,
-        show_default=True,
-        metavar="MODEL",
-        help="The model to begin with: minilm, a folder, or a name on the hub.",
-    ),
-    click.option(
-        "--data",
-        multiple=True,
-        required=True,
-        metavar="NAME|FILE",
-        help="What to train on; given more than once, in turn.",
-    ),
-    click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
-    click.option(
-        "--output",
-        required=True,
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        help="Where the model goes.",
-    ),
-    click.option(
-        "--dev",
-        "development",
-        metavar="NAME|FILE|none",
-        help="What chooses the best checkpoint.  [default: the published set that belongs to the "
-        "data, else a tenth of the data, held out]",
-    ),
-    click.option(
-        "--test",
-        "tests",
-        multiple=True,
-        metavar="NAME|FILE",
-        help="What the finished model is tested on.",
-    ),
-    click.option(
-        "--scale",
-        type=(float, float),
-        metavar="LOW HIGH",
-        help="The lowest and highest gold score of files.  [default: found from the scores]",
-    ),
-    click.option(
-        "--keep-leaks",
-        is_flag=True,
-        help="Train also on pairs that stand in the development or test sets.",
-    ),
-    click.option(
-        "--epochs",
-        "epochs",
-        multiple=True,
-        type=float,
-        metavar="N",
-        help="How often each example is seen; once, or once a --data.  [default: 4 for scored "
-        "pairs, else 1]",
-    ),
-    click.option(
-        "--learning-rate",
-        "learning_rates",
-        multiple=True,
-        type=float,
-        metavar="R",
-        help=f"Once, or once a --data.  [default: {Recipe.learning_rate:g}]",
-    ),
-    click.option("--batch-size", default=Recipe.batch_size, show_default=True, metavar="N"),
-    click.option(
-        "--warmup",
-        default=Recipe.warmup,
-        show_default=True,
-        metavar="PART",
-        help="The part of the steps in which the learning rate rises.",
-    ),
-    click.option("--weight-decay", default=Recipe.weight_decay, show_default=True, metavar="W"),
-    click.option(
-        "--layer-decay",
-        default=Recipe.layer_decay,
-        show_default=True,
-        metavar="D",
-        help="What the learning rate is multiplied by from each layer to the one beneath.",
-    ),
-    click.option(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="How much of a text is read.  [default: as much as the base model reads]",
-    ),
-    click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
-    click.option(
-        "--evaluate-every",
-        type=int,
-        metavar="STEPS",
-        help="Score on --dev and write a checkpoint.  [default: an epoch, at most 1000 steps]",
-    ),
-    click.option(
-        "--patience",
-        type=int,
-        metavar="N",
-        help="Stop after N scores that are no better.  [default: never]",
-    ),
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "fp32", "bf16"]),
-        default="auto",
-        show_default=True,
-        help="In which numbers to compute: auto takes bf16 where the processor has it.",
-    ),
-    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
-    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
-)
-
-
-def _training_options(command: Command) -> Command:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group("train", context_settings={"max_content_width": 100})
@@ -168,7 +49,7 @@ def command() -> None:
     metavar="M",
     help="Of the triplet loss, by Euclidean distance.",
 )
-@_training_options
+@training_options
 def siamese(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
     """Train a bi-encoder: what --encoder takes.
 
@@ -200,7 +81,7 @@ def siamese(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
 
 
 @command.command("cross-encoder")
-@_training_options
+@training_options
 def cross_encoder(data: tuple[str, ...], **choices: Any) -> None:
     """Train a cross-encoder: what --rerank and --encoder cross-encoder:DIR take.
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Pupil", "Trained", "train"]
 
+#: What the extra `train` brings.
+NEEDED = ("accelerate", "datasets", "matplotlib")
+
 RECORD = "training.json"
 CURVE = "training.png"
 
@@ -80,8 +83,9 @@ def train(
         TrainingError: the loss is not finite, or another process trains there.
         TrainingStoppedError: it was interrupted and can be resumed.
     """
-    if find_spec("accelerate") is None or find_spec("datasets") is None:
-        raise MissingExtraError("sentence-transformers' trainer", "train", "training")
+    for package in NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "train", "training")
     base = find_model(course.base)
     lessons, tests = lessons_of(course, pupil.kinds, pupil.testable, notify)
     plan = {

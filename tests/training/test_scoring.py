@@ -70,7 +70,7 @@ def test_classes_of_a_bi_encoder():
         assert numpy.linalg.norm(left[0]) == pytest.approx(2)
         return ((left * right).sum(axis=1) < 0.1).astype(int)
 
-    rows = examples(Kind.LABELLED, *SCORED, targets=(0, 1, 1, 0), labels=("near", "far"))
+    rows = examples(Kind.LABELLED, *SCORED, targets=(0, 1, 1, 1), labels=("near", "far"))
     assert score_siamese(Circle(), rows, classify) == 75
 
 
