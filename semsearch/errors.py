@@ -15,6 +15,8 @@
     │   ├── IndexFormatError        it is something else, damaged, or of a newer format
     │   ├── IndexBusyError          another process is writing it
     │   └── SpaceError              the embedding space is unknown or belongs to another model
+    ├── TrainingError               a model cannot be trained: it diverged, or others train it
+    │   └── TrainingStoppedError    it was interrupted and can go on
     └── MissingExtraError           an optional dependency is not installed
 
 The message of each is one line that a user can act on; the command line prints it as it is.
@@ -38,6 +40,8 @@ __all__ = [
     "ModelNotFoundError",
     "SemsearchError",
     "SpaceError",
+    "TrainingError",
+    "TrainingStoppedError",
     "UnsafeModelError",
     "refuse",
 ]
@@ -122,6 +126,14 @@ class IndexBusyError(IndexStoreError):
 
 class SpaceError(IndexStoreError):
     """An embedding space is unknown, or its vectors come from another model."""
+
+
+class TrainingError(SemsearchError):
+    """A model cannot be trained: its loss is not finite, or another process is training it."""
+
+
+class TrainingStoppedError(TrainingError):
+    """A training run was interrupted; its last checkpoint is written, and it can go on."""
 
 
 class MissingExtraError(SemsearchError, ImportError):

@@ -21,7 +21,7 @@ FLOORS = [
     "filters protocols datasets",
     "corpus encoders fusion lexical",
     "index preload comparison",
-    "retriever mining clustering evaluation inspection",
+    "retriever mining clustering evaluation inspection training",
     "contrast report",
     "cli",
     "__main__",

@@ -41,6 +41,7 @@ class IndexingProgress:
         )
         self._task = self._progress.add_task(beginning, total=None)
         self._started = time.perf_counter()
+        self._before, self._fraction_before = 0, 0.0
         self._last_line = 0.0  # seconds after the start
 
     def __enter__(self) -> Self:
@@ -55,12 +56,20 @@ class IndexingProgress:
     ) -> None:
         self._progress.stop()
 
+    def restart(self, done: int, fraction: float) -> None:
+        """Measure the rate from here on, where so many things are done already."""
+        self._started = time.perf_counter()
+        self._before, self._fraction_before = done, fraction
+        self._last_line = 0.0
+
     def update(self, done: int, fraction: float | None) -> None:
         """Tell how many things are done, and which part of all that is, if known."""
         seconds = time.perf_counter() - self._started
-        text = f"{done:,} {self._things}, {done / max(seconds, 1e-9):,.0f}/s"
-        if fraction:
-            text += f", {_duration(seconds * (1 - fraction) / fraction)} left"
+        new = done - self._before
+        text = f"{done:,} {self._things}, {new / max(seconds, 1e-9):,.0f}/s"
+        if fraction is not None and fraction > self._fraction_before:
+            remaining = (1 - fraction) / (fraction - self._fraction_before)
+            text += f", {_duration(seconds * remaining)} left"
         self._progress.update(self._task, description=text, completed=fraction, total=1.0)
         if fraction is None:
             self._progress.update(self._task, total=None)

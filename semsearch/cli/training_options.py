@@ -1,0 +1,134 @@
+"""The options that all kinds of training have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.training import Recipe
+
+__all__ = ["training_options"]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+_OPTIONS = (
+    click.option(
+        "--base",
+        default=DEFAULT_ENCODER,
+        show_default=True,
+        metavar="MODEL",
+        help="The model to begin with: minilm, a folder, or a name on the hub.",
+    ),
+    click.option(
+        "--data",
+        multiple=True,
+        required=True,
+        metavar="NAME|FILE",
+        help="What to train on; given more than once, in turn.",
+    ),
+    click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
+    click.option(
+        "--output",
+        required=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Where the model goes.",
+    ),
+    click.option(
+        "--dev",
+        "development",
+        metavar="NAME|FILE|none",
+        help="What chooses the best checkpoint.  [default: the published set that belongs to the "
+        "data, else a tenth of the data, held out]",
+    ),
+    click.option(
+        "--test",
+        "tests",
+        multiple=True,
+        metavar="NAME|FILE",
+        help="What the finished model is tested on.",
+    ),
+    click.option(
+        "--scale",
+        type=(float, float),
+        metavar="LOW HIGH",
+        help="The lowest and highest gold score of files.  [default: found from the scores]",
+    ),
+    click.option(
+        "--keep-leaks",
+        is_flag=True,
+        help="Train also on pairs that stand in the development or test sets.",
+    ),
+    click.option(
+        "--epochs",
+        "epochs",
+        multiple=True,
+        type=float,
+        metavar="N",
+        help="How often each example is seen; once, or once a --data.  [default: 4 for scored "
+        "pairs, else 1]",
+    ),
+    click.option(
+        "--learning-rate",
+        "learning_rates",
+        multiple=True,
+        type=float,
+        metavar="R",
+        help=f"Once, or once a --data.  [default: {Recipe.learning_rate:g}]",
+    ),
+    click.option("--batch-size", default=Recipe.batch_size, show_default=True, metavar="N"),
+    click.option(
+        "--warmup",
+        default=Recipe.warmup,
+        show_default=True,
+        metavar="PART",
+        help="The part of the steps in which the learning rate rises.",
+    ),
+    click.option("--weight-decay", default=Recipe.weight_decay, show_default=True, metavar="W"),
+    click.option(
+        "--layer-decay",
+        default=Recipe.layer_decay,
+        show_default=True,
+        metavar="D",
+        help="What the learning rate is multiplied by from each layer to the one beneath.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="How much of a text is read.  [default: as much as the base model reads]",
+    ),
+    click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
+    click.option(
+        "--evaluate-every",
+        type=int,
+        metavar="STEPS",
+        help="Score on --dev and write a checkpoint.  [default: an epoch, at most 1000 steps]",
+    ),
+    click.option(
+        "--patience",
+        type=int,
+        metavar="N",
+        help="Stop after N scores that are no better.  [default: never]",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["auto", "fp32", "bf16"]),
+        default="auto",
+        show_default=True,
+        help="In which numbers to compute: auto takes bf16 where the processor has it.",
+    ),
+    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
+    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+)
+
+
+def training_options(command: Command) -> Command:
+    """Add them to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

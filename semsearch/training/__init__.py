@@ -1,0 +1,9 @@
+"""Training of bi- and cross-encoders on one's own data. Importing it imports no torch."""
+
+from semsearch.training.cross_encoder import CrossEncoding
+from semsearch.training.lessons import Course
+from semsearch.training.recipe import Loss, Recipe
+from semsearch.training.run import Trained, train
+from semsearch.training.siamese import Siamese
+
+__all__ = ["Course", "CrossEncoding", "Loss", "Recipe", "Siamese", "Trained", "train"]

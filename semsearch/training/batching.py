@@ -1,0 +1,95 @@
+"""Batches of texts of like length, in another order every epoch.
+
+What is computed for padding is lost: random batches of 16 of STS Benchmark are half padding. Only
+the examples within a window are sorted, so batches stay random in all but length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from sentence_transformers.base.sampler import DefaultBatchSampler
+
+__all__ = ["LikeLengthBatches", "sampler_factory"]
+
+#: How many batches' worth of examples are sorted by length together.
+WINDOW_BATCHES = 64
+
+
+class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
+    """A batch sampler for sentence-transformers' trainers.
+
+    Args:
+        lengths: how long each example is, shape (n,).
+        batch_size: examples in a batch; the last one of an epoch may have fewer.
+        seed: with the number of the epoch it decides the order.
+        texts: the columns; with them, no batch holds a text twice, for what belongs to one
+            example would count as wrong for the other.
+    """
+
+    def __init__(
+        self,
+        lengths: NDArray[numpy.int64],
+        batch_size: int,
+        seed: int,
+        texts: Sequence[Sequence[str]] = (),
+    ) -> None:
+        super().__init__(
+            range(len(lengths)),
+            batch_size=batch_size,
+            drop_last=False,
+            generator=torch.Generator(),
+            seed=seed,
+        )
+        self._lengths = lengths
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return math.ceil(len(self._lengths) / int(self.batch_size))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        random = numpy.random.default_rng([self.seed, self.epoch])
+        order = random.permutation(len(self._lengths))
+        window = WINDOW_BATCHES * self.batch_size
+        made: list[list[int]] = []
+        for start in range(0, len(order), window):
+            rows = order[start : start + window]
+            rows = rows[numpy.argsort(self._lengths[rows], kind="stable")]
+            made += self._cut([int(row) for row in rows])
+        for place in random.permutation(len(made)):
+            yield made[place]
+
+    def _cut(self, rows: list[int]) -> list[list[int]]:
+        size = self.batch_size
+        if not self._texts:
+            return [rows[start : start + size] for start in range(0, len(rows), size)]
+        count = -(-len(rows) // size)
+        batches: list[list[int]] = [[] for _ in range(count)]
+        held: list[set[str]] = [set() for _ in range(count)]
+        first = 0
+        for row in rows:
+            texts = {column[row] for column in self._texts}
+            while len(batches[first]) == size:
+                first += 1
+            free = [n for n in range(first, count) if len(batches[n]) < size]
+            # Where every batch has the text already, the batch with room takes it all the same.
+            chosen = next((n for n in free if not texts & held[n]), free[0])
+            batches[chosen].append(row)
+            held[chosen] |= texts
+        return batches
+
+
+def sampler_factory(
+    lengths: NDArray[numpy.int64], texts: Sequence[Sequence[str]]
+) -> Callable[..., LikeLengthBatches]:
+    """What the trainers take as `batch_sampler`."""
+
+    def make(dataset: object, batch_size: int, seed: int, **_: object) -> LikeLengthBatches:
+        del dataset
+        return LikeLengthBatches(lengths, batch_size, seed, texts)
+
+    return make

@@ -1,0 +1,70 @@
+"""What is wrong with training data, found before time is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from semsearch.errors import ArgumentError
+from semsearch.training.examples import Examples, Kind, Notify
+
+__all__ = ["check_teachable", "without_leaks"]
+
+
+def check_teachable(examples: Examples) -> None:
+    """Refuse data from which nothing can be learnt.
+
+    Raises:
+        ArgumentError: there are no examples, only one class, only one gold score, or a single
+            positive pair, which has no other to be told from.
+    """
+    name = examples.name
+    if not len(examples):
+        raise ArgumentError(f"{name} has no examples")
+    if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
+        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
+    if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
+        raise ArgumentError(f"{name} has the same gold score everywhere")
+    if examples.kind is Kind.POSITIVE and len({tuple(pair) for pair in _pairs(examples)}) < 2:
+        raise ArgumentError(f"{name} has one pair; in-batch negatives need others")
+
+
+def without_leaks(
+    training: Examples, held: Iterable[Examples], keep: bool, notify: Notify
+) -> Examples:
+    """The training data without the pairs, in either order, that the other sets hold.
+
+    Texts that differ only in case and white space are the same. Of triplets, the anchor and the
+    positive text are the pair.
+
+    Args:
+        training: what is trained on.
+        held: the development and test sets.
+        keep: leave the pairs in, and only tell.
+        notify: is told how many there are.
+
+    Raises:
+        ArgumentError: nothing is left.
+    """
+    leaking: set[int] = set()
+    pairs = _pairs(training)
+    for other in held:
+        known = set(_pairs(other))
+        found = {row for row, pair in enumerate(pairs) if pair in known}
+        if found:
+            done = "they stay in" if keep else "they are left out of the training"
+            notify(f"{training.name}: {len(found):,} pairs also stand in {other.name}; {done}")
+        leaking |= found
+    if keep or not leaking:
+        return training
+    if len(leaking) == len(training):
+        raise ArgumentError(f"{training.name} has only pairs that are to be tested or developed on")
+    return training.take([row for row in range(len(training)) if row not in leaking])
+
+
+def _pairs(examples: Examples) -> list[frozenset[str]]:
+    left, right, *_ = examples.texts
+    return [frozenset((_key(a), _key(b))) for a, b in zip(left, right, strict=True)]
+
+
+def _key(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,108 @@
+"""Training of cross-encoders, which read both texts at once (Reimers & Gurevych 2019, table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.errors import EncoderError
+from semsearch.training.examples import Examples, Kind
+from semsearch.training.lessons import Lesson
+from semsearch.training.scoring import score_cross_encoder
+from semsearch.training.tokens import token_counts
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+    from semsearch.training.stage import Stage
+
+__all__ = ["CrossEncoding"]
+
+
+class CrossEncoding:
+    """A cross-encoder that is to learn.
+
+    Its head has one output for scored pairs and for two classes (the second class in the order
+    of the alphabet scores high), and one a class for more; a stage that needs another head than
+    the model has begins with a new one.
+    """
+
+    name = "cross-encoder"
+
+    def kinds(self, number: int) -> Sequence[Kind]:
+        """Scored pairs before labelled ones."""
+        del number
+        return (Kind.SCORED, Kind.LABELLED)
+
+    def testable(self, training: Examples) -> Sequence[Kind]:
+        """What its outputs are about; a single output orders scored pairs, too."""
+        if training.kind is Kind.SCORED:
+            return (Kind.SCORED,)
+        return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
+
+    def loss(self, number: int, training: Examples) -> str:
+        """Cross-entropy, of one output or of several."""
+        del number
+        return "binary cross-entropy" if outputs(training) == 1 else "softmax"
+
+    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+        """The cross-encoder of a folder, with a head for that stage."""
+        del number
+        from sentence_transformers import CrossEncoderTrainingArguments
+        from sentence_transformers.cross_encoder.losses import (
+            BinaryCrossEntropyLoss,
+            CrossEntropyLoss,
+        )
+        from transformers import set_seed
+
+        from semsearch.training.stage import Stage
+        from semsearch.training.trainers import OurCrossEncoderTrainer
+
+        training, development = lesson.training, lesson.development
+        set_seed(lesson.recipe.seed)
+        count = outputs(training)
+        model = self.load(folder, count)
+        if lesson.recipe.max_tokens is not None:
+            model.max_seq_length = lesson.recipe.max_tokens
+        return Stage(
+            model=model,
+            loss=BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model),
+            trainer=OurCrossEncoderTrainer,
+            arguments=CrossEncoderTrainingArguments,
+            examples=training,
+            lengths=token_counts(model, training.texts[0]) + token_counts(model, training.texts[1]),
+            score=None if development is None else lambda: score_cross_encoder(model, development),
+            recipe=lesson.recipe,
+        )
+
+    def load(self, folder: Path, count: int | None = None) -> CrossEncoder:
+        """The cross-encoder of a folder, in fp32; its head is new if it has not `count` outputs."""
+        from sentence_transformers import CrossEncoder
+
+        try:
+            with quiet_transformers():
+                return CrossEncoder(
+                    str(folder),
+                    num_labels=count,
+                    trust_remote_code=False,
+                    local_files_only=True,
+                    model_kwargs={
+                        "use_safetensors": True,
+                        "ignore_mismatched_sizes": True,
+                        "dtype": "float32",
+                    },
+                )
+        except Exception as error:  # whatever the libraries make of a user's folder
+            reason = str(error).strip().partition("\n")[0]
+            raise EncoderError(f"model '{folder}' cannot be loaded: {reason}") from error
+
+    def score(self, model: Any, examples: Examples) -> float:
+        """Its score on scored or labelled pairs."""
+        return score_cross_encoder(model, examples)
+
+
+def outputs(training: Examples) -> int:
+    """How many numbers the head gives for a pair."""
+    return 1 if len(training.labels) <= 2 else len(training.labels)

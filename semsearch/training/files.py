@@ -1,0 +1,186 @@
+"""Training data from files: CSV, TSV, JSON lines, JSON or Parquet, columns known by their names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from semsearch.corpus import open_table
+from semsearch.corpus.table import Row
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.scales import scaled
+
+__all__ = ["read_examples"]
+
+# Spelled without case, spaces, dashes and underscores; in the order in which they are believed.
+LEFT = ("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise")
+RIGHT = ("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis")
+NEGATIVE = ("negative",)
+SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
+LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
+
+#: Labels that say that two texts belong together.
+POSITIVE_LABELS = {"1", "true", "yes", "entailment", "paraphrase", "duplicate"}
+#: How SNLI writes that its annotators did not agree.
+NO_LABEL = "-"
+
+
+class _Columns(NamedTuple):
+    left: str
+    right: str
+    negative: str | None
+    score: str | None
+    label: str | None
+
+    def kind(self, wanted: Sequence[Kind]) -> Kind | None:
+        """The first kind of those wanted for which the columns are there."""
+        there = {
+            Kind.SCORED: self.score is not None,
+            Kind.LABELLED: self.label is not None,
+            Kind.TRIPLETS: self.negative is not None,
+            # Scored pairs are no positive pairs; of labelled ones, some are.
+            Kind.POSITIVE: self.score is None and self.negative is None,
+        }
+        return next((kind for kind in wanted if there[kind]), None)
+
+
+def read_examples(
+    path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
+) -> Examples:
+    """The examples of a file.
+
+    Args:
+        path: the file; it may be packed with gzip.
+        wanted: the kinds that can be used, the best first.
+        scale: the lowest and the highest gold score; None finds it out, and tells.
+        notify: is told what was taken for what.
+
+    Raises:
+        CorpusError: the file cannot be read, or has no columns of such a kind.
+        BadRowError: a row has no text, or a score that is no number of the scale.
+    """
+    with open_table(path) as table:
+        columns = _columns(table.columns)
+        kind = columns and columns.kind(wanted)
+        if columns is None or kind is None:
+            needed = " or ".join(_needed(one) for one in wanted)
+            found = ", ".join(table.columns)
+            raise CorpusError(f"{table.name}: columns {needed} are needed (columns: {found})")
+        rows = list(_checked(table.rows))
+        name = table.name
+    text_columns = [columns.left, columns.right]
+    if kind is Kind.TRIPLETS and columns.negative:
+        text_columns.append(columns.negative)
+    if kind is Kind.POSITIVE and columns.label:
+        rows = _positive(rows, columns.label, name, notify)
+    if kind is Kind.LABELLED and columns.label:
+        rows = _decided(rows, columns.label, name, notify)
+    texts = tuple([_text(row, column) for row in rows] for column in text_columns)
+    places = [row.source for row in rows]
+    if kind is Kind.SCORED:
+        scores = [_number(row, columns.score or "") for row in rows]
+        targets, scale = scaled(scores, places, scale, name, notify)
+        return Examples(name, kind, texts, places, targets, scale=scale)
+    if kind is Kind.LABELLED:
+        return labelled(name, texts, places, [_label(row, columns.label or "") for row in rows])
+    return Examples(name, kind, texts, places, [])
+
+
+def labelled(
+    name: str, texts: tuple[list[str], ...], places: list[str], labels: Sequence[str]
+) -> Examples:
+    """Labelled pairs; the classes are the labels that occur."""
+    names = tuple(sorted(set(labels)))
+    number = {label: place for place, label in enumerate(names)}
+    targets = [number[label] for label in labels]
+    return Examples(name, Kind.LABELLED, texts, places, targets, labels=names)
+
+
+def _columns(names: Sequence[str]) -> _Columns | None:
+    spelled = {"".join(filter(str.isalnum, name.lower())): name for name in reversed(names)}
+
+    def first(known: Sequence[str]) -> str | None:
+        return next((spelled[name] for name in known if name in spelled), None)
+
+    left, right = first(LEFT), first(RIGHT)
+    if left is None or right is None:
+        return None
+    return _Columns(left, right, first(NEGATIVE), first(SCORE), first(LABEL))
+
+
+def _needed(kind: Kind) -> str:
+    return {
+        Kind.SCORED: "'sentence1', 'sentence2', 'score'",
+        Kind.LABELLED: "'sentence1', 'sentence2', 'label'",
+        Kind.POSITIVE: "'anchor', 'positive'",
+        Kind.TRIPLETS: "'anchor', 'positive', 'negative'",
+    }[kind]
+
+
+def _checked(rows: Iterator[Row | BadRowError]) -> Iterator[Row]:
+    for row in rows:
+        if isinstance(row, BadRowError):
+            raise row
+        for column, value in row.fields.items():
+            if isinstance(value, str) and not _is_unicode(value):
+                raise BadRowError(row.source, f"column '{column}' is not UTF-8")
+        yield row
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be encoded: undecodable bytes are read as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(row: Row, column: str) -> str:
+    value = row.fields.get(column)
+    if not isinstance(value, str) or not value.strip():
+        raise BadRowError(row.source, f"no text in column '{column}'")
+    return value
+
+
+def _number(row: Row, column: str) -> float:
+    value = row.fields.get(column)
+    try:
+        number = float(value)  # type: ignore[arg-type]  # what it refuses, it says
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRowError(row.source, f"no number in column '{column}'")
+    return number
+
+
+def _label(row: Row, column: str) -> str:
+    return _written(row.fields, column) or NO_LABEL
+
+
+def _written(fields: Mapping[str, Any], column: str) -> str:
+    value = fields.get(column)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value is None else str(value).strip()
+
+
+def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
+    kept = [row for row in rows if _label(row, column) != NO_LABEL]
+    if len(kept) < len(rows):
+        notify(f"{name}: {len(rows) - len(kept):,} pairs without a label are left out")
+    return kept
+
+
+def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
+    kept = [row for row in rows if _label(row, column).lower() in POSITIVE_LABELS]
+    if not kept:
+        known = ", ".join(sorted(POSITIVE_LABELS))
+        raise CorpusError(f"{name}: no label in column '{column}' means a positive pair ({known})")
+    notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
+    return kept

@@ -1,0 +1,102 @@
+"""How a model is trained: all that is chosen, in one record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Any
+
+from semsearch.encoders.precision import Precision
+from semsearch.errors import ArgumentError
+from semsearch.training.examples import Kind
+
+__all__ = ["Loss", "Recipe"]
+
+
+class Loss(Enum):
+    """What a bi-encoder is taught by (Reimers & Gurevych 2019, section 3, unless said)."""
+
+    SOFTMAX = "softmax"  #: the class, from u, v and |u - v|
+    COSINE = "cosine"  #: the gold score, as the cosine; mean squared error
+    COSENT = "cosent"  #: the order of the gold scores (Su 2022, CoSENT)
+    RANKING = "ranking"  #: the positive among the batch's others (Henderson et al. 2017)
+    TRIPLET = "triplet"  #: the positive nearer than the negative, by a margin
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The examples that it learns from, the best first."""
+        return {
+            Loss.SOFTMAX: (Kind.LABELLED,),
+            Loss.COSINE: (Kind.SCORED,),
+            Loss.COSENT: (Kind.SCORED,),
+            Loss.RANKING: (Kind.TRIPLETS, Kind.POSITIVE),
+            Loss.TRIPLET: (Kind.TRIPLETS,),
+        }[self]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The choices; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
+
+    Args:
+        epochs: how often each example is seen; parts of an epoch are possible. None is the
+            paper's: 4 for scored pairs, 1 for larger sets.
+        batch_size: examples in a step.
+        learning_rate: the highest one, after the warm-up; it falls linearly to 0.
+        warmup: the part of all steps in which it rises linearly from 0.
+        weight_decay: of AdamW; biases and normalisations have none.
+        layer_decay: by what the learning rate of a layer is multiplied for the layer beneath it.
+        margin: of the triplet loss, by Euclidean distance.
+        seed: of shuffling, dropout, new heads and of what is held out.
+        evaluate_every: steps between evaluations, which are also checkpoints; None takes an
+            epoch, but at most 1,000 steps.
+        patience: after how many evaluations without a better score it stops; None never does.
+        max_tokens: how much of a text is read; None as much as the base model reads.
+        precision: fp32, bf16, or auto: bf16 where the processor computes it faster.
+    """
+
+    epochs: float | None = None
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    layer_decay: float = 1.0
+    margin: float = 1.0
+    seed: int = 1
+    evaluate_every: int | None = None
+    patience: int | None = None
+    max_tokens: int | None = None
+    precision: Precision = Precision.AUTO
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "learning_rate", "margin", "layer_decay"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ArgumentError(f"{name} must be above 0, not {value:g}")
+        if self.layer_decay > 1:
+            raise ArgumentError(f"layer_decay must be at most 1, not {self.layer_decay:g}")
+        if not 0 <= self.warmup < 1:
+            raise ArgumentError(f"warmup must be from 0 to below 1, not {self.warmup:g}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ArgumentError(f"weight_decay must be at least 0, not {self.weight_decay:g}")
+        if self.seed < 0 or self.seed >= 1 << 32:
+            raise ArgumentError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
+        for name, least in (("batch_size", 1), ("evaluate_every", 1), ("patience", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ArgumentError(f"{name} must be at least {least}, not {value}")
+        if self.max_tokens is not None and self.max_tokens < 3:
+            raise ArgumentError(f"max_tokens must be at least 3, not {self.max_tokens}")
+        if self.precision is Precision.INT8:
+            raise ArgumentError("there is no training in int8; use --precision auto, fp32 or bf16")
+
+    def for_kind(self, kind: Kind) -> Recipe:
+        """The same with a number of epochs."""
+        if self.epochs is not None:
+            return self
+        return replace(self, epochs=4.0 if kind is Kind.SCORED else 1.0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its choices as JSON values."""
+        return asdict(self) | {"precision": self.precision.value}

@@ -1,0 +1,157 @@
+"""A training run from the data to the finished folder, whatever is trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.errors import MissingExtraError
+from semsearch.training.card import model_card
+from semsearch.training.curve import draw_curve
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.lessons import Course, Lesson, lessons_of
+from semsearch.training.scoring import MEASURES, Measured
+from semsearch.training.workspace import Workspace
+
+if TYPE_CHECKING:
+    from semsearch.training.stage import Stage
+
+__all__ = ["Pupil", "Trained", "train"]
+
+#: What the extra `train` brings.
+NEEDED = ("accelerate", "datasets", "matplotlib")
+
+RECORD = "training.json"
+CURVE = "training.png"
+
+
+class Pupil(Protocol):
+    """What can be trained: a bi-encoder, a cross-encoder."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    def kinds(self, number: int) -> Sequence[Kind]:
+        """The examples that the stage of a number, counted from 0, can learn from."""
+
+    def testable(self, training: Examples) -> Sequence[Kind]:
+        """The examples that it can be scored on while it learns from those."""
+
+    def loss(self, number: int, training: Examples) -> str:
+        """What the loss of a stage is called."""
+
+    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+        """The model of a folder, ready to learn."""
+
+    def load(self, folder: Path) -> Any:
+        """The finished model of a folder."""
+
+    def score(self, model: Any, examples: Examples) -> float:
+        """How good a finished model is."""
+
+
+class Trained(NamedTuple):
+    """A finished run."""
+
+    folder: Path
+    tests: list[Measured]
+
+
+def train(
+    pupil: Pupil, course: Course, notify: Notify, on_progress: Callable[[int, int], None]
+) -> Trained:
+    """Train, and put the finished model where it is wanted.
+
+    Args:
+        pupil: what is trained.
+        course: on what, how and where to.
+        notify: is told what a person should know.
+        on_progress: is told how many examples of the stage are done, and in all.
+
+    Raises:
+        ArgumentError: the data are not fit, or the output folder is taken.
+        CorpusError: a file cannot be read.
+        DatasetNotFoundError: a published set is not on this machine.
+        EncoderError: the base model cannot be loaded.
+        MissingExtraError: what trains is not installed.
+        TrainingError: the loss is not finite, or another process trains there.
+        TrainingStoppedError: it was interrupted and can be resumed.
+    """
+    for package in NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "train", "training")
+    base = find_model(course.base)
+    lessons, tests = lessons_of(course, pupil.kinds, pupil.testable, notify)
+    plan = {
+        "trained": pupil.name,
+        "base": course.base,
+        "fingerprint": base.fingerprint(),
+        "stages": [
+            lesson.as_json() | {"loss": pupil.loss(number, lesson.training)}
+            for number, lesson in enumerate(lessons)
+        ],
+    }
+    workspace = Workspace(course.output, plan, resume=course.resume, overwrite=course.overwrite)
+    with workspace.opened():
+        folder = base.path
+        for number, lesson in enumerate(lessons):
+            folder = workspace.finished(number) or _learn(
+                pupil, folder, number, lesson, workspace, notify, on_progress
+            )
+        measured = _tested(pupil, folder, tests)
+        records = [
+            json.loads((workspace.stage(number) / RECORD).read_text("utf-8"))
+            for number in range(len(lessons))
+        ]
+        record = plan | {"results": records, "tests": [test._asdict() for test in measured]}
+        (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+        (folder / "README.md").write_text(model_card(course.output.name, record), "utf-8")
+        draw_curve([one["history"] for one in records], _measures(lessons), folder / CURVE)
+        workspace.publish(folder)
+    return Trained(course.output, measured)
+
+
+def _learn(
+    pupil: Pupil,
+    folder: Path,
+    number: int,
+    lesson: Lesson,
+    workspace: Workspace,
+    notify: Notify,
+    on_progress: Callable[[int, int], None],
+) -> Path:
+    """The folder of the model that has learnt a lesson."""
+    from semsearch.training.stage import Hooks
+
+    training, development = lesson.training, lesson.development
+    notify(
+        f"{training.name}: {len(training):,} {training.kind.value}, "
+        f"{pupil.loss(number, training)} loss; scored on "
+        + (f"{development.name} ({MEASURES[development.kind]})" if development else "nothing")
+    )
+    stage = pupil.begin(folder, number, lesson)
+    checkpoint = workspace.last_checkpoint(number)
+    if checkpoint is not None:
+        notify(f"going on from step {checkpoint.name.rpartition('-')[2]}")
+    result = stage.run(workspace.stage(number), checkpoint, Hooks(notify, on_progress))
+    with workspace.finishing(number) as draft, quiet_transformers():
+        stage.model.save_pretrained(str(draft), create_model_card=False)
+        (draft.parent / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
+    return workspace.stage(number) / "model"
+
+
+def _tested(pupil: Pupil, folder: Path, tests: Sequence[Examples]) -> list[Measured]:
+    if not tests:
+        return []
+    model = pupil.load(folder)
+    return [Measured(test.name, MEASURES[test.kind], pupil.score(model, test)) for test in tests]
+
+
+def _measures(lessons: Sequence[Lesson]) -> list[str]:
+    return [MEASURES[one.development.kind] if one.development else "" for one in lessons]

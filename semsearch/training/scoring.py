@@ -1,0 +1,110 @@
+"""How good a model is on a set of examples; higher is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.training.examples import Examples, Kind
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
+__all__ = ["MEASURES", "Measured", "score_cross_encoder", "score_siamese"]
+
+ENCODED_AT_ONCE = 64
+#: How many anchors are compared with all positives at once.
+COMPARED_AT_ONCE = 1024
+
+#: What is measured on each kind of examples.
+MEASURES = {
+    Kind.SCORED: "Spearman x 100",
+    Kind.LABELLED: "accuracy, %",
+    Kind.POSITIVE: "positive text ranked first, %",
+    Kind.TRIPLETS: "positive text nearer, %",
+}
+
+Vectors = NDArray[numpy.float32]
+#: The class of each pair, from the vectors of both texts.
+Classify = Callable[[Vectors, Vectors], NDArray[numpy.int64]]
+
+
+class Measured(NamedTuple):
+    """A score, and what it was measured on and by."""
+
+    data: str
+    measure: str
+    score: float
+
+
+def score_siamese(
+    model: SentenceTransformer, examples: Examples, classify: Classify | None = None
+) -> float:
+    """The score of a bi-encoder, from 0 to 100 (Spearman's from -100).
+
+    Args:
+        model: it encodes.
+        examples: of any kind; labelled ones only with `classify`.
+        classify: tells the class from both vectors.
+    """
+    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
+    place = {text: row for row, text in enumerate(distinct)}
+    vectors = model.encode(
+        distinct,
+        batch_size=ENCODED_AT_ONCE,
+        normalize_embeddings=classify is None,
+        show_progress_bar=False,
+    )
+    vectors = numpy.asarray(vectors, numpy.float32)
+    columns = [vectors[[place[text] for text in column]] for column in examples.texts]
+    if examples.kind is Kind.LABELLED and classify is not None:
+        return _accuracy(classify(columns[0], columns[1]), examples.targets)
+    if examples.kind is Kind.TRIPLETS:
+        anchor, positive, negative = columns
+        nearer = (anchor * positive).sum(axis=1) > (anchor * negative).sum(axis=1)
+        return 100 * float(nearer.mean())
+    if examples.kind is Kind.POSITIVE:
+        return _first_places(examples, columns[0], columns[1])
+    return _spearman((columns[0] * columns[1]).sum(axis=1), examples.targets)
+
+
+def score_cross_encoder(model: CrossEncoder, examples: Examples) -> float:
+    """The score of a cross-encoder on scored or labelled pairs, from 0 to 100."""
+    pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
+    scores = numpy.asarray(
+        model.predict(pairs, batch_size=ENCODED_AT_ONCE, show_progress_bar=False)
+    )
+    if examples.kind is Kind.SCORED:
+        return _spearman(scores, examples.targets)
+    if scores.ndim == 1:
+        return _accuracy((scores > 0.5).astype(numpy.int64), examples.targets)
+    return _accuracy(scores.argmax(axis=1), examples.targets)
+
+
+def _spearman(scores: NDArray[Any], gold: Sequence[float]) -> float:
+    """Spearman's rank correlation x 100; 0 for scores that are all the same."""
+    from scipy.stats import spearmanr
+
+    if numpy.ptp(scores) == 0 or not numpy.isfinite(scores).all():
+        return 0.0
+    return 100 * float(spearmanr(scores, gold).statistic)
+
+
+def _accuracy(found: NDArray[numpy.int64], wanted: Sequence[float]) -> float:
+    return 100 * float((found == numpy.asarray(wanted)).mean())
+
+
+def _first_places(examples: Examples, anchors: Vectors, positives: Vectors) -> float:
+    """How often an anchor's text is the nearest of all; equal texts count as the same."""
+    first = {text: row for row, text in reversed(list(enumerate(examples.texts[1])))}
+    rows = sorted(first.values())
+    number = {row: place for place, row in enumerate(rows)}
+    own = numpy.array([number[first[text]] for text in examples.texts[1]])
+    right = 0
+    for start in range(0, len(anchors), COMPARED_AT_ONCE):
+        nearest = (anchors[start : start + COMPARED_AT_ONCE] @ positives[rows].T).argmax(axis=1)
+        right += int((nearest == own[start : start + COMPARED_AT_ONCE]).sum())
+    return 100 * right / len(anchors)

@@ -1,0 +1,108 @@
+"""Training of bi-encoders (Reimers & Gurevych 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.precision import Precision
+from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.training.examples import Examples, Kind
+from semsearch.training.lessons import Lesson
+from semsearch.training.recipe import Loss
+from semsearch.training.scoring import Classify, score_siamese
+from semsearch.training.tokens import token_counts
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from semsearch.training.stage import Stage
+
+__all__ = ["Siamese"]
+
+
+class Siamese:
+    """A bi-encoder that is to learn.
+
+    Args:
+        losses: one a stage.
+    """
+
+    name = "siamese"
+
+    def __init__(self, losses: Sequence[Loss]) -> None:
+        self._losses = losses
+
+    def kinds(self, number: int) -> Sequence[Kind]:
+        """What the loss of that stage learns from."""
+        return self._losses[number].kinds
+
+    def testable(self, training: Examples) -> Sequence[Kind]:
+        """Scored pairs whatever it learns, or examples like those it learns from."""
+        if training.kind is Kind.LABELLED:  # classes are told by the head, which is not kept
+            return (Kind.SCORED, Kind.LABELLED)
+        return tuple(dict.fromkeys((training.kind, Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)))
+
+    def loss(self, number: int, training: Examples) -> str:
+        """The loss of that stage."""
+        del training
+        return self._losses[number].value
+
+    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+        """The bi-encoder of a folder with the loss of that stage."""
+        from sentence_transformers import SentenceTransformerTrainingArguments
+        from transformers import set_seed
+
+        from semsearch.training.losses import EmbeddingLoss, SoftmaxHead, embedding_loss
+        from semsearch.training.stage import Stage
+        from semsearch.training.trainers import OurSiameseTrainer
+
+        set_seed(lesson.recipe.seed)
+        model = self.load(folder)
+        if lesson.recipe.max_tokens is not None:
+            model.max_seq_length = lesson.recipe.max_tokens
+        kind = self._losses[number]
+        loss = embedding_loss(model, kind, lesson.training, lesson.recipe)
+        classify: Classify | None = None
+        if isinstance(loss, EmbeddingLoss) and isinstance(loss.head, SoftmaxHead):
+            classify = loss.head.classes
+        return Stage(
+            model=model,
+            loss=loss,
+            trainer=OurSiameseTrainer,
+            arguments=SentenceTransformerTrainingArguments,
+            examples=lesson.training,
+            lengths=_lengths(model, lesson.training),
+            score=_scored(model, lesson.development, classify),
+            recipe=lesson.recipe,
+            distinct=kind is Loss.RANKING,
+        )
+
+    def load(self, folder: Path) -> SentenceTransformer:
+        """The model of a folder, in fp32."""
+        return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
+
+    def score(self, model: SentenceTransformer, examples: Examples) -> float:
+        """Its score on examples that need no head."""
+        return score_siamese(model, examples)
+
+
+def _scored(
+    model: SentenceTransformer, development: Examples | None, classify: Classify | None
+) -> Callable[[], float] | None:
+    if development is None:
+        return None
+    needed = classify if development.kind is Kind.LABELLED else None
+    return lambda: score_siamese(model, development, needed)
+
+
+def _lengths(model: SentenceTransformer, examples: Examples) -> NDArray[numpy.int64]:
+    """The tokens of the longest text of each example, which all are padded to."""
+    columns = numpy.array([token_counts(model, column) for column in examples.texts])
+    longest: NDArray[numpy.int64] = columns.max(axis=0)
+    return longest

@@ -1,0 +1,137 @@
+"""``semsearch train`` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index, Retriever
+from semsearch.cli import main
+
+PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch train` in a folder with p.csv in it, on a tiny model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(main, ["train", *map(str, arguments)])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory):
+    """A tiny BERT with the vocabulary of bert-base-uncased cut to a few words."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("base")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "one", "cat", *map(str, range(40))]
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 32}
+    config = BertConfig(vocab_size=len(words), num_hidden_layers=1, num_attention_heads=2, **sizes)
+    BertModel(config).eval().save_pretrained(folder)
+    BertTokenizerFast(vocab={w: n for n, w in enumerate(words)}).save_pretrained(folder)
+    return folder
+
+
+def test_a_model_that_an_index_takes(run, base):
+    result = run(
+        *("siamese", "--base", base, "--data", "p.csv", "--loss", "cosine"),
+        *("--epochs", 1, "--test", "p.csv", "--keep-leaks", "--output", "model"),
+    )
+    assert result.stdout.splitlines() == [
+        result.stdout.splitlines()[0],
+        "model: the model, its card, its curve (training.png)",
+    ]
+    assert result.stdout.startswith("p.csv: ")
+    assert "scale from 0 to 5" in result.stderr
+    with Index.create("indexes/i", ["./model"]) as index:
+        index.add([Document("d", "a cat 3"), Document("e", "one 9")])
+    with Retriever.open("indexes/i") as retriever:
+        assert retriever.search("a cat 3", k=1)[0].document_id == "d"
+
+
+def test_recipes_by_stage(run, base):
+    run(
+        *("siamese", "--base", base, "--output", "model", "--dev", "none", "--batch-size", 8),
+        *("--data", "p.csv", "--loss", "cosine", "--epochs", 2, "--learning-rate", "1e-3"),
+        *("--data", "p.csv", "--loss", "cosent", "--epochs", 1, "--learning-rate", "1e-4"),
+    )
+    stages = json.loads(Path("model/training.json").read_text())["stages"]
+    assert [stage["loss"] for stage in stages] == ["cosine", "cosent"]
+    assert [stage["recipe"]["epochs"] for stage in stages] == [2, 1]
+    assert [stage["recipe"]["learning_rate"] for stage in stages] == [1e-3, 1e-4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "none.csv"], "no such file: none.csv"),
+        (["--data", "p.csv", "--base", "./nothing"], "no model folder ./nothing"),
+        (["--data", "p.csv", "--scale", 1, 5], "p.csv:2: score 0 is outside the scale 1 to 5"),
+        (["--data", "p.csv", "--dev", "p.csv"], "p.csv has only pairs that are to be tested"),
+        (["--data", "p.csv", "--output", "p.csv"], "p.csv exists; name another --output"),
+        (["--data", "p.csv", "--output", "."], "--output must name a folder of its own"),
+        (["--data", "p.csv", "--resume"], "no training run to resume"),
+        (
+            ["--data", "p.csv", "--epochs", 1, "--epochs", 2],
+            "--epochs is given 2 times for 1 stages",
+        ),
+        (["--data", "p.csv", "--batch-size", 0], "batch_size must be at least 1, not 0"),
+        (["--data", "stsbenchmark"], "set SEMSEARCH_DATA"),
+    ],
+)
+def test_mistakes_are_one_line(run, base, monkeypatch, arguments, message):
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
+    defaults = ["--base", base, "--output", "model"]
+    result = run("cross-encoder", *defaults, *arguments, code=1)
+    *_, line = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+    assert result.stdout == ""
+
+
+def test_a_loss_needs_its_examples(run, base):
+    result = run(
+        *("siamese", "--base", base, "--data", "p.csv", "--loss", "triplet", "--output", "m"),
+        code=1,
+    )
+    assert "columns 'anchor', 'positive', 'negative' are needed" in result.stderr
+
+
+def test_ctrl_c_says_how_to_go_on(run, base, tmp_path):
+    arguments = ["--base", str(base), "--data", "p.csv", "--loss", "cosine", "--output", "model"]
+    command = [sys.executable, "-m", "semsearch", "train", "siamese", *arguments]
+    command += ["--epochs", "2000", "--evaluate-every", "1000000"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        lines = [process.stderr.readline()]
+        while "step 0" not in lines[-1] and "examples, " not in lines[-1]:
+            lines.append(process.stderr.readline())
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "the same command with --resume goes on" in rest
+    assert "Traceback" not in rest
+    assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
+
+
+def test_help_says_what_is_read(run):
+    assert "anchor, positive, negative" in run("siamese", "--help").output
+    assert "cross-encoder" in run("--help").output

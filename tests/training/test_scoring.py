@@ -1,0 +1,89 @@
+"""How models are scored, by vectors and scores that were made up."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch.training.examples import Examples, Kind
+from semsearch.training.scoring import score_cross_encoder, score_siamese
+
+ANGLES = {"a": 0, "b": 10, "c": 30, "d": 90, "e": 100, "f": 180}  # degrees on a circle
+
+
+class Circle:
+    """A bi-encoder of two dimensions; it notes what it encodes."""
+
+    def encode(self, texts, normalize_embeddings, **_):
+        self.encoded = texts
+        turns = numpy.radians([ANGLES[text] for text in texts])
+        length = 1 if normalize_embeddings else 2
+        return length * numpy.stack([numpy.cos(turns), numpy.sin(turns)], axis=1)
+
+
+class Given:
+    """A cross-encoder with scores from a list."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def predict(self, pairs, **_):
+        assert all(isinstance(text, str) for pair in pairs for text in pair)
+        return numpy.array(self.scores)
+
+
+def examples(kind, *rows, targets=(), labels=()):
+    columns = tuple(list(column) for column in zip(*rows, strict=True))
+    return Examples("x", kind, columns, [""] * len(rows), list(targets), labels)
+
+
+SCORED = [("a", "b"), ("a", "d"), ("b", "d"), ("a", "f")]  # cosines 0.98, 0, 0.17, -1
+
+
+@pytest.mark.parametrize(
+    ("gold", "spearman"),
+    # By hand: ranks of the cosines 4 2 3 1, of the gold scores 4 3 2 1: 1 - 6 * 2 / (4 * 15).
+    [((1, 0.6, 0.4, 0), 80), ((0, 0.4, 0.6, 1), -80)],
+)
+def test_spearman_of_a_bi_encoder(gold, spearman):
+    model = Circle()
+    found = score_siamese(model, examples(Kind.SCORED, *SCORED, targets=gold))
+    assert found == pytest.approx(spearman)
+    assert sorted(model.encoded) == ["a", "b", "d", "f"]  # each text once
+
+
+def test_triplets():
+    rows = [("a", "b", "c"), ("a", "d", "c"), ("d", "e", "a"), ("f", "e", "d")]
+    assert score_siamese(Circle(), examples(Kind.TRIPLETS, *rows)) == 75
+
+
+def test_positive_pairs():
+    """Nearest to a is b, to c its own d no (b is), to f e; equal texts count as one."""
+    rows = [("a", "b"), ("c", "d"), ("f", "e"), ("c", "b")]
+    assert score_siamese(Circle(), examples(Kind.POSITIVE, *rows)) == 75
+
+
+def test_classes_of_a_bi_encoder():
+    """The head sees vectors of any length, as it did in training."""
+
+    def classify(left, right):
+        assert numpy.linalg.norm(left[0]) == pytest.approx(2)
+        return ((left * right).sum(axis=1) < 0.1).astype(int)
+
+    rows = examples(Kind.LABELLED, *SCORED, targets=(0, 1, 1, 1), labels=("near", "far"))
+    assert score_siamese(Circle(), rows, classify) == 75
+
+
+@pytest.mark.parametrize(
+    ("scores", "targets", "labels", "score"),
+    [
+        ([0.9, 0.2, 0.3, 0.1], (1, 0.6, 0.4, 0), (), 80),  # by hand: 1 - 6 * 2 / (4 * 15)
+        ([0.5, 0.5, 0.5, 0.5], (1, 0.6, 0.4, 0), (), 0),
+        ([0.9, 0.2, 0.6, 0.4], (1, 0, 0, 0), ("no", "yes"), 75),
+        ([[3, 1, 2], [0, 1, 0], [1, 2, 3], [1, 0, 0]], (0, 1, 2, 2), ("a", "b", "c"), 75),
+    ],
+)
+def test_cross_encoder(scores, targets, labels, score):
+    kind = Kind.LABELLED if labels else Kind.SCORED
+    rows = examples(kind, *SCORED, targets=targets, labels=labels)
+    assert score_cross_encoder(Given(scores), rows) == pytest.approx(score)

@@ -1,0 +1,298 @@
+"""Each kind of training for a few steps on a tiny model: the loss falls, and the result serves."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+
+import numpy
+import pytest
+
+from semsearch.encoders import load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    MissingExtraError,
+    TrainingError,
+    TrainingStoppedError,
+)
+from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
+
+#: Large, for the model is small and the steps are few.
+QUICK = Recipe(epochs=6, learning_rate=2e-3, batch_size=8, evaluate_every=16)
+TEXTS = ["the cat sleeps", "one cat sleeps now", "the river burns", "one dog"]
+
+
+@pytest.fixture
+def learn(tiny, files, tmp_path):
+    """Train on files; what is told and how far it came go into `learn.told` and `.steps`."""
+
+    def call(pupil, *names, recipe=QUICK, base=None, on_step=None, **course):
+        call.told, call.steps = [], []
+
+        def on_progress(done, total):
+            call.steps.append((done, total))
+            if on_step:
+                on_step(done)
+
+        course = {"output": tmp_path / "model"} | course
+        data = [str(files / name) for name in names]
+        wanted = Course(base=str(base or tiny), data=data, recipes=[recipe], **course)
+        return train(pupil, wanted, call.told.append, on_progress)
+
+    return call
+
+
+def record(folder):
+    return json.loads((folder / "training.json").read_text())
+
+
+def losses(folder, stage=0):
+    history = record(folder)["results"][stage]["history"]
+    return [one["loss"] for one in history if "loss" in one]
+
+
+def falls(values):
+    return numpy.mean(values[-8:]) < 0.9 * numpy.mean(values[:8])
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [
+        (Loss.SOFTMAX, "labelled.tsv"),
+        (Loss.COSINE, "scored.csv"),
+        (Loss.COSENT, "scored.csv"),
+        (Loss.RANKING, "pairs.csv"),
+        (Loss.RANKING, "triplets.jsonl"),
+        (Loss.TRIPLET, "triplets.jsonl"),
+    ],
+)
+def test_siamese(learn, loss, name):
+    recipe = replace(QUICK, epochs=12)
+    assert falls(losses(learn(Siamese([loss]), name, recipe=recipe, development="none").folder))
+
+
+def test_large_batches_are_cached(learn, monkeypatch):
+    """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
+    recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)
+    first = losses(learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe).folder)
+    monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
+    monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
+    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, overwrite=True)
+    assert losses(again.folder) == pytest.approx(first, rel=0.05)  # other dropout
+
+
+@pytest.mark.parametrize("name", ["rated.csv", "sorted.tsv", "binary.csv"])
+def test_cross_encoder(learn, files, name):
+    from sentence_transformers import CrossEncoder
+
+    recipe = replace(QUICK, epochs=12)
+    held = {"development": str(files / name), "tests": [str(files / name)], "keep_leaks": True}
+    folder, (test,) = learn(CrossEncoding(), name, recipe=recipe, **held)
+    assert falls(losses(folder))
+    assert test.score > 90
+    model = CrossEncoder(str(folder))
+    scores = model.predict([("the cat sleeps", "one cat sleeps"), ("the cat sleeps", "one dog")])
+    assert scores.shape == ((2, 3) if name == "sorted.tsv" else (2,))
+    again = CrossEncoding().load(folder).predict([("the cat sleeps", "one dog")])
+    assert again[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+class TestResult:
+    @pytest.fixture
+    def trained(self, learn, files):
+        return learn(
+            Siamese([Loss.COSINE]),
+            "opposite.csv",
+            development=str(files / "opposite.csv"),
+            tests=[str(files / "opposite.csv")],
+            keep_leaks=True,
+        )
+
+    def test_a_round_trip_gives_the_same_vectors(self, trained):
+        """Plain sentence-transformers, our torch runtime and the fast one agree."""
+        from sentence_transformers import SentenceTransformer
+
+        plain = SentenceTransformer(str(trained.folder)).encode(TEXTS, normalize_embeddings=True)
+        torch_runtime = load_encoder(str(trained.folder), device="cpu", precision="fp32")
+        assert numpy.abs(torch_runtime.encode_documents(TEXTS) - plain).max() < 1e-5
+        fast = load_encoder(str(trained.folder), precision="fp32")
+        assert "OpenVINO" in type(fast).__name__
+        assert numpy.abs(fast.encode_documents(TEXTS) - plain).max() < 1e-4
+
+    def test_it_learns_and_keeps_the_best(self, trained):
+        """The score of the finished model is the best one seen on the way, up to bf16."""
+        history = record(trained.folder)["results"][0]["history"]
+        scores = {one["step"]: one["score"] for one in history if "score" in one}
+        assert list(scores) == [0, 16, 32, 48]
+        assert scores[0] < -80
+        assert max(scores.values()) > 0
+        assert trained.tests[0].score == pytest.approx(max(scores.values()), abs=1)
+        assert trained.tests[0].measure == "Spearman x 100"
+
+    def test_what_lies_in_the_folder(self, trained):
+        assert not trained.folder.with_name("model.training").exists()
+        assert [path.name for path in trained.folder.parent.iterdir()] == ["model"]
+        assert not list(trained.folder.rglob("*.bin"))
+        assert (trained.folder / "training.png").read_bytes().startswith(b"\x89PNG")
+        card = (trained.folder / "README.md").read_text()
+        for told in ("pipeline_tag: sentence-similarity", "64 scored pairs", "| seed | 1 |"):
+            assert told in card
+
+    def test_nothing_is_written_over(self, trained, learn, tmp_path):
+        before = (trained.folder / "model.safetensors").read_bytes()
+        with pytest.raises(ArgumentError, match="model exists; name another --output"):
+            learn(Siamese([Loss.COSINE]), "scored.csv")
+        assert (trained.folder / "model.safetensors").read_bytes() == before
+        learn(Siamese([Loss.COSINE]), "scored.csv", overwrite=True)
+        assert (trained.folder / "model.safetensors").read_bytes() != before
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_in_turn(learn):
+    """The second stage begins with what the first has learnt, and needs another head."""
+    recipe = replace(QUICK, epochs=12)
+    folder = learn(CrossEncoding(), "sorted.tsv", "rated.csv", recipe=recipe).folder
+    assert [stage["loss"] for stage in record(folder)["stages"]] == [
+        "softmax",
+        "binary cross-entropy",
+    ]
+    assert falls(losses(folder, 0))
+    assert json.loads((folder / "config.json").read_text())["id2label"].keys() == {"0"}
+    assert "### Stage 2" in (folder / "README.md").read_text()
+
+
+def test_mixed(learn, files):
+    pupil = Siamese([Loss.RANKING] * 2)
+    folder = learn(pupil, "pairs.csv", "pairs.csv", mix=True, development="none").folder
+    (stage,) = record(folder)["stages"]
+    assert stage["data"]["examples"] == 128
+    assert record(folder)["results"][0]["steps"] == 128 // 8 * 6
+
+
+def test_early_stopping(learn, files):
+    recipe = Recipe(epochs=50, learning_rate=1e-12, evaluate_every=4, patience=2)
+    folder = learn(
+        Siamese([Loss.COSINE]),
+        "scored.csv",
+        recipe=recipe,
+        development=str(files / "scored.csv"),
+        keep_leaks=True,
+    ).folder
+    assert record(folder)["results"][0]["steps"] == 12  # the first score, and two no better
+
+
+def test_seeds(learn, tmp_path):
+    def weights(name, seed):
+        recipe = Recipe(epochs=1, seed=seed, batch_size=8, precision=QUICK.precision)
+        folder = learn(
+            Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=recipe, output=tmp_path / name
+        )
+        return (folder.folder / "model.safetensors").read_bytes()
+
+    assert weights("a", 1) == weights("b", 1)
+    assert weights("c", 2) != weights("a2", 1)
+
+
+class TestResuming:
+    @pytest.fixture
+    def whole(self, learn, tmp_path):
+        """The weights of a run that nobody interrupted."""
+        folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", output=tmp_path / "whole").folder
+        return (folder / "model.safetensors").read_bytes(), losses(folder)
+
+    def test_after_a_kill(self, learn, whole):
+        """It goes on from the last checkpoint, and ends where the whole run ended."""
+
+        def die(done):
+            if done == 25 * 8:
+                raise MemoryError
+
+        with pytest.raises(MemoryError):
+            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=die)
+        folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
+        assert "going on from step 16" in learn.told
+        assert learn.steps[0] == (16 * 8, 48 * 8)
+        assert (folder / "model.safetensors").read_bytes() == whole[0]
+        assert losses(folder) == whole[1]
+
+    def test_after_ctrl_c(self, learn, whole):
+        def interrupt(done):
+            if done == 21 * 8:
+                signal.raise_signal(signal.SIGINT)
+
+        before = signal.getsignal(signal.SIGINT)
+        with pytest.raises(TrainingStoppedError, match=r"after step 21 of 48.*--resume goes on"):
+            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=interrupt)
+        assert signal.getsignal(signal.SIGINT) is before
+        folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
+        assert "going on from step 21" in learn.told
+        assert (folder / "model.safetensors").read_bytes() == whole[0]
+
+    def test_a_checkpoint_that_was_cut_off(self, learn, tmp_path):
+        def die(done):
+            if done == 40 * 8:
+                raise MemoryError
+
+        with pytest.raises(MemoryError):
+            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=die)
+        stage = tmp_path / "model.training" / "stage-0"
+        (stage / "checkpoint-32" / "trainer_state.json").unlink()
+        learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
+        assert "going on from step 16" in learn.told
+
+    def test_an_unfinished_run_is_not_written_over(self, learn):
+        def interrupt(done):
+            if done:
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(TrainingStoppedError):
+            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=interrupt)
+        with pytest.raises(ArgumentError, match="unfinished training run; go on with --resume"):
+            learn(Siamese([Loss.COSINE]), "scored.csv")
+        other = Recipe(epochs=2, learning_rate=2e-3, batch_size=8, evaluate_every=16)
+        with pytest.raises(ArgumentError, match=r"began with epochs 6, not 2; resume it with that"):
+            learn(Siamese([Loss.COSINE]), "scored.csv", recipe=other, resume=True)
+
+    def test_nothing_to_resume(self, learn):
+        with pytest.raises(ArgumentError, match="no training run to resume"):
+            learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
+
+
+def test_a_loss_that_is_no_number(learn):
+    recipe = Recipe(epochs=2, learning_rate=1e30, warmup=0)
+    with pytest.raises(TrainingError, match=r"not finite at step \d+; lower --learning-rate"):
+        learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=recipe)
+
+
+def test_without_the_trainer(learn, monkeypatch):
+    monkeypatch.setattr("semsearch.training.run.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[train\]'"):
+        learn(Siamese([Loss.COSINE]), "scored.csv")
+
+
+def test_layer_decay(tiny):
+    from semsearch.training.stage import layer_rates
+
+    model = Siamese([Loss.COSINE]).load(tiny)
+    rates = layer_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
+    assert rates == {r"\.layer\.0\.": 0.25, r"\.layer\.1\.": 0.5, r"\.embeddings\.": 0.125}
+    assert layer_rates(model, Recipe()) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("learning_rate", float("nan")),
+        ("batch_size", 0),
+        ("warmup", 1),
+        ("layer_decay", 1.5),
+        ("seed", -1),
+        ("patience", 0),
+        ("max_tokens", 2),
+    ],
+)
+def test_recipes_check_themselves(name, value):
+    with pytest.raises(ArgumentError, match=f"^{name} must be"):
+        Recipe(**{name: value})

@@ -1,0 +1,192 @@
+"""What training data are taken for, and what is refused before time is spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetNotFoundError
+from semsearch.training.checks import check_teachable, without_leaks
+from semsearch.training.data import held_out, load_examples
+from semsearch.training.examples import Examples, Kind, mixed
+
+ALL = tuple(Kind)
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a file of the given content; what is told goes into `load.told`."""
+    told = []
+
+    def call(content, wanted=ALL, name="d.csv", **options):
+        (tmp_path / name).write_text(content)
+        return load_examples(str(tmp_path / name), wanted, notify=told.append, **options)
+
+    call.told = told
+    return call
+
+
+def pairs(*texts, name="pairs"):
+    left, right = [list(column) for column in zip(*texts, strict=True)]
+    return Examples(name, Kind.POSITIVE, (left, right), [""] * len(left), [])
+
+
+class TestColumns:
+    def test_scored(self, load):
+        found = load("Sentence 1,sentence_2,Score\na b,c,5\nd,e,0\n")
+        assert (found.kind, found.texts) == (Kind.SCORED, (["a b", "d"], ["c", "e"]))
+        assert found.targets == [1.0, 0.0]
+        assert [place.rpartition("/")[2] for place in found.places] == ["d.csv:2", "d.csv:3"]
+
+    def test_labelled(self, load):
+        found = load("premise\thypothesis\tlabel\na\tb\tyes\nc\td\tno\n", name="d.tsv")
+        assert (found.kind, found.labels, found.targets) == (Kind.LABELLED, ("no", "yes"), [1, 0])
+
+    def test_pairs_that_nobody_agreed_on(self, load):
+        found = load("sentence1,sentence2,gold_label\na,b,x\nc,d,-\ne,f,y\ng,h,\n")
+        assert found.texts[0] == ["a", "e"]
+        assert "2 pairs without a label are left out" in load.told[0]
+
+    def test_triplets(self, load):
+        line = '{"anchor": "a", "positive": "b", "negative": "c"}\n'
+        found = load(line, name="d.jsonl")
+        assert (found.kind, found.texts) == (Kind.TRIPLETS, (["a"], ["b"], ["c"]))
+
+    def test_positive_pairs_of_labelled_ones(self, load):
+        found = load("left,right,label\na,b,1\nc,d,0\ne,f,1\n", (Kind.POSITIVE,))
+        assert found.texts == (["a", "e"], ["b", "f"])
+        assert "2 of 3 pairs are positive" in load.told[0]
+
+    @pytest.mark.parametrize(
+        ("content", "wanted", "message"),
+        [
+            ("a,b\n1,2\n", (Kind.POSITIVE,), "columns 'anchor', 'positive' are needed .columns: a"),
+            ("anchor,positive\n1,2\n", (Kind.TRIPLETS,), "'anchor', 'positive', 'negative'"),
+            ("left,right,score\na,b,1\n", (Kind.POSITIVE,), "are needed"),  # not all are positive
+            ("left,right,label\na,b,0\n", (Kind.POSITIVE,), "means a positive pair"),
+            ("left,right,score\na,b,1\nc,,1\n", ALL, "d.csv:3: no text in column 'right'"),
+            ("left,right,score\na,b,1\nc,d,x\n", ALL, "d.csv:3: no number in column 'score'"),
+            ("left,right,score\na,b,1\nc,d,nan\n", ALL, "d.csv:3: no number in column 'score'"),
+            ("left,right,score\na,b,1\nc,d\n", ALL, "d.csv:3: 2 cells"),
+            ("", ALL, "d.csv is empty"),
+            ("left,right,score\n", ALL, "header but no rows"),
+        ],
+    )
+    def test_mistakes(self, load, content, wanted, message):
+        with pytest.raises(CorpusError, match=message):
+            load(content, wanted)
+
+    def test_bytes_that_are_no_text(self, tmp_path):
+        (tmp_path / "d.csv").write_bytes(b"left,right,label\na,b,x\nc\xff,d,y\n")
+        with pytest.raises(BadRowError, match=r"d\.csv:3: column 'left' is not UTF-8"):
+            load_examples(str(tmp_path / "d.csv"), ALL, notify=print)
+
+    def test_no_such_file(self):
+        with pytest.raises(DatasetNotFoundError, match=r"no such file: none\.csv"):
+            load_examples("none.csv", ALL, notify=print)
+
+
+class TestScale:
+    CONTENT = "left,right,score\na,b,{}\nc,d,{}\n"
+
+    @pytest.mark.parametrize(
+        ("scores", "targets"),
+        [((0.2, 1), [0.2, 1]), ((1, 4), [0.2, 0.8]), ((5, 6), [0.5, 0.6]), ((50, 0), [0.5, 0])],
+    )
+    def test_it_is_found_and_told(self, load, scores, targets):
+        assert load(self.CONTENT.format(*scores)).targets == pytest.approx(targets)
+        assert "--scale names another" in load.told[0]
+
+    def test_it_is_given(self, load):
+        assert load(self.CONTENT.format(1, 4), scale=(1, 5)).targets == [0, 0.75]
+        assert load.told == []
+
+    def test_a_score_outside_it(self, load):
+        with pytest.raises(BadRowError, match=r"d\.csv:3: score 6 is outside the scale 1 to 5"):
+            load(self.CONTENT.format(1, 6), scale=(1, 5))
+
+    @pytest.mark.parametrize("scores", [(-1, 2), (0, 101)])
+    def test_none_fits(self, load, scores):
+        with pytest.raises(ArgumentError, match="on no known scale; name it with --scale"):
+            load(self.CONTENT.format(*scores))
+
+    def test_it_is_upside_down(self, load):
+        with pytest.raises(ArgumentError, match="from a lower to a higher score, not 5 to 1"):
+            load(self.CONTENT.format(1, 4), scale=(5, 1))
+
+
+class TestTeachable:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("left,right,label\na,b,x\nc,d,x\n", "has only one class .'x'."),
+            ("left,right,score\na,b,3\nc,d,3\n", "has the same gold score everywhere"),
+            ("left,right,label\na,b,-\n", "has no examples"),
+            ("anchor,positive\na,b\nB,a\n", "has one pair; in-batch negatives need others"),
+        ],
+    )
+    def test_nothing_can_be_learnt(self, load, content, message):
+        with pytest.raises(ArgumentError, match=message):
+            check_teachable(load(content))
+
+
+class TestLeaks:
+    TRAINING = pairs(("a b", "c"), ("d", "e"), ("f", "g"), name="train")
+
+    def test_in_either_order_case_and_space(self):
+        told = []
+        held = [pairs(("C", " a  b"), name="dev"), pairs(("f", "g"), ("x", "y"), name="test")]
+        rest = without_leaks(self.TRAINING, held, False, told.append)
+        assert rest.texts == (["d"], ["e"])
+        assert told == [
+            "train: 1 pairs also stand in dev; they are left out of the training",
+            "train: 1 pairs also stand in test; they are left out of the training",
+        ]
+
+    def test_kept_if_wanted(self):
+        told = []
+        assert without_leaks(self.TRAINING, [self.TRAINING], True, told.append) == self.TRAINING
+        assert told == ["train: 3 pairs also stand in train; they stay in"]
+
+    def test_one_shared_text_is_no_leak(self):
+        assert without_leaks(self.TRAINING, [pairs(("a b", "g"))], False, pytest.fail)
+
+    def test_nothing_is_left(self):
+        with pytest.raises(ArgumentError, match="train has only pairs"):
+            without_leaks(self.TRAINING, [self.TRAINING], False, lambda message: None)
+
+
+def test_held_out():
+    examples = pairs(*((f"a{n}", f"b{n}") for n in range(200)))
+    rest, held = held_out(examples, seed=3)
+    assert (len(rest), len(held)) == (180, 20)
+    assert {*rest.texts[0], *held.texts[0]} == set(examples.texts[0])
+    assert held_out(examples, seed=3) == (rest, held)
+    assert held_out(examples, seed=4)[1] != held
+    assert held_out(rest.take(range(99)), seed=3)[1] is None
+
+
+def test_mixed(load):
+    first = load("left,right,label\na,b,x\nc,d,y\n")
+    second = load("left,right,label\ne,f,z\ng,h,x\n")
+    both = mixed([first, second])
+    assert both.texts == (["a", "c", "e", "g"], ["b", "d", "f", "h"])
+    assert [both.labels[target] for target in both.targets] == ["x", "y", "z", "x"]
+    with pytest.raises(ArgumentError, match="only used in turn"):
+        mixed([first, load("left,right,score\na,b,1\nc,d,0\n")])
+
+
+def test_a_label_that_training_lacks(load):
+    training = load("left,right,label\na,b,x\nc,d,y\n")
+    development = load("left,right,label\na,b,y\nc,d,z\n")
+    with pytest.raises(ArgumentError, match=r"d\.csv:3: label 'z' is not in the training data"):
+        development.with_labels(training.labels)
+
+
+def test_stsbenchmark(data, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    found = load_examples("stsbenchmark:dev", ALL, notify=print)
+    assert (len(found), found.scale, max(found.targets)) == (1500, (0, 5), 1)
+    with pytest.raises(ArgumentError, match="no split 'tset'"):
+        load_examples("stsbenchmark:tset", ALL, notify=print)
+    with pytest.raises(ArgumentError, match="has scored pairs; triplets are needed"):
+        load_examples("stsbenchmark", (Kind.TRIPLETS,), notify=print)
