@@ -14,6 +14,7 @@
     │   ├── IndexFormatError        it is something else, damaged, or of a newer format
     │   ├── IndexBusyError          another process is writing it
     │   └── SpaceError              the embedding space is unknown or belongs to another model
+    ├── TrainingError               a model cannot be trained: too little data, a loss of NaN
     └── MissingExtraError           an optional dependency is not installed
 
 The message of each is one line that a user can act on; the command line prints it as it is.
@@ -36,6 +37,7 @@ __all__ = [
     "ModelNotFoundError",
     "SemsearchError",
     "SpaceError",
+    "TrainingError",
     "UnsafeModelError",
     "refuse",
 ]
@@ -116,6 +118,10 @@ class IndexBusyError(IndexStoreError):
 
 class SpaceError(IndexStoreError):
     """An embedding space is unknown, or its vectors come from another model."""
+
+
+class TrainingError(SemsearchError):
+    """A model cannot be trained: there is too little to learn from, or the loss became NaN."""
 
 
 class MissingExtraError(SemsearchError, ImportError):

@@ -21,7 +21,7 @@ FLOORS = [
     "filters protocols datasets",
     "corpus encoders fusion",
     "index preload",
-    "retriever mining",
+    "retriever mining training",
     "cli",
     "__main__",
 ]

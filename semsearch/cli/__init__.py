@@ -22,6 +22,7 @@ COMMANDS = {
     "index": "Encode a corpus into an index.",
     "query": "Find what is meant.",
     "pairs": "Find the most similar pairs of a collection.",
+    "train": "Train a model.",
     "info": "Tell what an index holds.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",

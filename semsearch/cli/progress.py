@@ -19,7 +19,7 @@ class IndexingProgress:
     Use it in a ``with``; `update` it after each batch and `note` what must be said meanwhile.
     """
 
-    def __init__(self, things: str) -> None:
+    def __init__(self, things: str, beginning: str = "loading, encoding the first batch") -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
@@ -33,7 +33,7 @@ class IndexingProgress:
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("loading, encoding the first batch", total=None)
+        self._task = self._progress.add_task(beginning, total=None)
         self._started = time.perf_counter()
         self._last_line = 0.0  # seconds after the start
 
