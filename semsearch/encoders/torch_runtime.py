@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -29,6 +30,9 @@ GPU_BATCH_TOKENS = 16_384
 WINDOW_TEXTS = 16_384
 #: How short the shortest text of a batch may be, as a part of the longest one.
 LEAST_FILL = 0.9
+
+#: How long passages are for a model that reads any length.
+UNLIMITED_MAX_TOKENS = 256
 
 #: What we call torch's number types.
 NAMES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
@@ -69,8 +73,13 @@ class TorchEncoder:
     @cached_property
     def max_tokens(self) -> int:
         """How many tokens of a text it reads, special tokens not counted."""
-        special: int = self.model.tokenizer.num_special_tokens_to_add(pair=False)
-        return int(self.model.get_max_seq_length()) - special
+        tokenizer = self.model.tokenizer
+        longest = self.model.get_max_seq_length()
+        if longest is None or math.isinf(longest):  # of averaged word vectors
+            truncation = getattr(tokenizer, "truncation", None)
+            return int(truncation["max_length"]) if truncation else UNLIMITED_MAX_TOKENS
+        special: int = tokenizer.num_special_tokens_to_add(pair=False)
+        return int(longest) - special
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
@@ -197,7 +206,9 @@ class TorchEncoder:
         """A copy of the model's own tokenizer that cuts nothing off."""
         from tokenizers import Tokenizer
 
-        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        backend = self.model.tokenizer
+        if not isinstance(backend, Tokenizer):
+            backend = getattr(backend, "backend_tokenizer", None)
         if backend is None:
             raise EncoderError(f"model '{self.spec}' has a tokenizer without character offsets")
         tokenizer = Tokenizer.from_str(backend.to_str())

@@ -111,8 +111,8 @@ class Checkpoints:
         for name, value in self._identity.items():
             if identity.get(name) != value:
                 raise TrainingError(
-                    f"the run in {self.folder} had another {name} ({identity.get(name)}, now "
-                    f"{value}); resume it with its own options and corpus, or remove it"
+                    f"the run in {self.folder} was begun with {name} {identity.get(name)}, not "
+                    f"{value}; resume it with its own options and corpus, or remove it"
                 )
 
     def _all(self) -> list[Path]:

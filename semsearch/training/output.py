@@ -62,6 +62,10 @@ class Output:
             shutil.rmtree(replaced, ignore_errors=True)
         except OSError as error:
             raise TrainingError(f"{self.path} cannot be written: {error.strerror}") from error
+        self.discard()
+
+    def discard(self) -> None:
+        """Drop the checkpoints; nothing is written."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
 
 

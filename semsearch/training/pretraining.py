@@ -144,7 +144,7 @@ def pretrain(
         for document in distinct_documents(documents)
         if len(found := sentences(document.text)) > 1
     ]
-    parts = held_out(len(texts), settings.seed)
+    parts = held_out(len(texts), settings.seed, "of two sentences or more")
     trained = [texts[place] for place in parts.trained]
     measured = [texts[place] for place in parts.held_out]
     notify(
@@ -246,7 +246,7 @@ def _digest(tokenizer: BertTokenizerFast, *parts: Tokens) -> str:
     for tokens in parts:
         for array in (tokens.ids, tokens.sentences, tokens.documents):
             digest.update(array.tobytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:16]
 
 
 def _write(

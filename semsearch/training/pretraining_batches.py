@@ -19,6 +19,8 @@ __all__ = ["Batch", "PairBatches"]
 
 #: [CLS], and [SEP] behind each span.
 SPECIAL_TOKENS = 3
+#: Batches are padded to a multiple of it: for few different shapes.
+LENGTH_MULTIPLE = 8
 #: How many batches are sorted by length together.
 WINDOW_BATCHES = 50
 
@@ -79,7 +81,8 @@ class PairBatches:
         import torch
 
         known = self._tokenizer
-        shape = (len(pairs.is_next), int(pairs.lengths().max()) + SPECIAL_TOKENS)
+        longest = int(pairs.lengths().max()) + SPECIAL_TOKENS
+        shape = (len(pairs.is_next), -(-longest // LENGTH_MULTIPLE) * LENGTH_MULTIPLE)
         ids = numpy.full(shape, known.pad_token_id, numpy.int64)
         types, mask = numpy.zeros_like(ids), numpy.zeros_like(ids)
         maskable = numpy.zeros(shape, bool)

@@ -34,15 +34,21 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
     return list(first.values())
 
 
-def held_out(count: int, seed: int, part: float = HELD_OUT_PART) -> HeldOut:
+def held_out(count: int, seed: int, kind: str, part: float = HELD_OUT_PART) -> HeldOut:
     """Hold out a part of `count` documents, drawn by the seed.
+
+    Args:
+        count: of documents that can be used.
+        seed: decides which.
+        kind: what makes a document usable, for the message.
+        part: how many, between some least and most number.
 
     Raises:
         TrainingError: there are too few.
     """
     if count < LEAST_DOCUMENTS:
         raise TrainingError(
-            f"{count} documents that can be used; it takes {LEAST_DOCUMENTS} or more to train"
+            f"{count} different documents {kind}; it takes {LEAST_DOCUMENTS} or more to train"
         )
     size = min(max(round(part * count), HELD_OUT_LEAST), HELD_OUT_MOST)
     order = numpy.random.default_rng([seed, count]).permutation(count)

@@ -137,10 +137,10 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         pretrain(documents, Output(tmp_path / "m"), settings(), on_progress=stop)
     assert not (tmp_path / "m").exists()
-    with pytest.raises(TrainingError, match="had another batch"):
+    with pytest.raises(TrainingError, match="was begun with batch 16, not 8"):
         output = Output(tmp_path / "m", resume=True)
         pretrain(documents, output, settings(batch=8), resume=True)
-    with pytest.raises(TrainingError, match="had another corpus"):
+    with pytest.raises(TrainingError, match="was begun with corpus"):
         output = Output(tmp_path / "m", resume=True)
         pretrain(documents[1:], output, settings(), resume=True)
     again = pretrain(documents, Output(tmp_path / "m", resume=True), settings(), resume=True)
@@ -181,9 +181,9 @@ def test_other_models_are_refused(documents, tmp_path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([], "0 documents that can be used"),
-        (["One sentence."] * 50, "0 documents that can be used"),
-        (["One. Two."] * 50, "1 documents that can be used"),
+        ([], "0 different documents of two sentences"),
+        (["One sentence."] * 50, "0 different documents of two sentences"),
+        (["One. Two."] * 50, "1 different documents of two sentences"),
     ],
 )
 def test_too_little_is_told_first(texts, message, tmp_path, monkeypatch):
