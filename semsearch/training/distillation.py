@@ -21,6 +21,7 @@ from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
+from semsearch.training.batches import batches_by_length
 from semsearch.training.checkpoints import Checkpoints
 from semsearch.training.loop import Length, Optimization, fit
 from semsearch.training.output import Output, model_card
@@ -185,11 +186,11 @@ def _taught(
     before = _cosine(student, exam)
     notify(f"before: cosine {before:.3f} to the teacher's vectors of held-out texts")
 
+    lengths = numpy.array([len(text) for text in texts])
+
     def batches(epoch: int) -> list[numpy.ndarray]:
-        order = default_rng([settings.seed, epoch]).permutation(len(texts))
-        return [
-            order[start : start + settings.batch] for start in range(0, len(order), settings.batch)
-        ]
+        generator = default_rng([settings.seed, epoch])
+        return batches_by_length(lengths, settings.batch, generator)
 
     def loss_of(rows: numpy.ndarray, generator: Generator) -> torch.Tensor:
         import torch

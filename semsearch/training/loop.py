@@ -120,10 +120,11 @@ def fit(
 
     optimizer = torch.optim.AdamW(_groups(model, optimization), lr=optimization.learning_rate)
     position = checkpoints.load(model, optimizer) if resume else Position()
+    remains = optimization.length.fraction(position) < 1
     saved = time.monotonic()
     with _stop_requests() as is_stopped:
         model.train()
-        for batch in _from(position, batches):
+        for batch in _from(position, batches) if remains else ():
             started = time.perf_counter()
             rate = optimization.rate(optimization.length.fraction(position))
             for group in optimizer.param_groups:
@@ -135,11 +136,13 @@ def fit(
             position.seconds += time.perf_counter() - started
             fraction = min(1.0, optimization.length.fraction(position))
             on_step(position, fraction, loss)
-            if fraction >= 1:
-                break
-            if is_stopped.is_set() or time.monotonic() - saved > CHECKPOINT_EVERY_SECONDS:
+            is_due = time.monotonic() - saved > CHECKPOINT_EVERY_SECONDS
+            # The last one, too: what comes after the training can fail or be stopped.
+            if fraction >= 1 or is_stopped.is_set() or is_due:
                 checkpoints.save(position, model, optimizer)
                 saved = time.monotonic()
+            if fraction >= 1:
+                break
             if is_stopped.is_set():
                 raise KeyboardInterrupt
     model.eval()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
 from semsearch.errors import TrainingError
+from semsearch.training.batches import batches_by_length
 from semsearch.training.masking import mask_tokens
 from semsearch.training.next_sentence import Pairs, Tokens, next_sentence_pairs, tokens_of
 
@@ -21,8 +21,6 @@ __all__ = ["Batch", "PairBatches"]
 SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of it: for few different shapes.
 LENGTH_MULTIPLE = 8
-#: How many batches are sorted by length together.
-WINDOW_BATCHES = 50
 
 
 class Batch(NamedTuple):
@@ -67,14 +65,8 @@ class PairBatches:
     def epoch(self, generator: numpy.random.Generator) -> list[Pairs]:
         """All documents once, as batches in random order."""
         pairs = next_sentence_pairs(self.tokens, self._room, generator)
-        order = generator.permutation(len(pairs.is_next))
-        found: list[NDArray[numpy.int64]] = []
-        window = WINDOW_BATCHES * self._size
-        for start in range(0, len(order), window):
-            rows = order[start : start + window]
-            rows = rows[numpy.argsort(pairs.lengths()[rows], kind="stable")]
-            found += numpy.array_split(rows, max(1, round(len(rows) / self._size)))
-        return [pairs.take(found[place]) for place in generator.permutation(len(found))]
+        batches = batches_by_length(pairs.lengths(), self._size, generator)
+        return [pairs.take(rows) for rows in batches]
 
     def batch(self, pairs: Pairs, generator: numpy.random.Generator, device: str) -> Batch:
         """[CLS] first span [SEP] second span [SEP], some of it masked."""

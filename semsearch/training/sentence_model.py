@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["embedded", "trainable_encoder", "write_model"]
 
+#: To which lengths are padded: on a CPU, each new shape of a product costs memory.
+MULTIPLE = 16
+
 
 def trainable_encoder(spec: str) -> TorchEncoder:
     """An encoder on torch in fp32; its ``model`` may be trained, and it then encodes with that.
@@ -31,9 +34,11 @@ def trainable_encoder(spec: str) -> TorchEncoder:
 def embedded(model: SentenceTransformer, texts: Sequence[str], prompt: str = "") -> torch.Tensor:
     """Vectors with gradients, fp32, of any length, shape (len(texts), dimension)."""
     device = model.device
+    longest = model.get_max_seq_length() or 0
+    padding = {"text": {"pad_to_multiple_of": MULTIPLE if longest % MULTIPLE == 0 else None}}
+    inputs = model.preprocess([prompt + text for text in texts], processing_kwargs=padding)
     features: dict[str, Any] = {
-        name: value.to(device) if hasattr(value, "to") else value
-        for name, value in model.preprocess([prompt + text for text in texts]).items()
+        name: value.to(device) if hasattr(value, "to") else value for name, value in inputs.items()
     }
     with autocast(device.type):
         vectors: torch.Tensor = model(features)["sentence_embedding"]

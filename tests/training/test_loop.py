@@ -76,7 +76,16 @@ def test_only_the_newest_checkpoint_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.training.loop.CHECKPOINT_EVERY_SECONDS", 0.0)
     train(make_model(), tmp_path / "run")
     (kept,) = (tmp_path / "run").iterdir()
-    assert kept.name == "step-000000019"
+    assert kept.name == "step-000000020"
+
+
+def test_a_finished_training_is_not_gone_on_with(tmp_path):
+    whole = make_model()
+    train(whole, tmp_path)
+    again = make_model()
+    position = train(again, tmp_path, resume=True, on_step=lambda *_: pytest.fail("a step"))
+    assert position.step == 20
+    assert torch.equal(whole[0].weight, again[0].weight)
 
 
 def test_another_corpus_is_refused(tmp_path):
