@@ -21,7 +21,7 @@ FLOORS = [
     "filters protocols datasets",
     "corpus encoders fusion",
     "index preload",
-    "retriever mining training",
+    "retriever mining unsupervised",
     "cli",
     "__main__",
 ]

@@ -10,7 +10,7 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
 
 __all__ = ["command"]
 
@@ -66,9 +66,9 @@ def command(
     semsearch train adapt films.json --text-column extract --minutes 30 --output models/films
     semsearch index films.json --text-column extract --encoder models/films
     """
-    from semsearch.training.adaptation import AdaptationSettings, adapt
-    from semsearch.training.loop import Length
-    from semsearch.training.output import Output
+    from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
+    from semsearch.unsupervised.loop import Length
+    from semsearch.unsupervised.output import Output
 
     given: dict[str, Any] = {"batch": batch, "learning_rate": learning_rate}
     settings = AdaptationSettings(

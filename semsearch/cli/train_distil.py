@@ -11,7 +11,7 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
 from semsearch.errors import ArgumentError
 
 __all__ = ["command"]
@@ -72,9 +72,9 @@ def command(
     """
     if static == (layers is not None):
         raise ArgumentError("choose a student: --static or --layers N")
-    from semsearch.training.distillation import DistillationSettings, distil
-    from semsearch.training.loop import Length
-    from semsearch.training.output import Output
+    from semsearch.unsupervised.distillation import DistillationSettings, distil
+    from semsearch.unsupervised.loop import Length
+    from semsearch.unsupervised.output import Output
 
     given: dict[str, Any] = {"batch": batch}
     settings = DistillationSettings(

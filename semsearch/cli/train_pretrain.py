@@ -10,7 +10,7 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
 from semsearch.errors import ArgumentError
 
 __all__ = ["command"]
@@ -80,10 +80,10 @@ def command(
     """
     if base and (size or vocabulary or cased):
         raise ArgumentError("--size, --vocabulary and --cased are of a BERT from scratch")
-    from semsearch.training.bert import BertSize
-    from semsearch.training.loop import Length
-    from semsearch.training.output import Output
-    from semsearch.training.pretraining import PretrainingSettings, pretrain
+    from semsearch.unsupervised.bert import BertSize
+    from semsearch.unsupervised.loop import Length
+    from semsearch.unsupervised.output import Output
+    from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
 
     if steps is None and minutes is None:
         steps = DEFAULT_STEPS

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 
 from semsearch.errors import TrainingError
-from semsearch.training.batches import batches_by_length
-from semsearch.training.masking import mask_tokens
-from semsearch.training.next_sentence import Pairs, Tokens, next_sentence_pairs, tokens_of
+from semsearch.unsupervised.batches import batches_by_length
+from semsearch.unsupervised.masking import mask_tokens
+from semsearch.unsupervised.next_sentence import Pairs, Tokens, next_sentence_pairs, tokens_of
 
 if TYPE_CHECKING:
     import torch

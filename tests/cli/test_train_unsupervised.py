@@ -1,4 +1,4 @@
-"""``semsearch train`` as a person meets it; what is learnt is tested in tests/training."""
+"""``semsearch train`` as a person meets it; what is learnt is tested in tests/unsupervised."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy
 
 from semsearch.errors import ArgumentError, TrainingError
-from semsearch.training.checkpoints import Checkpoints, Position
+from semsearch.unsupervised.checkpoints import Checkpoints, Position
 
 if TYPE_CHECKING:
     import torch

@@ -8,11 +8,11 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError
-from semsearch.training.distillation import DistillationSettings, distil
-from semsearch.training.loop import Length
-from semsearch.training.output import Output
-from semsearch.training.sentence_model import trainable_encoder
-from semsearch.training.students import shallow_student, static_student
+from semsearch.unsupervised.distillation import DistillationSettings, distil
+from semsearch.unsupervised.loop import Length
+from semsearch.unsupervised.output import Output
+from semsearch.unsupervised.sentence_model import trainable_encoder
+from semsearch.unsupervised.students import shallow_student, static_student
 
 TEXTS = ["The wave salt harbour sailor tide.", "Oven dough!", "comet"]
 

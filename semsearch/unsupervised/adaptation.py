@@ -17,15 +17,15 @@ from numpy.random import Generator, default_rng
 
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
-from semsearch.training.checkpoints import Checkpoints
-from semsearch.training.hard_negatives import hard_negatives
-from semsearch.training.known_item import Gain, gain, reciprocal_ranks
-from semsearch.training.loop import Length, Optimization, fit
-from semsearch.training.output import Output, model_card
-from semsearch.training.questions import Question, questions
-from semsearch.training.sentence_model import embedded, trainable_encoder, write_model
-from semsearch.training.sentences import distinct_documents, held_out
-from semsearch.training.sts import sts_spearman
+from semsearch.unsupervised.checkpoints import Checkpoints
+from semsearch.unsupervised.hard_negatives import hard_negatives
+from semsearch.unsupervised.known_item import Gain, gain, reciprocal_ranks
+from semsearch.unsupervised.loop import Length, Optimization, fit
+from semsearch.unsupervised.output import Output, model_card
+from semsearch.unsupervised.questions import Question, questions
+from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
+from semsearch.unsupervised.sentences import distinct_documents, held_out
+from semsearch.unsupervised.sts import sts_spearman
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.errors import ArgumentError, TrainingError
-from semsearch.training.output import Output, model_card
+from semsearch.unsupervised.output import Output, model_card
 
 
 def test_nothing_is_written_over(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from semsearch.errors import ArgumentError, TrainingError
-from semsearch.training.checkpoints import Checkpoints, Position
-from semsearch.training.loop import Length, Optimization, fit
+from semsearch.unsupervised.checkpoints import Checkpoints, Position
+from semsearch.unsupervised.loop import Length, Optimization, fit
 
 
 def optimization(steps=20, rate=0.1):
@@ -73,7 +73,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(tmp_path, step):
 
 
 def test_only_the_newest_checkpoint_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.training.loop.CHECKPOINT_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("semsearch.unsupervised.loop.CHECKPOINT_EVERY_SECONDS", 0.0)
     train(make_model(), tmp_path / "run")
     (kept,) = (tmp_path / "run").iterdir()
     assert kept.name == "step-000000020"

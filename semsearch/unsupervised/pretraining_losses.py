@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.training.loop import autocast
-from semsearch.training.pretraining_batches import Batch
+from semsearch.unsupervised.loop import autocast
+from semsearch.unsupervised.pretraining_batches import Batch
 
 if TYPE_CHECKING:
     import torch

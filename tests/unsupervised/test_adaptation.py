@@ -9,14 +9,14 @@ from sentence_transformers import SentenceTransformer
 from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, TrainingError
-from semsearch.training import adaptation
-from semsearch.training.adaptation import AdaptationSettings, adapt
-from semsearch.training.hard_negatives import hard_negatives
-from semsearch.training.known_item import gain, reciprocal_ranks
-from semsearch.training.loop import Length
-from semsearch.training.output import Output
-from semsearch.training.questions import Question, questions
-from semsearch.training.sentence_model import embedded, trainable_encoder
+from semsearch.unsupervised import adaptation
+from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
+from semsearch.unsupervised.hard_negatives import hard_negatives
+from semsearch.unsupervised.known_item import gain, reciprocal_ranks
+from semsearch.unsupervised.loop import Length
+from semsearch.unsupervised.output import Output
+from semsearch.unsupervised.questions import Question, questions
+from semsearch.unsupervised.sentence_model import embedded, trainable_encoder
 
 
 @pytest.fixture(autouse=True)

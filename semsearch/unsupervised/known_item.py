@@ -9,7 +9,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.protocols import Encoder
-from semsearch.training.questions import Question
+from semsearch.unsupervised.questions import Question
 
 __all__ = ["Gain", "gain", "reciprocal_ranks"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch.training.masking import mask_tokens
+from semsearch.unsupervised.masking import mask_tokens
 
 MASK, WORDS = 4, numpy.arange(5, 1000)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy
 
 from semsearch.protocols import Encoder
-from semsearch.training.questions import Question
+from semsearch.unsupervised.questions import Question
 
 __all__ = ["hard_negatives"]
 

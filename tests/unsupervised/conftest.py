@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import BertConfig, BertModel
 
 from semsearch import Document
-from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
+from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
 
 TOPICS = {
     "sea": "wave salt harbour sailor tide gull anchor storm deck rope",

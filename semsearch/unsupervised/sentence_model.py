@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_runtime import TorchEncoder, quiet_transformers
-from semsearch.training.loop import autocast, best_device
+from semsearch.unsupervised.loop import autocast, best_device
 
 if TYPE_CHECKING:
     import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from semsearch.training.batches import batches_by_length
+from semsearch.unsupervised.batches import batches_by_length
 
 
 def test_every_row_once_with_its_like():

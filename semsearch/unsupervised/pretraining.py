@@ -16,15 +16,15 @@ from numpy.random import Generator, default_rng
 from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
-from semsearch.training.bert import MOST_TOKENS, BertSize, load_bert, new_bert
-from semsearch.training.checkpoints import Checkpoints, Position
-from semsearch.training.loop import Length, Optimization, best_device, fit
-from semsearch.training.next_sentence import Pairs, Tokens
-from semsearch.training.output import Output, model_card
-from semsearch.training.pretraining_batches import PairBatches
-from semsearch.training.pretraining_losses import HeldOutLosses, measured_losses, pretraining_loss
-from semsearch.training.sentences import distinct_documents, held_out, sentences
-from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
+from semsearch.unsupervised.bert import MOST_TOKENS, BertSize, load_bert, new_bert
+from semsearch.unsupervised.checkpoints import Checkpoints, Position
+from semsearch.unsupervised.loop import Length, Optimization, best_device, fit
+from semsearch.unsupervised.next_sentence import Pairs, Tokens
+from semsearch.unsupervised.output import Output, model_card
+from semsearch.unsupervised.pretraining_batches import PairBatches
+from semsearch.unsupervised.pretraining_losses import HeldOutLosses, measured_losses, pretraining_loss
+from semsearch.unsupervised.sentences import distinct_documents, held_out, sentences
+from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
 
 if TYPE_CHECKING:
     import torch

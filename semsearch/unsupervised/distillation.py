@@ -21,14 +21,14 @@ from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
-from semsearch.training.batches import batches_by_length
-from semsearch.training.checkpoints import Checkpoints
-from semsearch.training.loop import Length, Optimization, fit
-from semsearch.training.output import Output, model_card
-from semsearch.training.sentence_model import embedded, trainable_encoder, write_model
-from semsearch.training.sentences import distinct_documents, held_out, sentences
-from semsearch.training.sts import sts_spearman
-from semsearch.training.students import shallow_student, static_student
+from semsearch.unsupervised.batches import batches_by_length
+from semsearch.unsupervised.checkpoints import Checkpoints
+from semsearch.unsupervised.loop import Length, Optimization, fit
+from semsearch.unsupervised.output import Output, model_card
+from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
+from semsearch.unsupervised.sentences import distinct_documents, held_out, sentences
+from semsearch.unsupervised.sts import sts_spearman
+from semsearch.unsupervised.students import shallow_student, static_student
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.records import Document
-from semsearch.training.sentences import sentences
+from semsearch.unsupervised.sentences import sentences
 
 __all__ = ["Question", "questions"]
 

@@ -16,14 +16,14 @@ from transformers import BertForPreTraining, BertModel
 from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, EncoderError, TrainingError
-from semsearch.training import loop, pretraining
-from semsearch.training.bert import BertSize, load_bert, new_bert
-from semsearch.training.loop import Length
-from semsearch.training.output import Output
-from semsearch.training.pretraining import PretrainingSettings, pretrain
-from semsearch.training.pretraining_batches import PairBatches
-from semsearch.training.pretraining_losses import measured_losses, pretraining_loss
-from semsearch.training.wordpieces import learn_word_pieces
+from semsearch.unsupervised import loop, pretraining
+from semsearch.unsupervised.bert import BertSize, load_bert, new_bert
+from semsearch.unsupervised.loop import Length
+from semsearch.unsupervised.output import Output
+from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
+from semsearch.unsupervised.pretraining_batches import PairBatches
+from semsearch.unsupervised.pretraining_losses import measured_losses, pretraining_loss
+from semsearch.unsupervised.wordpieces import learn_word_pieces
 
 
 @pytest.fixture(scope="module", autouse=True)
