@@ -21,7 +21,7 @@ FLOORS = [
     "filters protocols datasets",
     "corpus encoders fusion lexical",
     "index preload comparison",
-    "retriever mining clustering evaluation inspection training",
+    "retriever mining clustering evaluation inspection training unsupervised",
     "contrast report",
     "cli",
     "__main__",
@@ -116,6 +116,12 @@ def test_help_imports_nothing_heavy(tmp_path):
     loaded = imports_of("--help", cwd=tmp_path)
     assert not loaded & {*HEAVY, "sqlalchemy", "faiss", "numpy", "openvino"}
     assert "click" in loaded
+
+
+@pytest.mark.parametrize("command", ["pretrain", "adapt", "distil"])
+def test_help_on_training_imports_nothing_heavy(tmp_path, command):
+    loaded = imports_of("train", command, "--help", cwd=tmp_path)
+    assert not loaded & {*HEAVY, "sqlalchemy", "faiss", "openvino", "scipy"}
 
 
 def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):

@@ -26,7 +26,7 @@ COMMANDS = {
     "compare": "Show what several systems find, side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",
     "inspect": "Open an encoder: word pieces, ids, token vectors.",
-    "train": "Train an encoder or a reranker on your data.",
+    "train": "Train encoders and rerankers: with labels, without, from scratch.",
     "info": "Tell what an index holds.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",

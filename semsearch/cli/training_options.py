@@ -1,17 +1,26 @@
-"""The options that all kinds of training have."""
+"""What the subcommands of ``semsearch train`` that learn from labels share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.training import Recipe
+from semsearch.encoders.precision import Precision
+from semsearch.errors import TrainingStoppedError
+from semsearch.training import Course, Recipe, train
+from semsearch.training.lessons import one_each
+from semsearch.training.run import Pupil
 
-__all__ = ["training_options"]
+__all__ = ["train_as_asked", "training_options"]
+
+#: What a shell says of a program that Ctrl-C ended.
+INTERRUPTED_STATUS = 130
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -132,3 +141,66 @@ def training_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def train_as_asked(
+    pupil: Pupil,
+    data: Sequence[str],
+    *,
+    base: str,
+    output: Path,
+    development: str | None,
+    tests: tuple[str, ...],
+    mix: bool,
+    scale: tuple[float, float] | None,
+    keep_leaks: bool,
+    resume: bool,
+    overwrite: bool,
+    epochs: tuple[float, ...],
+    learning_rates: tuple[float, ...],
+    precision: str,
+    **recipe: Any,
+) -> None:
+    """Train by what was given on the command line, and tell what came of it."""
+    parts = 1 if mix else len(data)
+    recipes = [
+        Recipe(epochs=times, learning_rate=rate, precision=Precision(precision), **recipe)
+        for times, rate in zip(
+            one_each(epochs or (None,), parts, "--epochs"),
+            one_each(learning_rates or (Recipe.learning_rate,), parts, "--learning-rate"),
+            strict=True,
+        )
+    ]
+    course = Course(
+        base=base,
+        output=output,
+        data=data,
+        recipes=recipes,
+        development=development,
+        tests=tests,
+        mix=mix,
+        scale=scale,
+        keep_leaks=keep_leaks,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    with IndexingProgress("examples", beginning="loading the model") as progress:
+        last: int | None = None
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal last
+            if last is None or done <= last:  # another stage, or the rest of one
+                progress.restart(done, done / total)
+            last = done
+            progress.update(done, done / total)
+
+        try:
+            trained = train(
+                pupil, course, lambda message: progress.note(visible(message)), on_progress
+            )
+        except TrainingStoppedError as stopped:
+            progress.note(visible(str(stopped)))
+            click.get_current_context().exit(INTERRUPTED_STATUS)
+    for test in trained.tests:
+        click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))
+    click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))

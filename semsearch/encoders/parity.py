@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.protocols import Matrix
 
-__all__ = ["Parity", "measure_parity"]
+__all__ = ["Parity", "measure_parity", "spearman"]
 
 #: What may be lost: Spearman and nDCG × 100, and the share of the 10 nearest that must stay.
 STS_LOSS = 0.2
@@ -83,8 +83,8 @@ def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
         stored.append(matrix)
     cosines = (stored[0] * stored[1]).sum(axis=1)
     return Parity(
-        sts_fp32=_spearman(exact, pairs),
-        sts=_spearman(candidate, pairs),
+        sts_fp32=spearman(exact, pairs),
+        sts=spearman(candidate, pairs),
         ndcg_fp32=_ndcg(rankings[0], retrieval),
         ndcg=_ndcg(rankings[1], retrieval),
         agreement=_agreement(*rankings),
@@ -93,7 +93,8 @@ def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
     )
 
 
-def _spearman(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
+def spearman(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
+    """Spearman × 100 between the cosines of pairs and their gold scores."""
     from scipy.stats import spearmanr
 
     left = encoder.encode_documents([pair.left for pair in pairs])

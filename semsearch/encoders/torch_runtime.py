@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -30,6 +31,9 @@ GPU_BATCH_TOKENS = 16_384
 WINDOW_TEXTS = 16_384
 #: How short the shortest text of a batch may be, as a part of the longest one.
 LEAST_FILL = 0.9
+
+#: How long passages are for a model that reads any length.
+UNLIMITED_MAX_TOKENS = 256
 
 #: What we call torch's number types.
 NAMES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
@@ -70,8 +74,13 @@ class TorchEncoder:
     @cached_property
     def max_tokens(self) -> int:
         """How many tokens of a text it reads, special tokens not counted."""
-        special: int = self.model.tokenizer.num_special_tokens_to_add(pair=False)
-        return int(self.model.get_max_seq_length()) - special
+        tokenizer = self.model.tokenizer
+        longest = self.model.get_max_seq_length()
+        if longest is None or math.isinf(longest):  # of averaged word vectors
+            truncation = getattr(tokenizer, "truncation", None)
+            return int(truncation["max_length"]) if truncation else UNLIMITED_MAX_TOKENS
+        special: int = tokenizer.num_special_tokens_to_add(pair=False)
+        return int(longest) - special
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
@@ -214,7 +223,9 @@ def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
     """A copy of one of transformers' tokenizers that cuts nothing off."""
     from tokenizers import Tokenizer
 
-    backend = getattr(tokenizer, "backend_tokenizer", None)
+    backend = tokenizer  # a static model's
+    if not isinstance(backend, Tokenizer):
+        backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise EncoderError(f"{type(tokenizer).__name__} tells no character offsets")
     copy = Tokenizer.from_str(backend.to_str())

@@ -1,0 +1,104 @@
+"""``semsearch train distil``: a faster student of an encoder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.errors import ArgumentError
+
+__all__ = ["command"]
+
+
+@click.command("distil")
+@click.argument("spec", metavar="MODEL")
+@click.argument("corpora", metavar="[CORPUS]...", nargs=-1)
+@click.option("--static", is_flag=True, help="Averaged word vectors: no layers at all.")
+@click.option("--layers", type=int, metavar="N", help="Keep so many layers; needs a CORPUS.")
+@click.option(
+    "--dimension",
+    type=int,
+    metavar="D",
+    help="Of a static student.  [default: 256; with a CORPUS, the teacher's]",
+)
+@click.option(
+    "--steps", type=int, metavar="N", help="How long to train.  [default: once through the corpus]"
+)
+@click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps.")
+@click.option(
+    "--output",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The student's folder.  [default: models/MODEL-static or models/MODEL-N-layers]",
+)
+@output_options
+@corpus_options
+def command(
+    spec: str,
+    corpora: tuple[str, ...],
+    static: bool,
+    layers: int | None,
+    dimension: int | None,
+    steps: int | None,
+    minutes: float | None,
+    path: Path | None,
+    learning_rate: float | None,
+    batch: int | None,
+    seed: int,
+    overwrite: bool,
+    resume: bool,
+    **reading: Any,
+) -> None:
+    """Make a faster student of an encoder.
+
+    MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
+    the vectors that the teacher gives to single words; one of fewer layers is a copy without the
+    others. Both learn the teacher's vectors of a CORPUS, its documents and their sentences; the
+    static one does without, too. Speed and STS Benchmark (where SEMSEARCH_DATA has it) are told
+    of both.
+
+    \b
+    semsearch train distil minilm --static
+    semsearch train distil minilm corpus.csv --static --output models/fast
+    semsearch train distil minilm corpus.csv --layers 3
+    """
+    if static == (layers is not None):
+        raise ArgumentError("choose a student: --static or --layers N")
+    from semsearch.unsupervised.distillation import DistillationSettings, distil
+    from semsearch.unsupervised.loop import Length
+    from semsearch.unsupervised.output import Output
+
+    given: dict[str, Any] = {"batch": batch}
+    settings = DistillationSettings(
+        spec,
+        layers,
+        dimension,
+        None if steps is None and minutes is None else Length(steps, minutes),
+        learning_rate=learning_rate,
+        seed=seed,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    kind = "static" if static else f"{layers}-layers"
+    name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
+    output = Output(path or MODELS / f"{name}-{kind}", overwrite=overwrite, resume=resume)
+    with IndexingProgress("steps", "reading the corpus") as progress:
+        corpus = opened_corpus(corpora, progress, **reading) if corpora else None
+        with interruptible(output.unfinished, progress):
+            teacher, student = distil(
+                corpus,
+                output,
+                settings,
+                resume=resume,
+                notify=lambda message: progress.note(visible(message)),
+                on_progress=progress.update,
+            )
+    click.echo(visible(f"{spec}: {teacher}"))
+    click.echo(visible(f"{output.path}: {student}"))

@@ -1,0 +1,60 @@
+"""``semsearch train siamese``: labelled pairs or triplets in, a bi-encoder out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from semsearch.cli.training_options import train_as_asked, training_options
+from semsearch.training import Loss, Recipe, Siamese
+from semsearch.training.lessons import one_each
+
+__all__ = ["command"]
+
+
+@click.command("siamese")
+@click.option(
+    "--loss",
+    "losses",
+    multiple=True,
+    required=True,
+    type=click.Choice([loss.value for loss in Loss]),
+    help="Once, or once a --data.",
+)
+@click.option(
+    "--margin",
+    default=Recipe.margin,
+    show_default=True,
+    metavar="M",
+    help="Of the triplet loss, by Euclidean distance.",
+)
+@training_options
+def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
+    """Train a bi-encoder: what --encoder takes.
+
+    \b
+    --loss    learns from                                          columns of a file
+    softmax   pairs with labels, by u, v and |u - v|               sentence1, sentence2, label
+    cosine    pairs with gold scores, by the cosine                sentence1, sentence2, score
+    cosent    pairs with gold scores, by their order               sentence1, sentence2, score
+    ranking   positive pairs against the others of the batch       anchor, positive [, negative]
+    triplet   positive nearer than negative by a margin            anchor, positive, negative
+
+    FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set in the folder that
+    SEMSEARCH_DATA names, with its part: stsbenchmark:train. Pairs that also stand in the
+    development or test sets, in either order, are told and left out. The checkpoint that scores
+    best on the development set is kept.
+
+    DIR appears when the model is finished; until then checkpoints lie in DIR.training, and
+    --resume goes on from there after Ctrl-C or a kill.
+
+    \b
+    semsearch train siamese --data stsbenchmark:train --loss cosine --test stsbenchmark \\
+        --output my-encoder
+    semsearch train siamese --base bert-base-uncased --data nli.csv --loss softmax \\
+        --data stsbenchmark:train --loss cosine --output sbert
+    """
+    parts = 1 if choices["mix"] else len(data)
+    chosen = [Loss(loss) for loss in one_each(losses, parts, "--loss")]
+    train_as_asked(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)

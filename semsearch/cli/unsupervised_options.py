@@ -1,0 +1,75 @@
+"""What the subcommands of ``semsearch train`` that need no labels share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.errors import BadRowError, refuse
+
+__all__ = ["MODELS", "interruptible", "opened_corpus", "output_options"]
+
+#: Where models are made unless `--output` says otherwise.
+MODELS = Path("models")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--learning-rate", type=float, metavar="R", help="At its highest."),
+    click.option("--batch", type=int, metavar="N", help="Texts or pairs in a step."),
+    click.option("--seed", type=int, default=0, metavar="N", help="Of all that is drawn."),
+    click.option("--overwrite", is_flag=True, help="Replace the model that is there."),
+    click.option("--resume", is_flag=True, help="Go on with the run that was interrupted."),
+)
+
+
+def output_options(command: _Command) -> _Command:
+    """How to descend, and what may be done to what is there."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def opened_corpus(
+    paths: tuple[str, ...],
+    progress: IndexingProgress,
+    *,
+    input_format: str | None,
+    skip_bad_rows: bool,
+    **columns: Any,
+) -> Corpus:
+    """The corpus that is meant; what is to be said of it goes to `progress`."""
+
+    def skip(error: BadRowError) -> None:
+        progress.note(visible(f"skipped {error}"))
+
+    return Corpus(
+        list(paths),
+        format=CorpusFormat(input_format) if input_format else None,
+        notify=lambda message: progress.note(visible(message)),
+        on_bad_row=skip if skip_bad_rows else refuse,
+        **columns,
+    )
+
+
+@contextmanager
+def interruptible(unfinished: Path, progress: IndexingProgress) -> Iterator[None]:
+    """Ctrl-C ends the command with what is safe, and the exit status that shells expect."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        told = "interrupted before the first step; nothing was kept"
+        if unfinished.exists():
+            told = (
+                f"interrupted; what was learnt is safe in {unfinished}: "
+                "the same command with --resume goes on"
+            )
+        progress.note(visible(told))
+        click.get_current_context().exit(130)

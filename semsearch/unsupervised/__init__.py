@@ -1,0 +1,1 @@
+"""Models made or improved here: pre-training, adaptation to a corpus, distillation."""

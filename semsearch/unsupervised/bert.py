@@ -1,0 +1,97 @@
+"""The BERT that is pre-trained: new, of one of four sizes, or one that is there already."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import BertForPreTraining, BertTokenizerFast
+
+__all__ = ["BertSize", "LoadedBert", "load_bert", "new_bert"]
+
+#: How long a text BERT can read at most.
+MOST_TOKENS = 512
+#: The width of one attention head, in all sizes.
+HEAD_WIDTH = 64
+
+
+class BertSize(Enum):
+    """Layers and width, as Turc et al. 2019 (arXiv 1908.08962, table 1) name the sizes."""
+
+    TINY = (2, 128)
+    MINI = (4, 256)
+    SMALL = (4, 512)
+    BASE = (12, 768)
+
+    @property
+    def layers(self) -> int:
+        """How many blocks it has."""
+        return self.value[0]
+
+    @property
+    def width(self) -> int:
+        """How many numbers stand for a token."""
+        return self.value[1]
+
+
+class LoadedBert(NamedTuple):
+    """A BERT to go on with; ``new_heads`` tells whether what it predicts with starts anew."""
+
+    model: BertForPreTraining
+    tokenizer: BertTokenizerFast
+    new_heads: bool
+
+
+def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
+    """A BERT of random weights (torch's generator draws them), fp32."""
+    from transformers import BertConfig, BertForPreTraining
+
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        num_hidden_layers=size.layers,
+        hidden_size=size.width,
+        num_attention_heads=size.width // HEAD_WIDTH,
+        intermediate_size=4 * size.width,
+        max_position_embeddings=MOST_TOKENS,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return BertForPreTraining(config)
+
+
+def load_bert(spec: str) -> LoadedBert:
+    """A BERT by its folder or name; what it lacks of the heads of pre-training is made anew.
+
+    Raises:
+        ModelNotFoundError: its files are neither here nor to be had from the hub.
+        UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: it is no BERT, or it cannot be loaded.
+    """
+    import torch
+    from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
+
+    folder = find_model(spec)
+    try:
+        with quiet_transformers():
+            config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
+            if config.model_type != "bert":
+                raise EncoderError(f"'{spec}' is a {config.model_type}, and it takes a BERT")
+            tokenizer = BertTokenizerFast.from_pretrained(folder.path, local_files_only=True)
+            model, told = BertForPreTraining.from_pretrained(
+                folder.path,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise EncoderError(f"model '{spec}' cannot be loaded: {reason}") from error
+    missing = set(told["missing_keys"])
+    if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
+        raise EncoderError(f"model '{spec}' is not whole: it lacks {lacking[0]}")
+    return LoadedBert(model, tokenizer, bool(missing))

@@ -1,0 +1,52 @@
+"""Sentence encoders while they are trained: loaded to be changed, run with gradients, written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.torch_runtime import TorchEncoder, quiet_transformers
+from semsearch.unsupervised.loop import autocast, best_device
+
+if TYPE_CHECKING:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+__all__ = ["embedded", "trainable_encoder", "write_model"]
+
+#: To which lengths are padded: on a CPU, each new shape of a product costs memory.
+MULTIPLE = 16
+
+
+def trainable_encoder(spec: str) -> TorchEncoder:
+    """An encoder on torch in fp32; its ``model`` may be trained, and it then encodes with that.
+
+    Raises:
+        EncoderError: it cannot be found, or not be loaded.
+    """
+    encoder = TorchEncoder(find_model(spec), device=best_device())
+    _ = encoder.model  # now rather than when the corpus has been read
+    return encoder
+
+
+def embedded(model: SentenceTransformer, texts: Sequence[str], prompt: str = "") -> torch.Tensor:
+    """Vectors with gradients, fp32, of any length, shape (len(texts), dimension)."""
+    device = model.device
+    longest = model.get_max_seq_length() or 0
+    padding = {"text": {"pad_to_multiple_of": MULTIPLE if longest % MULTIPLE == 0 else None}}
+    inputs = model.preprocess([prompt + text for text in texts], processing_kwargs=padding)
+    features: dict[str, Any] = {
+        name: value.to(device) if hasattr(value, "to") else value for name, value in inputs.items()
+    }
+    with autocast(device.type):
+        vectors: torch.Tensor = model(features)["sentence_embedding"]
+    return vectors.float()
+
+
+def write_model(model: SentenceTransformer, folder: Path, card: str) -> None:
+    """Write a model as sentence-transformers does, with a card of ours."""
+    with quiet_transformers():
+        model.save(str(folder), create_model_card=False, safe_serialization=True)
+    (folder / "README.md").write_text(card, "utf-8")

@@ -1,0 +1,63 @@
+"""A corpus without labels as training wants it: documents as sentences, some of them held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy
+
+from semsearch.errors import TrainingError
+from semsearch.records import Document
+
+__all__ = ["HeldOut", "distinct_documents", "held_out", "sentences"]
+
+HELD_OUT_PART = 0.05
+HELD_OUT_LEAST = 4
+HELD_OUT_MOST = 1000
+#: With fewer documents there is nothing to train on that would be worth the name.
+LEAST_DOCUMENTS = 12
+
+
+class HeldOut(NamedTuple):
+    """Documents by their places: what is trained on, and what is only measured on."""
+
+    trained: list[int]
+    held_out: list[int]
+
+
+def distinct_documents(documents: Iterable[Document]) -> list[Document]:
+    """The documents without those whose text came before: no text is on both sides of a split."""
+    first: dict[str, Document] = {}
+    for document in documents:
+        first.setdefault(" ".join(document.text.split()), document)
+    return list(first.values())
+
+
+def held_out(count: int, seed: int, kind: str, part: float = HELD_OUT_PART) -> HeldOut:
+    """Hold out a part of `count` documents, drawn by the seed.
+
+    Args:
+        count: of documents that can be used.
+        seed: decides which.
+        kind: what makes a document usable, for the message.
+        part: how many, between some least and most number.
+
+    Raises:
+        TrainingError: there are too few.
+    """
+    if count < LEAST_DOCUMENTS:
+        raise TrainingError(
+            f"{count} different documents {kind}; it takes {LEAST_DOCUMENTS} or more to train"
+        )
+    size = min(max(round(part * count), HELD_OUT_LEAST), HELD_OUT_MOST)
+    order = numpy.random.default_rng([seed, count]).permutation(count)
+    return HeldOut(sorted(order[size:].tolist()), sorted(order[:size].tolist()))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without white space around them."""
+    from sentencex import segment  # its rules of English serve other languages' marks, too
+
+    found = (sentence.strip() for sentence in segment("en", text))
+    return [sentence for sentence in found if sentence]

@@ -1,0 +1,113 @@
+"""Students before they learn: a teacher without some of its layers, or none but its words.
+
+The static student is that of model2vec (Tulkens & van Dongen 2024): what the teacher makes of each
+word piece alone, weighted by how rare it is. (The package itself wants a transformers older than
+ours for it.)
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
+from semsearch.errors import ArgumentError, EncoderError
+from semsearch.protocols import Matrix
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+__all__ = ["shallow_student", "static_student"]
+
+#: Word pieces in a batch of the teacher.
+PIECES_AT_ONCE = 1024
+#: How common a word is at which its weight is a half (Arora et al. 2017, smooth inverse frequency).
+HALF_WEIGHT = 1e-4
+
+
+def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
+    """A copy of the teacher with so many of its layers, evenly spaced from first to last.
+
+    Raises:
+        ArgumentError: it does not have more than these.
+        EncoderError: it is not built of layers as BERT is.
+    """
+    from torch.nn import ModuleList
+
+    student = copy.deepcopy(teacher)
+    encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
+    blocks = getattr(encoder, "layer", None)
+    if encoder is None or not isinstance(blocks, ModuleList):
+        raise EncoderError("this model is not built of layers as BERT is; take --static")
+    if not 1 <= layers < len(blocks):
+        raise ArgumentError(f"layers must be from 1 to {len(blocks) - 1}, not {layers}")
+    kept = numpy.linspace(0, len(blocks) - 1, layers).round().astype(int)
+    encoder.layer = ModuleList(blocks[place] for place in kept)
+    config: Any = student[0].auto_model.config
+    config.num_hidden_layers = layers
+    return student
+
+
+def static_student(
+    teacher: TorchEncoder, dimension: int | None, counts: NDArray[numpy.int64] | None = None
+) -> SentenceTransformer:
+    """A model that averages word vectors, with the teacher's word pieces.
+
+    Args:
+        teacher: a model with a tokenizer of word pieces.
+        dimension: to which principal components cut the vectors; None leaves them as they are.
+        counts: how often each piece occurs in a corpus; None takes their order in the vocabulary
+            for their order by frequency, by Zipf's law.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
+    tokenizer.enable_truncation(teacher.max_tokens)
+    vectors, is_word = _piece_vectors(teacher)
+    if dimension is not None:
+        if not 1 <= dimension <= vectors.shape[1]:
+            raise ArgumentError(f"dimension must be from 1 to {vectors.shape[1]}, not {dimension}")
+        centred = vectors - vectors[is_word].mean(axis=0)
+        _, directions = numpy.linalg.eigh(centred[is_word].T @ centred[is_word])
+        vectors = centred @ directions[:, ::-1][:, :dimension]
+    frequencies = 1 / (1.0 + is_word.cumsum()) if counts is None else counts + 1.0
+    frequencies = frequencies * is_word
+    weights = is_word * HALF_WEIGHT / (HALF_WEIGHT + frequencies / frequencies.sum())
+    vectors = (vectors * weights[:, None]).astype(numpy.float32)
+    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)], device="cpu")
+
+
+def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:
+    """The teacher's vector of each piece alone, and which of them are words; zeros for others."""
+    import torch
+
+    model = teacher.model
+    known = model.tokenizer
+    special = set(known.all_special_ids)
+    names = known.convert_ids_to_tokens(range(len(known)))
+    is_word = numpy.array(
+        [
+            place not in special and not name.startswith("[unused")
+            for place, name in enumerate(names)
+        ]
+    )
+    framed = whole_text_tokenizer(teacher.model.tokenizer).encode("a")
+    first, last = framed.special_tokens_mask.index(0), framed.special_tokens_mask[::-1].index(0)
+    before, after = framed.ids[:first], framed.ids[len(framed.ids) - last :]
+    vectors = numpy.zeros((len(names), teacher.dimension), numpy.float32)
+    pieces = numpy.flatnonzero(is_word)
+    with torch.inference_mode():
+        for start in range(0, len(pieces), PIECES_AT_ONCE):
+            some = pieces[start : start + PIECES_AT_ONCE]
+            rows = [[*before, int(piece), *after] for piece in some]
+            ids = torch.tensor(rows, device=model.device)
+            features: Any = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+            for module in model:
+                if type(module).__name__ != "Normalize":  # what a word weighs is in its length
+                    features = module(features)
+            vectors[some] = features["sentence_embedding"].float().cpu().numpy()
+    return vectors, is_word

@@ -1,0 +1,136 @@
+"""``semsearch train`` as a person meets it; what is learnt is tested in tests/unsupervised."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from sentence_transformers import SentenceTransformer
+
+from semsearch.cli import main
+
+SHORT = ("--size", "tiny", "--vocabulary", 120, "--max-tokens", 32, "--batch", 4)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch train` in a folder with c.jsonl, 40 documents of three sentences."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
+    lines = []
+    for number in range(40):
+        text = " ".join(f"The {word} {number} is here now." for word in ("cat", "dog", "owl"))
+        lines.append(json.dumps({"id": str(number), "title": f"Note {number}", "text": text}))
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(main, ["train", *map(str, arguments)])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+def test_pretrain_then_distil_then_adapt(run, tmp_path):
+    """Each takes what the other made; the names are the default ones."""
+    result = run("pretrain", "c.jsonl", *SHORT, "--steps", 3)
+    assert result.stdout.startswith("models/c-tiny: held out, masked words: loss ")
+    assert "next sentence: loss" in result.stdout
+    assert "step 1: loss" in result.stderr
+    assert "c.jsonl: text from 'text', title from 'title'" in result.stderr
+
+    result = run("distil", "models/c-tiny", "c.jsonl", "--layers", 1, "--steps", 2)
+    teacher, student = result.stdout.splitlines()
+    assert teacher.startswith("models/c-tiny: ")
+    assert student.startswith("models/c-tiny-1-layers: ")
+    assert student.endswith(" texts/s, no STS Benchmark here")
+    assert SentenceTransformer("models/c-tiny-1-layers", device="cpu").encode(["a"]).shape == (
+        1,
+        128,
+    )
+
+    short = ("--steps", 1, "--learning-rate", 1e-9)
+    result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, code=1)
+    assert result.stdout.startswith("it did not help: MRR 0.")
+    assert result.stdout.endswith("nothing was written, stay with models/c-tiny\n")
+    assert not (tmp_path / "models" / "c-adapted").exists()
+    result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
+    assert result.stdout.startswith("models/c-adapted: it did not help, and is kept as asked: MRR")
+    assert sorted(file.name for file in (tmp_path / "models").iterdir()) == [
+        "c-adapted",
+        "c-tiny",
+        "c-tiny-1-layers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pretrain", "none.csv"], "no such file: none.csv"),
+        (["pretrain", "c.jsonl", "--steps", 0], "steps must be at least 1, not 0"),
+        (["pretrain", "c.jsonl", "--minutes", -1], "minutes must be more than 0, not -1.0"),
+        (["pretrain", "c.jsonl", "--steps", 1, "--minutes", 1], "steps or minutes, one of them"),
+        (["pretrain", "c.jsonl", "--from", "x", "--size", "tiny"], "of a BERT from scratch"),
+        (["pretrain", "c.jsonl", "--from", "./x"], "no model folder ./x"),
+        (["pretrain", "c.jsonl", "--learning-rate", 0], "the learning rate must be more than 0"),
+        (["pretrain", "c.jsonl", "--vocabulary", 3], "a vocabulary of 3 pieces is too small"),
+        (["pretrain", "c.jsonl", "--resume"], "no unfinished run models/c-small.unfinished"),
+        (["pretrain", "c.jsonl", "--text-column", "title"], "documents of two sentences or more"),
+        (["pretrain", "c.jsonl", "--output", "c.jsonl"], "c.jsonl exists, and is no model"),
+        (["adapt", "c.jsonl", "--encoder", "./x"], "no model folder ./x"),
+        (["distil", "minilm"], "choose a student: --static or --layers N"),
+        (["distil", "minilm", "--static", "--layers", 2], "choose a student"),
+        (["distil", "minilm", "--layers", 2], "layers and a length of training need a corpus"),
+        (["distil", "minilm", "c.jsonl", "--layers", 6, "--steps", 1], "from 1 to 5, not 6"),
+    ],
+)
+def test_mistakes_are_one_line(run, tmp_path, arguments, message):
+    result = run(*arguments, code=1)
+    assert result.stdout == ""
+    *notes, line = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+    assert not any(note.startswith("Error") for note in notes)
+    assert [file.name for file in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_ctrl_c_tells_how_to_go_on(run, tmp_path):
+    arguments = ["pretrain", "c.jsonl", *map(str, SHORT), "--steps", "100000", "--output", "m"]
+    # A shell gives its background jobs a deaf ear for Ctrl-C; a terminal does not.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from semsearch.cli import run; run()"
+    )
+    command = [sys.executable, "-c", code, "train", *arguments]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, stderr=log, cwd=tmp_path)
+        try:
+            deadline = time.monotonic() + 200
+            while b"step 1:" not in (tmp_path / "log").read_bytes():
+                assert time.monotonic() < deadline
+                assert process.poll() is None, (tmp_path / "log").read_text()
+                time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(100) == 130
+        finally:
+            process.kill()
+    last = (tmp_path / "log").read_text().splitlines()[-1]
+    assert last == (
+        "interrupted; what was learnt is safe in m.unfinished: the same command with --resume "
+        "goes on"
+    )
+    result = run(*arguments, code=1)
+    assert "an unfinished run is in m.unfinished; go on with --resume" in result.stderr
+
+
+def test_help_lists_them_without_loading_them(run):
+    assert "pretrain" in run("--help").stdout
+    for name in ("pretrain", "adapt", "distil"):
+        assert "semsearch train" in run(name, "--help").stdout

@@ -1,0 +1,87 @@
+"""Half of the pairs are true, and only reading tells which."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy
+import pytest
+
+from semsearch.unsupervised.next_sentence import next_sentence_pairs, tokens_of
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    """60 documents of 2 to 12 sentences; each token's id is its place in the corpus."""
+    generator = numpy.random.default_rng(0)
+    place = 0
+    documents = []
+    for _ in range(60):
+        documents.append([])
+        for _ in range(generator.integers(2, 13)):
+            length = int(generator.integers(1, 20))
+            documents[-1].append(list(range(place, place + length)))
+            place += length
+    return tokens_of(documents)
+
+
+def pairs_of(tokens, room=60, seed=0):
+    return next_sentence_pairs(tokens, room, numpy.random.default_rng(seed))
+
+
+def owners(tokens, spans):
+    """The documents that spans begin in."""
+    starts = tokens.sentences[tokens.documents[:-1]]
+    return numpy.searchsorted(starts, spans[:, 0], "right") - 1
+
+
+def test_half_are_true(tokens):
+    for seed in range(5):
+        pairs = pairs_of(tokens, seed=seed)
+        assert pairs.is_next.sum() == len(pairs.is_next) - len(pairs.is_next) // 2
+        assert len(pairs.is_next) > 90
+
+
+def test_true_ones_go_on_and_others_come_from_another_document(tokens):
+    pairs = pairs_of(tokens)
+    follows = pairs.first[:, 1] == pairs.second[:, 0]
+    assert (follows == pairs.is_next).all()
+    same = owners(tokens, pairs.first) == owners(tokens, pairs.second)
+    assert (same == pairs.is_next).all()
+
+
+def test_second_spans_are_handed_round_not_drawn(tokens):
+    """Without cutting, each run of the corpus has its second span in exactly one pair."""
+    pairs = pairs_of(tokens, room=10_000)
+    assert max(Counter(map(tuple, pairs.second.tolist())).values()) == 1
+    lengths = pairs.second[:, 1] - pairs.second[:, 0]
+    true, false = lengths[pairs.is_next], lengths[~pairs.is_next]
+    assert abs(true.mean() - false.mean()) < 0.5 * lengths.std()
+
+
+def test_they_fit(tokens):
+    for room in (10, 30, 200):
+        pairs = pairs_of(tokens, room=room)
+        assert pairs.lengths().max() <= room
+        assert (pairs.first[:, 1] > pairs.first[:, 0]).all()
+        assert (pairs.second[:, 1] > pairs.second[:, 0]).all()
+
+
+def test_spans_stay_in_their_document(tokens):
+    pairs = pairs_of(tokens)
+    ends = tokens.sentences[tokens.documents[1:]]
+    for spans in (pairs.first, pairs.second):
+        assert (spans[:, 1] <= ends[owners(tokens, spans)]).all()
+
+
+def test_one_huge_document_does_not_answer_itself():
+    long = [[number] * 5 for number in range(500)]
+    pairs = pairs_of(tokens_of([long, [[1], [2]], [[3], [4]]]), room=20)
+    follows = pairs.first[:, 1] == pairs.second[:, 0]
+    assert (follows == pairs.is_next).all()
+
+
+def test_documents_of_one_sentence_are_left_out():
+    two = [[[3], [4]], [[5], [], [6]], [[7], [8]], [[9], [10]]]
+    pairs = pairs_of(tokens_of([[[1, 2]], *two, [[11]]]))
+    assert sorted(pairs.first[:, 0].tolist()) == [2, 4, 6, 8]

@@ -1,0 +1,59 @@
+"""A learnt vocabulary cuts words as BERT's does, and is the same each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from transformers import AutoTokenizer
+
+from semsearch.errors import TrainingError
+from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
+
+TEXTS = ["The baker baked bread.", "A baker bakes; the bakers' bread is baked.", "Bäckerei"] * 3
+
+CODE = f"""
+from semsearch.unsupervised.wordpieces import learn_word_pieces
+import semsearch
+pieces = learn_word_pieces(lambda: {TEXTS!r}, 60, 32).get_vocab()
+print(sorted(pieces.items(), key=lambda piece: piece[1]))
+"""
+
+
+def test_the_same_texts_give_the_same_vocabulary():
+    """In another process, too, where hash maps have another order."""
+    done = [
+        subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert done[0].stdout == done[1].stdout
+    assert "'[MASK]', 4" in done[0].stdout
+
+
+def test_it_cuts_words():
+    tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
+    assert tokenizer.tokenize("The bakers") == ["the", "bakers"]
+    assert tokenizer.tokenize("bakerei")[0].startswith("baker")
+    assert tokenizer.tokenize("BÄCKEREI") == tokenizer.tokenize("backerei")
+    assert tokenizer.tokenize("żółw") == ["[UNK]"]
+    cased = learn_word_pieces(lambda: TEXTS, 80, 32, cased=True)
+    assert "".join(cased.tokenize("Bäckerei")).replace("##", "") == "Bäckerei"
+
+
+def test_it_is_read_back(tmp_path):
+    tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
+    save_tokenizer(tokenizer, tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    assert again.get_vocab() == tokenizer.get_vocab()
+    assert again.model_max_length == 32
+    text = "The baker baked"
+    assert again(text).input_ids == tokenizer(text).input_ids
+    assert again(text).input_ids[0] == 2
+    lines = (tmp_path / "vocab.txt").read_text("utf-8").splitlines()
+    assert {piece: number for number, piece in enumerate(lines)} == tokenizer.get_vocab()
+
+
+def test_too_small_for_the_characters():
+    with pytest.raises(TrainingError, match="a vocabulary of 20 pieces is too small"):
+        learn_word_pieces(lambda: TEXTS, 20, 32)
