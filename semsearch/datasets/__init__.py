@@ -1,7 +1,12 @@
 """Published data sets, read as their authors ship them."""
 
 from semsearch.datasets.folder import data_file
-from semsearch.datasets.pairs import load_labelled_pairs, load_sts_set, sts_names
+from semsearch.datasets.pairs import (
+    labelled_names,
+    load_labelled_pairs,
+    load_sts_set,
+    sts_names,
+)
 from semsearch.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
 from semsearch.datasets.retrieval import load_retrieval_set, retrieval_names
 from semsearch.datasets.scifact import read_scifact
@@ -13,6 +18,7 @@ __all__ = [
     "ScoredPair",
     "StsSet",
     "data_file",
+    "labelled_names",
     "load_labelled_pairs",
     "load_retrieval_set",
     "load_sts_set",

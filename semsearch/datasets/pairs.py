@@ -12,7 +12,7 @@ from semsearch.datasets.semeval import has_semeval_files, read_semeval
 from semsearch.datasets.stsbenchmark import read_stsbenchmark
 from semsearch.errors import DatasetError
 
-__all__ = ["load_labelled_pairs", "load_sts_set", "sts_names"]
+__all__ = ["labelled_names", "load_labelled_pairs", "load_sts_set", "sts_names"]
 
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
 _LABELLED = {
@@ -74,6 +74,11 @@ def _from_table(name: str, split: str, file: Path) -> StsSet:
     pairs, unscored = read_scored_table(file)
     subsets: dict[str, list[ScoredPair]] = {name: pairs}
     return StsSet(name, split, subsets, unscored)
+
+
+def labelled_names() -> list[str]:
+    """The sets that `load_labelled_pairs` knows by name."""
+    return list(_LABELLED)
 
 
 def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[LabelledPair]:

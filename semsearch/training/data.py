@@ -8,15 +8,35 @@ from pathlib import Path
 
 import numpy
 
-from semsearch.datasets import read_stsbenchmark
+from semsearch.datasets import (
+    labelled_names,
+    load_labelled_pairs,
+    load_sts_set,
+    sts_names,
+)
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.files import read_examples
+from semsearch.training.files import labelled, read_examples
 from semsearch.training.scales import scaled
 
 __all__ = ["held_out", "load_examples", "published_development_set"]
 
-SPLITS = ("train", "dev", "test")
+#: The gold scores of published sets go from the first to the second.
+SCALE = (0.0, 5.0)
+SCALES = {"sick": (1.0, 5.0)}
+
+#: Sets whose label says whether a pair is a paraphrase.
+PARAPHRASES = ("msrp", "quora")
+PARAPHRASE = "1"
+
+DEVELOPMENT_SETS = {
+    "stsbenchmark": "stsbenchmark:dev",
+    "stsbenchmark:train": "stsbenchmark:dev",
+    "sick": "sick:trial",
+    "sick:train": "sick:trial",
+    "msrp": "msrp:dev",
+    "msrp:train": "msrp:dev",
+}
 
 #: How much is held out for development where no set is named, and how much at most.
 HELD_OUT = 0.1
@@ -36,7 +56,7 @@ def load_examples(
     """A set by its name (``stsbenchmark:train``) or file.
 
     Args:
-        spec: ``NAME``, ``NAME:SPLIT`` or a file.
+        spec: a published set as ``NAME`` or ``NAME:SPLIT``, or a file.
         wanted: the kinds of examples that can be used, the best first.
         split: the one to take where `spec` names none.
         scale: the lowest and the highest gold score in a file; None finds it out, and tells.
@@ -48,21 +68,23 @@ def load_examples(
         ArgumentError: the set has other examples than those wanted, or none.
     """
     name, _, named_split = spec.partition(":")
-    if name == "stsbenchmark":
-        examples = _stsbenchmark(named_split or split)
+    published = [*sts_names(), *labelled_names()]
+    if name in published:
+        examples = _published(name, named_split or split, wanted)
         if examples.kind not in wanted:
             kinds = " or ".join(kind.value for kind in wanted)
             raise ArgumentError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
         return examples
     path = Path(spec).expanduser()
     if not path.exists():
-        raise DatasetNotFoundError(f"no such file: {spec} (nor a published set: stsbenchmark)")
+        names = ", ".join(published)
+        raise DatasetNotFoundError(f"no such file: {spec} (nor a published set: {names})")
     return read_examples(path, wanted, scale, notify)
 
 
 def published_development_set(spec: str) -> str | None:
     """The set that belongs to a published training set."""
-    return "stsbenchmark:dev" if spec in ("stsbenchmark", "stsbenchmark:train") else None
+    return DEVELOPMENT_SETS.get(spec)
 
 
 def held_out(examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
@@ -75,13 +97,26 @@ def held_out(examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
     return examples.take(sorted(rows[count:])), held
 
 
-def _stsbenchmark(split: str) -> Examples:
-    if split not in SPLITS:
-        raise ArgumentError(f"stsbenchmark has no split '{split}' (splits: {', '.join(SPLITS)})")
-    pairs = read_stsbenchmark(split)
-    name = f"stsbenchmark:{split}"
-    places = [f"{name}, pair {number}" for number in range(1, len(pairs) + 1)]
-    gold = [pair.gold for pair in pairs]
-    targets, scale = scaled(gold, places, (0.0, 5.0), name, lambda message: None)
-    texts = ([pair.left for pair in pairs], [pair.right for pair in pairs])
-    return Examples(name, Kind.SCORED, texts, places, targets, scale=scale)
+def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
+    """A set by its name; of paraphrases, those that are some where no others can be used."""
+    known = f"{name}:{split}"
+    if name in sts_names():
+        scored = load_sts_set(name, split).pairs
+        texts = [pair.left for pair in scored], [pair.right for pair in scored]
+        places = _places(known, len(scored))
+        gold = [pair.gold for pair in scored]
+        targets, scale = scaled(gold, places, SCALES.get(name, SCALE), known, lambda message: None)
+        return Examples(known, Kind.SCORED, texts, places, targets, scale=scale)
+    pairs = load_labelled_pairs(name, split)
+    are_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES
+    if are_positive:
+        pairs = [pair for pair in pairs if pair.label == PARAPHRASE]
+    texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
+    places = _places(known, len(pairs))
+    if are_positive:
+        return Examples(known, Kind.POSITIVE, texts, places, [])
+    return labelled(known, texts, places, [pair.label for pair in pairs])
+
+
+def _places(name: str, count: int) -> list[str]:
+    return [f"{name}, pair {number}" for number in range(1, count + 1)]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetNotFoundError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    CorpusError,
+    DatasetError,
+    DatasetNotFoundError,
+)
 from semsearch.training.checks import check_teachable, without_leaks
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, mixed
@@ -186,7 +192,22 @@ def test_stsbenchmark(data, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     found = load_examples("stsbenchmark:dev", ALL, notify=print)
     assert (len(found), found.scale, max(found.targets)) == (1500, (0, 5), 1)
-    with pytest.raises(ArgumentError, match="no split 'tset'"):
+    with pytest.raises(DatasetError, match="stsbenchmark has no split 'tset'"):
         load_examples("stsbenchmark:tset", ALL, notify=print)
     with pytest.raises(ArgumentError, match="has scored pairs; triplets are needed"):
         load_examples("stsbenchmark", (Kind.TRIPLETS,), notify=print)
+
+
+def test_other_published_sets(data, monkeypatch):
+    """Counts of the data's own table; half of Quora's pairs there are duplicates."""
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    sick = load_examples("sick:trial", ALL, notify=print)
+    assert (len(sick), sick.scale) == (500, (1, 5))
+    assert 0 <= min(sick.targets) < max(sick.targets) == 1
+    snli = load_examples("snli:dev", ALL, notify=print)
+    assert (len(snli), snli.kind) == (9842, Kind.LABELLED)
+    assert snli.labels == ("contradiction", "entailment", "neutral")
+    positive = load_examples("quora:dev", (Kind.TRIPLETS, Kind.POSITIVE), notify=print)
+    both = load_examples("quora:dev", (Kind.LABELLED,), notify=print)
+    assert (len(positive), positive.kind, positive.targets) == (5000, Kind.POSITIVE, [])
+    assert (len(both), sum(both.targets)) == (10_000, 5000)
