@@ -2,6 +2,7 @@
 
     scripts/reproduce headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
     scripts/reproduce tables [--results FILE]
+    scripts/reproduce training [--seeds N] [--part PART ...] [--work DIR] [--results FILE]
 
 `headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): the most similar pairs of
 10,000 sentences, which took a cross-encoder on a V100 65 hours and a bi-encoder 5 seconds. Here the
@@ -43,6 +44,12 @@ def main() -> int:
         glove = data / GLOVE_FILE
         write_tables(arguments.results, glove if glove.is_file() else None)
         return 0
+    if arguments.figure == "training":
+        from reproduce_training import PARTS, write_training
+
+        parts = arguments.part or list(PARTS)
+        write_training(arguments.results, arguments.work.absolute(), arguments.seeds, parts)
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(islice(distinct(sts_sentences(data)), arguments.sentences))
         corpus = corpus_of("sentences", sentences, Path(folder))
@@ -63,6 +70,11 @@ def parsed() -> argparse.Namespace:
     of_headline.add_argument("--json", type=Path)
     of_tables = figures.add_parser("tables")
     of_tables.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
+    of_training = figures.add_parser("training")
+    of_training.add_argument("--seeds", type=int, default=3)
+    of_training.add_argument("--part", action="append")
+    of_training.add_argument("--work", type=Path, default=ROOT / "models" / "reproduce")
+    of_training.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
     arguments = parser.parse_args()
     if "SEMSEARCH_DATA" not in os.environ:
         parser.error("SEMSEARCH_DATA must name a folder of published data sets")

@@ -5,15 +5,9 @@ The words between the figures are written here; no figure is.
 
 from __future__ import annotations
 
-import platform
-import shlex
-import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
-from bench_machine import cores, cpu_description
+from reproduce_page import difference, interval, provenance, replace_section, short, table
 
 from semsearch.datasets import (
     RetrievalSet,
@@ -25,8 +19,6 @@ from semsearch.datasets import (
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (
     Aggregation,
-    Difference,
-    Interval,
     IrEvaluation,
     StsEvaluation,
     evaluate_retrieval,
@@ -36,12 +28,14 @@ from semsearch.evaluation import (
 )
 from semsearch.evaluation.published import published_rows
 
-PACKAGES = ("openvino", "torch", "transformers", "sentence-transformers", "ir_measures", "scipy")
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
-BEGIN, END = "<!-- {} begin: written by scripts/reproduce {} -->", "<!-- {} end -->"
 
 #: Poolings of the bundled model's transformer; its own is the mean.
 POOLINGS = ("minilm@cls", "minilm@max", "minilm@pooler")
+
+
+#: Beside the test part, which is not everywhere.
+OTHER_SPLITS = {"sick": ("trial",)}
 
 
 def write_tables(file: Path, glove: Path | None) -> None:
@@ -58,42 +52,22 @@ def write_tables(file: Path, glove: Path | None) -> None:
     replace_section(file, "tables", _page(sts, ir, [*sts_missing, *ir_missing]))
 
 
-def replace_section(file: Path, name: str, text: str) -> None:
-    """Put a section into a file, in the place of the one of that name, or at its end."""
-    begin, end = BEGIN.format(name, name), END.format(name)
-    section = f"{begin}\n{text.strip()}\n{end}\n"
-    page = file.read_text("utf-8") if file.exists() else "# Results\n"
-    before, found, rest = page.partition(begin)
-    after = rest.partition(end)[2].lstrip("\n")
-    parts = [before.rstrip() + "\n", section, after] if found else [page.rstrip() + "\n", section]
-    file.write_text("\n".join(part for part in parts if part), "utf-8")
-
-
-def provenance(command: Sequence[str]) -> str:
-    """What must be known to measure the same again."""
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    day = datetime.now(UTC).date()
-    return (
-        f"Measured on {day} by `{shlex.join(command)}` with Python {platform.python_version()}, "
-        f"{versions}, on "
-        f"{cores()} cores of {cpu_description()['cpu']}."
-    )
-
-
 def _here(names, load) -> tuple[list, list[str]]:
+    """The test sets that are here, SICK's trial set besides, and the names of the others."""
     found, missing = [], []
     for name in names:
-        try:
-            found.append(load(name, "test"))
-        except DatasetNotFoundError:
-            missing.append(name)
+        for split in ("test", *OTHER_SPLITS.get(name, ())):
+            try:
+                found.append(load(name, split))
+            except DatasetNotFoundError:
+                missing.append(f"{name} {split}")
     return found, missing
 
 
 def _page(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) -> str:
     parts = [
         "## The contrast of encoders",
-        provenance(["scripts/reproduce", *sys.argv[1:]]),
+        provenance(),
         "`hashing` knows no meaning (texts are near when they share words); `glove` averages word "
         "vectors, `@sif` weights them (Arora et al. 2017); `minilm@…` is the transformer of "
         "all-MiniLM-L6-v2 with a pooling that it was not trained for; `minilm` is the model as it "
@@ -125,7 +99,7 @@ def _page(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) 
 def _sts_table(
     evaluations: list[StsEvaluation], aggregation: Aggregation, *, published: bool = True
 ) -> str:
-    sets = [one.dataset.name for one in evaluations]
+    sets = [_set_name(one) for one in evaluations]
     rows = []
     for system in evaluations[0].scores:
         found = [
@@ -134,18 +108,23 @@ def _sts_table(
             for result in one.results
             if result.system == system and result.aggregation is aggregation
         ]
-        rows.append([f"`{_short(system)}`", *map(_interval, found)])
+        rows.append([f"`{short(system)}`", *map(interval, found)])
     for row in published_rows("sts") if published else []:
         values = [f"{row.scores[name]:.2f}" if name in row.scores else "" for name in sets]
         if any(values):
             rows.append([f"*published: {row.title} ({row.source})*", *values])
-    return _table(["system", *sets], rows)
+    return table(["system", *sets], rows)
+
+
+def _set_name(evaluation: StsEvaluation) -> str:
+    name, split = evaluation.dataset[:2]
+    return name if split == "test" else f"{name} ({split})"
 
 
 def _sizes(evaluations: list[StsEvaluation]) -> str:
     sizes = []
     for one in evaluations:
-        size = f"{one.dataset.name} {len(one.dataset.pairs):,}"
+        size = f"{_set_name(one)} {len(one.dataset.pairs):,}"
         if one.dataset.unscored:
             size += f" ({one.dataset.unscored:,} more without gold are left out)"
         sizes.append(size)
@@ -157,9 +136,9 @@ def _sts_differences(evaluations: list[StsEvaluation]) -> str:
     for one in evaluations:
         for found in one.differences:
             if found.aggregation is Aggregation.ALL and found.system == "minilm":
-                rows.setdefault(found.other, []).append(_difference(found.difference))
-    sets = [one.dataset.name for one in evaluations]
-    return _table(["minus", *sets], [[f"`{_short(name)}`", *row] for name, row in rows.items()])
+                rows.setdefault(found.other, []).append(difference(found.difference))
+    sets = [_set_name(one) for one in evaluations]
+    return table(["minus", *sets], [[f"`{short(name)}`", *row] for name, row in rows.items()])
 
 
 def _ir_table(evaluation: IrEvaluation) -> str:
@@ -170,8 +149,8 @@ def _ir_table(evaluation: IrEvaluation) -> str:
         published = found[MEASURES[0]].published
         rows.append(
             [
-                f"`{_short(system)}`",
-                *(_interval(found[measure].mean) for measure in MEASURES),
+                f"`{short(system)}`",
+                *(interval(found[measure].mean) for measure in MEASURES),
                 "" if published is None else f"{published:.1f}",
             ]
         )
@@ -179,7 +158,7 @@ def _ir_table(evaluation: IrEvaluation) -> str:
         f"**{retrieval.name}**, {len(retrieval.documents):,} documents, "
         f"{len(retrieval.queries):,} queries"
     )
-    return f"{title}\n\n{_table(['system', *MEASURES, 'published nDCG@10'], rows)}"
+    return f"{title}\n\n{table(['system', *MEASURES, 'published nDCG@10'], rows)}"
 
 
 def _ir_differences(evaluations: list[IrEvaluation]) -> str:
@@ -187,9 +166,9 @@ def _ir_differences(evaluations: list[IrEvaluation]) -> str:
     for one in evaluations:
         for found in one.differences:
             if found.measure == MEASURES[0] and found.other == "bm25":
-                rows.setdefault(found.system, []).append(_difference(found.difference))
+                rows.setdefault(found.system, []).append(difference(found.difference))
     sets = [one.dataset.name for one in evaluations]
-    return _table(["system", *sets], [[f"`{_short(name)}`", *row] for name, row in rows.items()])
+    return table(["system", *sets], [[f"`{short(name)}`", *row] for name, row in rows.items()])
 
 
 def _remarks(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) -> str:
@@ -225,25 +204,5 @@ def _remarks(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str
         "turned so that higher is better, and its queries are counted in their order.",
     ]
     if missing:
-        lines.append(f"Not on this machine, and so not measured: {', '.join(missing)} (test).")
+        lines.append(f"Not on this machine, and so not measured: {', '.join(missing)}.")
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _short(system: str) -> str:
-    """A system without the folders of a path."""
-    prefix, mark, path = system.rpartition("glove:")
-    return f"{prefix}{mark}{Path(path).name}" if mark else system
-
-
-def _interval(found: Interval) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def _difference(found: Difference) -> str:
-    p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
-    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], {p}"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

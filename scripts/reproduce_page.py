@@ -1,0 +1,61 @@
+"""RESULTS.md: sections that the scripts write, and what all of them need."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bench_machine import cores, cpu_description
+
+from semsearch.evaluation import Difference, Interval
+
+PACKAGES = ("openvino", "torch", "transformers", "sentence-transformers", "ir_measures", "scipy")
+BEGIN, END = "<!-- {} begin: written by scripts/reproduce {} -->", "<!-- {} end -->"
+
+
+def replace_section(file: Path, name: str, text: str) -> None:
+    """Put a section into a file, in the place of the one of that name, or at its end."""
+    begin, end = BEGIN.format(name, name), END.format(name)
+    section = f"{begin}\n{text.strip()}\n{end}\n"
+    page = file.read_text("utf-8") if file.exists() else "# Results\n"
+    before, found, rest = page.partition(begin)
+    after = rest.partition(end)[2].lstrip("\n")
+    parts = [before.rstrip() + "\n", section, after] if found else [page.rstrip() + "\n", section]
+    file.write_text("\n".join(part for part in parts if part), "utf-8")
+
+
+def provenance() -> str:
+    """What must be known to measure the same again."""
+    command = ["scripts/reproduce", *sys.argv[1:]]
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    day = datetime.now(UTC).date()
+    return (
+        f"Measured on {day} by `{shlex.join(command)}` with Python {platform.python_version()}, "
+        f"{versions}, on "
+        f"{cores()} cores of {cpu_description()['cpu']}."
+    )
+
+
+def short(system: str) -> str:
+    """A system without the folders of a path."""
+    prefix, mark, path = system.rpartition("glove:")
+    return f"{prefix}{mark}{Path(path).name}" if mark else system
+
+
+def interval(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def difference(found: Difference) -> str:
+    p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], {p}"
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
