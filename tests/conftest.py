@@ -37,6 +37,33 @@ def minilm(cache):
     return load_encoder("minilm")
 
 
+@pytest.fixture(scope="session")
+def write_bert(tmp_path_factory):
+    """Makes a folder with a tiny BERT of random weights that knows some words."""
+
+    def write(words, seed=0, **sizes):
+        import torch
+        from transformers import BertConfig, BertModel, BertTokenizerFast
+
+        folder = tmp_path_factory.mktemp("bert")
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+        sizes = {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+            "max_position_embeddings": 32,
+        } | sizes
+        torch.manual_seed(seed)
+        config = BertConfig(vocab_size=len(words), **sizes)
+        BertModel(config).eval().save_pretrained(folder)
+        vocabulary = {word: place for place, word in enumerate(words)}
+        BertTokenizerFast(vocab=vocabulary).save_pretrained(folder)
+        return folder
+
+    return write
+
+
 @pytest.fixture
 def hashing():
     """An encoder without a model."""

@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Pooling,
     Transformer,
 )
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertModel, BertTokenizerFast
 
 from semsearch import inspection
 from semsearch.encoders import load_encoder
@@ -26,28 +26,22 @@ WORD_PIECES = {
     "She will get the drinks": [101, 2016, 2097, 2131, 1996, 8974, 102],
     "Sinan loves a beautiful day": [101, 8254, 2319, 7459, 1037, 3376, 2154, 102],
 }
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef", "##b", "document", ":"]
+WORDS = [*"abcdef", "##b", "document", ":"]
 MAX_LENGTH = 12
 TEXTS = ["a b c", "ab", "zzz a", "a b c d e f " * 5]
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory):
+def bert(write_bert):
     """A folder with a tiny BERT of random weights."""
-    folder = tmp_path_factory.mktemp("inspected")
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=len(WORDS),
+    return write_bert(
+        WORDS,
+        seed=3,
         hidden_size=16,
-        num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=MAX_LENGTH,
     )
-    BertModel(config).eval().save_pretrained(folder)
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture

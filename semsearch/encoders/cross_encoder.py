@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, model_modules
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.torch_runtime import loading
 from semsearch.errors import EncoderError
 from semsearch.protocols import Scores
 
@@ -53,21 +53,14 @@ class TorchReranker:
         """The model itself, loaded."""
         from sentence_transformers import CrossEncoder
 
-        try:
-            with quiet_transformers():
-                model = CrossEncoder(
-                    str(self._folder.path),
-                    device=self._device,
-                    trust_remote_code=False,
-                    local_files_only=True,
-                    model_kwargs={
-                        "use_safetensors": True,
-                        "attn_implementation": self._attention,
-                    },
-                )
-        except Exception as error:  # whatever the libraries make of a user's folder
-            reason = str(error).strip().partition("\n")[0]
-            raise EncoderError(f"model '{self._folder.spec}' cannot be loaded: {reason}") from error
+        with loading(self._folder.spec):
+            model = CrossEncoder(
+                str(self._folder.path),
+                device=self._device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True, "attn_implementation": self._attention},
+            )
         return model.eval()
 
 

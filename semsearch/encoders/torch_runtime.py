@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["TorchEncoder", "quiet_transformers", "whole_text_tokenizer"]
+__all__ = ["TorchEncoder", "loading", "quiet_transformers", "whole_text_tokenizer"]
 
 #: How many tokens, padding included, go through the model at once.
 CPU_BATCH_TOKENS = 1024
@@ -176,26 +176,20 @@ class TorchEncoder:
         """The model itself, loaded."""
         from sentence_transformers import SentenceTransformer
 
-        try:
-            with quiet_transformers():
-                model = SentenceTransformer(
-                    str(self._folder.path),
-                    device=self._device,
-                    trust_remote_code=False,
-                    local_files_only=True,
-                    model_kwargs={
-                        "use_safetensors": True,
-                        "attn_implementation": self._attention,
-                        "dtype": self._number_type(),
-                    },
-                )
-                if self._folder.pooling:
-                    model = repooled(model, self._folder.pooling)
-        except EncoderError:
-            raise
-        except Exception as error:  # whatever the libraries make of a user's folder
-            reason = str(error).strip().partition("\n")[0]
-            raise EncoderError(f"model '{self.spec}' cannot be loaded: {reason}") from error
+        with loading(self.spec):
+            model = SentenceTransformer(
+                str(self._folder.path),
+                device=self._device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={
+                    "use_safetensors": True,
+                    "attn_implementation": self._attention,
+                    "dtype": self._number_type(),
+                },
+            )
+            if self._folder.pooling:
+                model = repooled(model, self._folder.pooling)
         return model.eval()
 
     def _number_type(self) -> str:
@@ -232,6 +226,19 @@ def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
     copy.no_truncation()
     copy.no_padding()
     return copy
+
+
+@contextmanager
+def loading(spec: str) -> Iterator[None]:
+    """Whatever the libraries make of a user's folder, as an error of ours, and quietly."""
+    try:
+        with quiet_transformers():
+            yield
+    except EncoderError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise EncoderError(f"model '{spec}' cannot be loaded: {reason}") from error
 
 
 @contextmanager

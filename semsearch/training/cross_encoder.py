@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.encoders.torch_runtime import quiet_transformers
-from semsearch.errors import EncoderError
+from semsearch.encoders.torch_runtime import loading
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.lessons import Lesson
 from semsearch.training.scoring import score_cross_encoder
@@ -81,22 +80,18 @@ class CrossEncoding:
         """The cross-encoder of a folder, in fp32; its head is new if it has not `count` outputs."""
         from sentence_transformers import CrossEncoder
 
-        try:
-            with quiet_transformers():
-                return CrossEncoder(
-                    str(folder),
-                    num_labels=count,
-                    trust_remote_code=False,
-                    local_files_only=True,
-                    model_kwargs={
-                        "use_safetensors": True,
-                        "ignore_mismatched_sizes": True,
-                        "dtype": "float32",
-                    },
-                )
-        except Exception as error:  # whatever the libraries make of a user's folder
-            reason = str(error).strip().partition("\n")[0]
-            raise EncoderError(f"model '{folder}' cannot be loaded: {reason}") from error
+        with loading(str(folder)):
+            return CrossEncoder(
+                str(folder),
+                num_labels=count,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={
+                    "use_safetensors": True,
+                    "ignore_mismatched_sizes": True,
+                    "dtype": "float32",
+                },
+            )
 
     def score(self, model: Any, examples: Examples) -> float:
         """Its score on scored or labelled pairs."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_runtime import quiet_transformers
-from semsearch.errors import MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
 from semsearch.training.examples import Examples, Kind, Notify
@@ -87,6 +87,8 @@ def train(
         if find_spec(package) is None:
             raise MissingExtraError(package, "train", "training")
     base = find_model(course.base)
+    if base.pooling:
+        raise ArgumentError(f"'{course.base}': a base model is trained with its own pooling")
     lessons, tests = lessons_of(course, pupil.kinds, pupil.testable, notify)
     plan = {
         "trained": pupil.name,

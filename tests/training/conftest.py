@@ -10,30 +10,13 @@ import pytest
 
 THINGS = ["cat", "dog", "bird", "train", "boat", "apple", "stone", "river"]
 DEEDS = ["runs", "sleeps", "falls", "waits", "burns", "grows"]
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "one", "now", *THINGS, *DEEDS]
+WORDS = ["the", "one", "now", *THINGS, *DEEDS]
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory) -> Path:
+def tiny(write_bert) -> Path:
     """A folder with a BERT of two narrow layers and random weights."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=32,
-    )
-    BertModel(config).eval().save_pretrained(folder)
-    BertTokenizerFast(vocab={word: place for place, word in enumerate(WORDS)}).save_pretrained(
-        folder
-    )
-    return folder
+    return write_bert(WORDS)
 
 
 @pytest.fixture(scope="session")
