@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -58,7 +59,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if served.breaks_after:
             body = body[: served.breaks_after.pop(0)]
-        self.wfile.write(body)
+        with suppress(BrokenPipeError):  # who asked wants no more
+            self.wfile.write(body)
 
     def log_message(self, *_arguments):
         """Say nothing."""
