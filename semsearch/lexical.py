@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from semsearch.errors import ArgumentError
 
-__all__ = ["FTS5_TOKENIZER", "LexicalHit", "LexicalIndex", "match_expression"]
+__all__ = ["FTS5_TOKENIZER", "MAX_QUERY_WORDS", "LexicalHit", "LexicalIndex", "match_expression"]
 
 #: How FTS5 makes words of a text: Unicode letters and digits, without accents, stemmed by Porter.
 FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from semsearch import Document, Index, Retriever
 from semsearch.cli import main
 from semsearch.errors import ArgumentError
-from semsearch.index.search import MAX_QUERY_WORDS
+from semsearch.lexical import MAX_QUERY_WORDS
 
 deterministic = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -7,6 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
+from semsearch.encoders.torch_runtime import whole_text_tokenizer
 from semsearch.errors import ArgumentError
 from semsearch.unsupervised.distillation import DistillationSettings, distil
 from semsearch.unsupervised.loop import Length
@@ -64,7 +65,7 @@ def test_a_static_student_without_a_corpus(tiny_teacher, tmp_path):
 def test_static_vectors_are_the_teachers_by_rarity(tiny_teacher):
     """Against the teacher on the word alone, without normalisation, times a / (a + p)."""
     teacher = trainable_encoder(str(tiny_teacher))
-    tokenizer = teacher.whole_text_tokenizer()
+    tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     counts = numpy.zeros(tokenizer.get_vocab_size(), int)
     word = tokenizer.token_to_id("the")
     counts[word] = 10_000
