@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import format_option, report_option
+from semsearch.cli.options import format_option, report_option, systems_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import load_retrieval_set
-from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
     MEASURES,
@@ -41,15 +40,9 @@ __all__ = ["command"]
     "queries, passages and relevance.",
 )
 @click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
-@click.option(
-    "--system",
-    "systems",
-    metavar="SPEC",
-    multiple=True,
-    default=[DEFAULT_ENCODER],
-    show_default=True,
-    help="An encoder, bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or run:FILE (a run in "
-    "TREC's format); several are compared.",
+@systems_option(
+    "An encoder, bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or run:FILE (a run in TREC's "
+    "format)"
 )
 @click.option(
     "--measure",

@@ -18,6 +18,7 @@ __all__ = [
     "index_option",
     "precision_option",
     "report_option",
+    "systems_option",
     "wait_option",
 ]
 
@@ -25,6 +26,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
+
+#: What is measured unless `--system` says otherwise.
+DEFAULT_SYSTEM = "minilm"
 
 
 def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
@@ -44,6 +48,19 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
         default=names[0],
         show_default=True,
         help=description,
+    )
+
+
+def systems_option(description: str) -> Callable[[_Command], _Command]:
+    """``--system SPEC``, several times, which a command takes as `systems`."""
+    return click.option(
+        "--system",
+        "systems",
+        metavar="SPEC",
+        multiple=True,
+        default=[DEFAULT_SYSTEM],
+        show_default=True,
+        help=f"{description}; several are compared.",
     )
 
 

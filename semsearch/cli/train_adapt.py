@@ -10,7 +10,14 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import (
+    MODELS,
+    interruptible,
+    length_options,
+    opened_corpus,
+    output_option,
+    output_options,
+)
 
 __all__ = ["command"]
 
@@ -25,18 +32,9 @@ __all__ = ["command"]
     show_default=True,
     help="What to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )
-@click.option(
-    "--steps", type=int, metavar="N", help="How long to train.  [default: once through the corpus]"
-)
-@click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps.")
+@length_options
 @click.option("--keep-anyway", is_flag=True, help="Write the model even if it did not help.")
-@click.option(
-    "--output",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The new model's folder.  [default: models/NAME-OF-THE-CORPUS-adapted]",
-)
+@output_option("models/NAME-OF-THE-CORPUS-adapted")
 @output_options
 @corpus_options
 @click.option("--title-column", metavar="C", help="The column that holds the titles.")

@@ -11,7 +11,14 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import (
+    MODELS,
+    interruptible,
+    length_options,
+    opened_corpus,
+    output_option,
+    output_options,
+)
 from semsearch.errors import ArgumentError
 
 __all__ = ["command"]
@@ -28,17 +35,8 @@ __all__ = ["command"]
     metavar="D",
     help="Of a static student.  [default: 256; with a CORPUS, the teacher's]",
 )
-@click.option(
-    "--steps", type=int, metavar="N", help="How long to train.  [default: once through the corpus]"
-)
-@click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps.")
-@click.option(
-    "--output",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The student's folder.  [default: models/MODEL-static or models/MODEL-N-layers]",
-)
+@length_options
+@output_option("models/MODEL-static or models/MODEL-N-layers")
 @output_options
 @corpus_options
 def command(

@@ -10,7 +10,13 @@ import click
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.cli.unsupervised_options import MODELS, interruptible, opened_corpus, output_options
+from semsearch.cli.unsupervised_options import (
+    MODELS,
+    interruptible,
+    opened_corpus,
+    output_option,
+    output_options,
+)
 from semsearch.errors import ArgumentError
 
 __all__ = ["command"]
@@ -41,13 +47,7 @@ SIZES = ("tiny", "mini", "small", "base")
     metavar="N",
     help="Of a pair of spans, and later of a text; up to 512.",
 )
-@click.option(
-    "--output",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The new model's folder.  [default: models/NAME-OF-THE-CORPUS-SIZE]",
-)
+@output_option("models/NAME-OF-THE-CORPUS-SIZE")
 @output_options
 @corpus_options
 def command(

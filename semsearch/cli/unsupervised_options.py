@@ -14,12 +14,29 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.errors import BadRowError, refuse
 
-__all__ = ["MODELS", "interruptible", "opened_corpus", "output_options"]
+__all__ = [
+    "MODELS",
+    "interruptible",
+    "length_options",
+    "opened_corpus",
+    "output_option",
+    "output_options",
+]
 
 #: Where models are made unless `--output` says otherwise.
 MODELS = Path("models")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_LENGTH = (
+    click.option(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="How long to train.  [default: once through the corpus]",
+    ),
+    click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps."),
+)
 
 _OPTIONS = (
     click.option("--learning-rate", type=float, metavar="R", help="At its highest."),
@@ -28,6 +45,20 @@ _OPTIONS = (
     click.option("--overwrite", is_flag=True, help="Replace the model that is there."),
     click.option("--resume", is_flag=True, help="Go on with the run that was interrupted."),
 )
+
+
+def length_options(command: _Command) -> _Command:
+    """How long to train a model that is taken through a corpus."""
+    for option in reversed(_LENGTH):
+        command = option(command)
+    return command
+
+
+def output_option(default: str) -> Callable[[_Command], _Command]:
+    """``--output DIR``, which a command takes as `path`; `default` is where the model goes else."""
+    place = click.Path(path_type=Path)
+    description = f"The new model's folder.  [default: {default}]"
+    return click.option("--output", "path", type=place, metavar="DIR", help=description)
 
 
 def output_options(command: _Command) -> _Command:
