@@ -128,7 +128,9 @@ class RerankedRanker:
         started = time.perf_counter()
         run = {}
         for query, found in ranking.run.items():
-            names = sorted(list(found)[:RERANKED], reverse=True)
+            # A recorded run may hold documents that the set has not: nobody can read these.
+            known = [name for name in found if name in retrieval.documents]
+            names = sorted(known[:RERANKED], reverse=True)
             texts = [retrieval.documents[name] for name in names]
             scores = self._reranker.score(retrieval.queries[query], texts)
             best = numpy.argsort(-scores, kind="stable")

@@ -156,6 +156,14 @@ def test_a_reranker_reorders_what_was_found():
     assert run["q3"] == {}
 
 
+def test_what_nobody_can_read_is_not_reranked(tmp_path):
+    (tmp_path / "a.run").write_text("q1 Q0 gone 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\n")
+    [recorded] = load_rankers([f"run:{tmp_path}/a.run"])
+    run = RerankedRanker("a+long", recorded, Fixed()).rank(PETS).run
+    assert list(run["q1"]) == ["d1", "d2"]
+    assert run["q2"] == {}
+
+
 def test_every_two_systems_are_compared_by_every_measure():
     systems = [Ranked("a", {"q1": {"d1": 1.0}}), Ranked("b", {}), Ranked("c", {})]
     evaluation = evaluate_retrieval(PETS, systems, ["AP", "RR@10"])

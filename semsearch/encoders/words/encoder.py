@@ -50,8 +50,7 @@ class WordVectorEncoder:
     GloVe's authors advise for unknown words.
 
     Marks are left out, though most files have vectors for them: they would draw together all
-    texts that end with a full stop. With marks, glove.6B.50d loses 2.4 Spearman points on the STS
-    Benchmark.
+    texts that end with a full stop.
 
     With SIF weights (see `sif.py`) the rank of a word is taken to be its line: right for files
     sorted by frequency, as GloVe, word2vec and fastText write them; of another order nothing here
