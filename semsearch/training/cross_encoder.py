@@ -10,7 +10,7 @@ from semsearch.encoders.torch_runtime import loading
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.lessons import Lesson
 from semsearch.training.scoring import score_cross_encoder
-from semsearch.training.tokens import token_counts
+from semsearch.training.tokens import tokens_of
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -58,6 +58,7 @@ class CrossEncoding:
 
         from semsearch.training.stage import Stage
         from semsearch.training.trainers import OurCrossEncoderTrainer
+        from semsearch.training.vocabulary import train_used_rows
 
         training, development = lesson.training, lesson.development
         set_seed(lesson.recipe.seed)
@@ -65,13 +66,15 @@ class CrossEncoding:
         model = self.load(folder, count)
         if lesson.recipe.max_tokens is not None:
             model.max_seq_length = lesson.recipe.max_tokens
+        tokens = tokens_of(model, training.texts)
+        train_used_rows(model, tokens.used)
         return Stage(
             model=model,
             loss=BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model),
             trainer=OurCrossEncoderTrainer,
             arguments=CrossEncoderTrainingArguments,
             examples=training,
-            lengths=token_counts(model, training.texts[0]) + token_counts(model, training.texts[1]),
+            lengths=tokens.counts.sum(axis=0),
             score=None if development is None else lambda: score_cross_encoder(model, development),
             recipe=lesson.recipe,
         )

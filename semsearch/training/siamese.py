@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy
-from numpy.typing import NDArray
-
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
@@ -16,7 +13,7 @@ from semsearch.training.examples import Examples, Kind
 from semsearch.training.lessons import Lesson
 from semsearch.training.recipe import Loss
 from semsearch.training.scoring import Classify, score_siamese
-from semsearch.training.tokens import token_counts
+from semsearch.training.tokens import tokens_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -61,11 +58,14 @@ class Siamese:
         from semsearch.training.losses import EmbeddingLoss, SoftmaxHead, embedding_loss
         from semsearch.training.stage import Stage
         from semsearch.training.trainers import OurSiameseTrainer
+        from semsearch.training.vocabulary import train_used_rows
 
         set_seed(lesson.recipe.seed)
         model = self.load(folder)
         if lesson.recipe.max_tokens is not None:
             model.max_seq_length = lesson.recipe.max_tokens
+        tokens = tokens_of(model, lesson.training.texts)
+        train_used_rows(model, tokens.used)
         kind = self._losses[number]
         loss = embedding_loss(model, kind, lesson.training, lesson.recipe)
         classify: Classify | None = None
@@ -77,7 +77,7 @@ class Siamese:
             trainer=OurSiameseTrainer,
             arguments=SentenceTransformerTrainingArguments,
             examples=lesson.training,
-            lengths=_lengths(model, lesson.training),
+            lengths=tokens.counts.max(axis=0),  # all are padded to the longest
             score=_scored(model, lesson.development, classify),
             recipe=lesson.recipe,
             distinct=kind is Loss.RANKING,
@@ -100,9 +100,3 @@ def _scored(
     needed = classify if development.kind is Kind.LABELLED else None
     return lambda: score_siamese(model, development, needed)
 
-
-def _lengths(model: SentenceTransformer, examples: Examples) -> NDArray[numpy.int64]:
-    """The tokens of the longest text of each example, which all are padded to."""
-    columns = numpy.array([token_counts(model, column) for column in examples.texts])
-    longest: NDArray[numpy.int64] = columns.max(axis=0)
-    return longest

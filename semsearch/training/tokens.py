@@ -1,28 +1,40 @@
-"""How long texts are for a model."""
+"""What a model's tokenizer makes of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["token_counts"]
+__all__ = ["Tokens", "tokens_of"]
 
-COUNTED_AT_ONCE = 8192
+TOKENISED_AT_ONCE = 8192
 
 
-def token_counts(model: Any, texts: Sequence[str]) -> NDArray[numpy.int64]:
-    """The tokens of each text as the model reads it, cut where it stops reading.
+class Tokens(NamedTuple):
+    """How many tokens each text has, and which occur."""
+
+    counts: NDArray[numpy.int64]  #: shape (columns, n), cut where the model stops reading
+    used: set[int]  #: the ids of all texts together
+
+
+def tokens_of(model: Any, columns: Sequence[Sequence[str]]) -> Tokens:
+    """The tokens of columns of texts, all of the same length.
 
     Args:
         model: of sentence-transformers.
-        texts: any number.
+        columns: the texts.
     """
-    tokenizer = model.tokenizer
+    texts = [text for column in columns for text in column]
     counts: list[int] = []
-    for start in range(0, len(texts), COUNTED_AT_ONCE):
-        part = list(texts[start : start + COUNTED_AT_ONCE])
-        counts += map(len, tokenizer(part, verbose=False)["input_ids"])
-    return numpy.minimum(numpy.array(counts, numpy.int64), model.max_seq_length or 512)
+    used: set[int] = set()
+    for start in range(0, len(texts), TOKENISED_AT_ONCE):
+        part = texts[start : start + TOKENISED_AT_ONCE]
+        for ids in model.tokenizer(part, verbose=False)["input_ids"]:
+            counts.append(len(ids))
+            used.update(ids)
+    longest = model.max_seq_length or 512
+    counted = numpy.minimum(numpy.array(counts, numpy.int64), longest)
+    return Tokens(counted.reshape(len(columns), -1), used)
