@@ -44,7 +44,7 @@ def main() -> int:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", choices=["siamese", "cross-encoder"], default="siamese")
-    parser.add_argument("--pairs", type=int, default=1024)
+    parser.add_argument("--pairs", type=int, default=2048)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--measure", choices=SYSTEMS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -77,7 +77,8 @@ def plain(model: str, count: int) -> float:
     from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
     from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 
-    pairs = read_stsbenchmark("train")[-count:]
+    pairs = read_stsbenchmark("train")
+    pairs = [pairs[row] for row in spread(len(pairs), count)]
     columns = {
         "sentence1": [pair.left for pair in pairs],
         "sentence2": [pair.right for pair in pairs],
@@ -121,12 +122,17 @@ def ours(model: str, count: int) -> float:
     from semsearch.training.stage import Hooks
 
     examples = load_examples("stsbenchmark:train", [Kind.SCORED], notify=lambda line: None)
-    examples = examples.take(range(len(examples) - count, len(examples)))
+    examples = examples.take(spread(len(examples), count))
     pupil = Siamese([Loss.COSINE]) if model == "siamese" else CrossEncoding()
     stage = pupil.begin(find_model("minilm").path, 0, Lesson(examples, None, Recipe(epochs=1)))
     with tempfile.TemporaryDirectory() as output:
         hooks = Hooks(lambda line: None, lambda done, total: None)
         return count / stage.run(Path(output), None, hooks).seconds
+
+
+def spread(length: int, count: int) -> list[int]:
+    """The places of `count` pairs, evenly over the whole set: its parts differ in length."""
+    return [place * length // count for place in range(count)]
 
 
 def table(rates: dict[str, list[float]], arguments: argparse.Namespace) -> Table:
