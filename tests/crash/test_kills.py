@@ -21,16 +21,21 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
 
 
-def everything(index):
-    """Documents, passages, vectors and BM25's words, by the names that the corpus gave."""
+def passages(index):
+    """Documents, passages and vectors, by the names that the corpus gave."""
     with index.read() as connection:
-        passages = connection.execute(
+        rows = connection.execute(
             text(
                 'SELECT external_id, title, metadata, start, "end", chunks.text, vector '
                 "FROM documents JOIN chunks USING (document_id) JOIN vectors USING (chunk_id) "
                 "ORDER BY external_id, start"
             )
         ).all()
+    return [tuple(row) for row in rows]
+
+
+def everything(index):
+    """The same, and what BM25 finds."""
     words = {
         query: [
             (hit.document_id, hit.chunk.start, round(hit.score, 9))
@@ -38,7 +43,7 @@ def everything(index):
         ]
         for query in ("amber", "fjord 3", "part", "lagoon heath")
     }
-    return [tuple(row) for row in passages], {query: sorted(hits) for query, hits in words.items()}
+    return passages(index), {query: sorted(hits) for query, hits in words.items()}
 
 
 def expected_of(tmp_path, number):
@@ -71,7 +76,7 @@ def test_killed_at_random_moments(tmp_path):
         with Index.open(path) as index:
             with index.writer() as writer:
                 assert writer.verify() == []
-            found = {row[0]: row[5] for row in everything(index)[0] if row[3] == 0}
+            found = {row[0]: row[5] for row in passages(index) if row[3] == 0}
             # Documents are of this version or, where it did not get to them, of the one before.
             new = {document.id: document.text for document in version(reached.value)}
             old = {document.id: document.text for document in version(reached.value - 1)}

@@ -1,0 +1,111 @@
+"""What RESULTS.md shows of training without labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduce_page import table
+from reproduce_work import (
+    Work,
+    figure,
+    retrieval_table,
+    snli,
+    sts_scores,
+    write_table,
+)
+
+from semsearch.datasets import load_retrieval_set, load_sts_set
+from semsearch.datasets.folder import data_folder
+from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_scorer, load_rankers
+
+#: The BERT from scratch.
+PRETRAINING = ["--size", "tiny", "--vocabulary", "8000", "--steps", "6000"]
+#: What it learns from afterwards; a tiny model takes larger steps.
+FINE_TUNING = ["--learning-rate", "2e-4", "--dev", "stsbenchmark:dev", "--test", "stsbenchmark"]
+
+
+def adaptation(work: Work) -> str:
+    """What fitting to a corpus without labels does to a ranking."""
+    adapted = {}
+    for name in ("scifact", "cranfield"):
+        corpus = work.folder / f"{name}.csv"
+        if not corpus.exists():
+            write_table(corpus, ("id", "text"), load_retrieval_set(name).documents.items())
+        arguments = ["adapt", str(corpus), "--keep-anyway", "--skip-bad-rows"]
+        adapted[name] = str(work.once(f"{name}-adapted", *arguments))
+    return "\n\n".join(
+        [
+            "### An encoder fitted to the corpus",
+            "`semsearch train adapt CORPUS --keep-anyway`, once over the documents without their "
+            "queries and judgements. nDCG@10 x 100, and the paired difference:",
+            retrieval_table(adapted, work),
+        ]
+    )
+
+
+def pretraining(work: Work) -> str:
+    """A BERT from scratch, and what each step of its training brings."""
+    films = sorted(map(str, (data_folder() / "corpora" / "movies").glob("*.json")))
+    reading = [*films, "--text-column", "extract", "--skip-bad-rows"]
+    rows, told = [], ""
+    for title, name, shorter in (
+        ("random weights (one step)", "films-random", ["--steps", "1"]),
+        ("pre-trained", "films-tiny", []),
+    ):
+        start = work.once(name, "pretrain", *reading, *PRETRAINING, *shorter)
+        told = _card(start, "held out at the end")
+        training, _ = snli(work)
+        classes = ["--base", str(start), "--data", str(training), "--loss", "softmax"]
+        inferring = work.once(f"{name}-snli", "siamese", *classes, *FINE_TUNING)
+        scores = ["--base", str(inferring), "--data", "stsbenchmark:train", "--loss", "cosine"]
+        similar = work.once(f"{name}-sts", "siamese", *scores, *FINE_TUNING)
+        test = [load_sts_set("stsbenchmark")]
+        after = [sts_scores(str(folder), test)[0] for folder in (start, inferring, similar)]
+        rows.append([title, *map(figure, after)])
+    return "\n\n".join(
+        [
+            "### A BERT from scratch",
+            f"`semsearch train pretrain FILMS --text-column extract {' '.join(PRETRAINING)}` on "
+            f"the extracts of all films: held out, {told}. Then `train siamese` with the softmax "
+            "loss for one epoch of SNLI (the pairs above), and with the cosine loss for four of "
+            f"STS Benchmark (`{' '.join(FINE_TUNING)}`). Spearman x 100 on its test set after "
+            "each step, vectors averaged:",
+            table(["", "pooled, untrained", "+ SNLI", "+ STS Benchmark"], rows),
+        ]
+    )
+
+
+def distillation(work: Work) -> str:
+    """Students of minilm between speed and quality."""
+    films = sorted(map(str, (data_folder() / "corpora" / "movies").glob("*.json")))
+    reading = [*films, "--text-column", "extract", "--skip-bad-rows"]
+    systems = {
+        "`minilm`": "minilm",
+        "static, no corpus": work.once("static", "distil", "minilm", "--static"),
+        "static, films": work.once("films-static", "distil", "minilm", *reading, "--static"),
+        "3 layers, films": work.once("films-3", "distil", "minilm", *reading, "--layers", "3"),
+    }
+    benchmark, scifact = load_sts_set("stsbenchmark"), load_retrieval_set("scifact")
+    rows = []
+    for title, system in systems.items():
+        [sts] = evaluate_sts(benchmark, [load_pair_scorer(str(system))]).results
+        found = evaluate_retrieval(scifact, load_rankers([str(system)]), ["nDCG@10"])
+        [ranked] = found.results
+        rate = (len(scifact.documents) + len(scifact.queries)) / ranked.seconds
+        rows.append([title, f"{rate:,.0f}", figure(sts.spearman.value), figure(ranked.mean.value)])
+    return "\n\n".join(
+        [
+            "### Students of an encoder",
+            "`semsearch train distil minilm [FILMS] --static` and `--layers 3`, once through the "
+            "extracts of all films and their sentences. Speed is that of SciFact's abstracts and "
+            "claims, encoded and ranked; `semsearch eval ir scifact --system minilm --system "
+            "STUDENT --report DIR` draws it against nDCG@10.",
+            table(["", "texts/s", "stsbenchmark", "SciFact nDCG@10"], rows),
+        ]
+    )
+
+
+def _card(folder: Path, fact: str) -> str:
+    """A row of the table on a model's card."""
+    lines = (folder / "README.md").read_text("utf-8").splitlines()
+    return next(line.split("|")[2].strip() for line in lines if line.startswith(f"| {fact} |"))

@@ -1,0 +1,102 @@
+"""What the scripts share that train models for RESULTS.md."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from reproduce_page import difference, interval, table
+
+from semsearch.datasets import StsSet, load_labelled_pairs, load_retrieval_set
+from semsearch.errors import DatasetNotFoundError
+from semsearch.evaluation import (
+    evaluate_retrieval,
+    evaluate_sts,
+    load_pair_scorer,
+    load_rankers,
+)
+
+#: Pairs of SNLI's test set that are never trained on; the rest of dev and test is.
+SNLI_HELD_OUT = 2000
+
+
+class Work(NamedTuple):
+    """Where models and made data go, and how often each is trained."""
+
+    folder: Path
+    seeds: Sequence[int]
+
+    def once(self, name: str, *arguments: str) -> Path:
+        """The model of `semsearch train ARGUMENTS`, trained now if it has not been."""
+        folder = self.folder / name
+        if not folder.exists():
+            semsearch("train", *arguments, "--output", str(folder), "--overwrite")
+        return folder
+
+    def trained(self, name: str, *arguments: str) -> list[Path]:
+        """The same for each seed."""
+        return [self.once(f"{name}-{seed}", *arguments, "--seed", str(seed)) for seed in self.seeds]
+
+    def shown(self, arguments: Sequence[str]) -> str:
+        """A command's words without the folder."""
+        return " ".join(word.replace(f"{self.folder}/", "") for word in arguments)
+
+
+def semsearch(*arguments: str) -> None:
+    """Run a command as a person would, its words passed on."""
+    subprocess.run([sys.executable, "-m", "semsearch", *arguments], check=True)
+
+
+def sts_scores(system: str, sets: Sequence[StsSet]) -> list[float]:
+    """Spearman x 100 on each set, all its pairs together."""
+    scorer = load_pair_scorer(system)
+    return [evaluate_sts(one, [scorer]).results[0].spearman.value for one in sets]
+
+
+def retrieval_table(systems: dict[str, str], work: Work) -> str:
+    rows = []
+    for name, system in systems.items():
+        try:
+            retrieval = load_retrieval_set(name)
+        except DatasetNotFoundError:
+            continue
+        found = evaluate_retrieval(retrieval, load_rankers(["minilm", system]), ["nDCG@10"])
+        before, after = (result.mean for result in found.results)
+        [changed] = found.differences
+        rows.append([name, interval(before), interval(after), difference(changed.difference)])
+    return table(["", "before", "after", "difference"], rows)
+
+
+def snli(work: Work) -> tuple[Path, Path]:
+    """SNLI's pairs to train on and those held out, as files."""
+    training, held_out = work.folder / "snli-train.csv", work.folder / "snli-held-out.csv"
+    if not held_out.exists():
+        development, test = (load_labelled_pairs("snli", split) for split in ("dev", "test"))
+        names = ("sentence1", "sentence2", "label")
+        write_table(training, names, chain(development, test[:-SNLI_HELD_OUT]))
+        write_table(held_out, names, test[-SNLI_HELD_OUT:])
+    return training, held_out
+
+
+def write_table(file: Path, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(names)
+        writer.writerows(rows)
+
+
+def figure(score: float) -> str:
+    return f"{score:.2f}"
+
+
+def spread(scores: Sequence[float]) -> str:
+    scores = list(scores)
+    if len(scores) < 2:
+        return f"{scores[0]:.2f}"
+    return f"{statistics.mean(scores):.2f} ± {statistics.stdev(scores):.2f}"
