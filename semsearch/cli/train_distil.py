@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,6 @@ def command(
             )
     click.echo(visible(f"{spec}: {teacher}"))
     click.echo(visible(f"{output.path}: {student}"))
+    systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(output.path))}"
+    hint = f"to see speed against quality: semsearch eval sts stsbenchmark {systems} --report DIR"
+    click.echo(visible(hint), err=True)

@@ -99,4 +99,3 @@ def _scored(
         return None
     needed = classify if development.kind is Kind.LABELLED else None
     return lambda: score_siamese(model, development, needed)
-

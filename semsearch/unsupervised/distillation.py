@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 from numpy.random import Generator, default_rng
 
+from semsearch.encoders.loading import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError
@@ -167,7 +168,8 @@ def _taught(
     """A student that has learnt, and what is to be told of that."""
     texts, asked = _texts(documents, settings)
     notify(f"{len(texts):,} texts and sentences to learn from, {len(asked):,} held out")
-    wanted = teacher.encode_documents([*texts, *asked])
+    # The teacher is not trained, so it may run where it is fastest.
+    wanted = load_encoder(settings.teacher).encode_documents([*texts, *asked])
     if settings.layers is not None:
         student = shallow_student(teacher.model, settings.layers)
     else:
