@@ -19,7 +19,7 @@ FLOORS = [
     "version errors",
     "records",
     "filters protocols datasets",
-    "corpus encoders fusion lexical",
+    "corpus encoders fusion lexical runs",
     "index preload comparison",
     "retriever mining clustering evaluation inspection training unsupervised",
     "contrast report",

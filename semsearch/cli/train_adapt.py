@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.cli.unsupervised_options import (
     MODELS,
-    interruptible,
     length_options,
     opened_corpus,
     output_option,
     output_options,
 )
+from semsearch.runs import Workspace
 
 __all__ = ["command"]
 
@@ -66,7 +67,6 @@ def command(
     """
     from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
     from semsearch.unsupervised.loop import Length
-    from semsearch.unsupervised.output import Output
 
     given: dict[str, Any] = {"batch": batch, "learning_rate": learning_rate}
     settings = AdaptationSettings(
@@ -77,16 +77,15 @@ def command(
     )
     with IndexingProgress("steps", "reading the corpus") as progress:
         corpus = opened_corpus(corpora, progress, **reading)
-        output = Output(
+        workspace = Workspace(
             path or MODELS / f"{corpus.name}-adapted", overwrite=overwrite, resume=resume
         )
-        with interruptible(output.unfinished, progress):
+        with interruptible(progress):
             result = adapt(
                 corpus,
-                output,
+                workspace,
                 settings,
                 keep_anyway=keep_anyway,
-                resume=resume,
                 notify=lambda message: progress.note(visible(message)),
                 on_progress=progress.update,
             )
@@ -94,7 +93,7 @@ def command(
         click.echo("STS Benchmark {1:.2f} after {0:.2f}".format(*result.sts), err=True)
     if result.is_kept:
         verdict = "it helped" if result.gain.is_certain else "it did not help, and is kept as asked"
-        click.echo(visible(f"{output.path}: {verdict}: {result.gain}"))
+        click.echo(visible(f"{workspace.output}: {verdict}: {result.gain}"))
         return
     click.echo(visible(f"it did not help: {result.gain}; nothing was written, stay with {spec}"))
     click.get_current_context().exit(1)

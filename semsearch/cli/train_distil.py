@@ -10,17 +10,18 @@ from typing import Any
 import click
 
 from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.cli.unsupervised_options import (
     MODELS,
-    interruptible,
     length_options,
     opened_corpus,
     output_option,
     output_options,
 )
 from semsearch.errors import ArgumentError
+from semsearch.runs import Workspace
 
 __all__ = ["command"]
 
@@ -73,7 +74,6 @@ def command(
         raise ArgumentError("choose a student: --static or --layers N")
     from semsearch.unsupervised.distillation import DistillationSettings, distil
     from semsearch.unsupervised.loop import Length
-    from semsearch.unsupervised.output import Output
 
     given: dict[str, Any] = {"batch": batch}
     settings = DistillationSettings(
@@ -87,20 +87,19 @@ def command(
     )
     kind = "static" if static else f"{layers}-layers"
     name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
-    output = Output(path or MODELS / f"{name}-{kind}", overwrite=overwrite, resume=resume)
+    workspace = Workspace(path or MODELS / f"{name}-{kind}", overwrite=overwrite, resume=resume)
     with IndexingProgress("steps", "reading the corpus") as progress:
         corpus = opened_corpus(corpora, progress, **reading) if corpora else None
-        with interruptible(output.unfinished, progress):
+        with interruptible(progress):
             teacher, student = distil(
                 corpus,
-                output,
+                workspace,
                 settings,
-                resume=resume,
                 notify=lambda message: progress.note(visible(message)),
                 on_progress=progress.update,
             )
     click.echo(visible(f"{spec}: {teacher}"))
-    click.echo(visible(f"{output.path}: {student}"))
-    systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(output.path))}"
+    click.echo(visible(f"{workspace.output}: {student}"))
+    systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(workspace.output))}"
     hint = f"to see speed against quality: semsearch eval sts stsbenchmark {systems} --report DIR"
     click.echo(visible(hint), err=True)

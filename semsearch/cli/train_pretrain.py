@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.cli.unsupervised_options import (
     MODELS,
-    interruptible,
     opened_corpus,
     output_option,
     output_options,
 )
 from semsearch.errors import ArgumentError
+from semsearch.runs import Workspace
 
 __all__ = ["command"]
 
@@ -82,7 +83,6 @@ def command(
         raise ArgumentError("--size, --vocabulary and --cased are of a BERT from scratch")
     from semsearch.unsupervised.bert import BertSize
     from semsearch.unsupervised.loop import Length
-    from semsearch.unsupervised.output import Output
     from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
 
     if steps is None and minutes is None:
@@ -104,14 +104,13 @@ def command(
     with IndexingProgress("steps", "reading the corpus") as progress:
         corpus = opened_corpus(corpora, progress, **reading)
         name = f"{corpus.name}-{'continued' if base else size or 'small'}"
-        output = Output(path or MODELS / name, overwrite=overwrite, resume=resume)
-        with interruptible(output.unfinished, progress):
+        workspace = Workspace(path or MODELS / name, overwrite=overwrite, resume=resume)
+        with interruptible(progress):
             losses = pretrain(
                 corpus,
-                output,
+                workspace,
                 settings,
-                resume=resume,
                 notify=lambda message: progress.note(visible(message)),
                 on_progress=progress.update,
             )
-    click.echo(visible(f"{output.path}: held out, {losses}"))
+    click.echo(visible(f"{workspace.output}: held out, {losses}"))

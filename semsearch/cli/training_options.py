@@ -8,19 +8,16 @@ from typing import Any, TypeVar
 
 import click
 
+from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.precision import Precision
-from semsearch.errors import TrainingStoppedError
 from semsearch.training import Course, Recipe, train
 from semsearch.training.lessons import one_each
 from semsearch.training.run import Pupil
 
 __all__ = ["train_as_asked", "training_options"]
-
-#: What a shell says of a program that Ctrl-C ended.
-INTERRUPTED_STATUS = 130
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -194,13 +191,10 @@ def train_as_asked(
             last = done
             progress.update(done, done / total)
 
-        try:
+        with interruptible(progress):
             trained = train(
                 pupil, course, lambda message: progress.note(visible(message)), on_progress
             )
-        except TrainingStoppedError as stopped:
-            progress.note(visible(str(stopped)))
-            click.get_current_context().exit(INTERRUPTED_STATUS)
     for test in trained.tests:
         click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))
     click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))

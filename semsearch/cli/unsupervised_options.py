@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,6 @@ from semsearch.errors import BadRowError, refuse
 
 __all__ = [
     "MODELS",
-    "interruptible",
     "length_options",
     "opened_corpus",
     "output_option",
@@ -40,10 +38,10 @@ _LENGTH = (
 
 _OPTIONS = (
     click.option("--learning-rate", type=float, metavar="R", help="At its highest."),
-    click.option("--batch", type=int, metavar="N", help="Texts or pairs in a step."),
+    click.option("--batch-size", "batch", type=int, metavar="N", help="Texts or pairs in a step."),
     click.option("--seed", type=int, default=0, metavar="N", help="Of all that is drawn."),
-    click.option("--overwrite", is_flag=True, help="Replace the model that is there."),
-    click.option("--resume", is_flag=True, help="Go on with the run that was interrupted."),
+    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
 )
 
 
@@ -88,19 +86,3 @@ def opened_corpus(
         on_bad_row=skip if skip_bad_rows else refuse,
         **columns,
     )
-
-
-@contextmanager
-def interruptible(unfinished: Path, progress: IndexingProgress) -> Iterator[None]:
-    """Ctrl-C ends the command with what is safe, and the exit status that shells expect."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        told = "interrupted before the first step; nothing was kept"
-        if unfinished.exists():
-            told = (
-                f"interrupted; what was learnt is safe in {unfinished}: "
-                "the same command with --resume goes on"
-            )
-        progress.note(visible(told))
-        click.get_current_context().exit(130)

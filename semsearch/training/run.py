@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.runs import Workspace
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.scoring import MEASURES, Measured
-from semsearch.training.workspace import Workspace
+from semsearch.training.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from semsearch.training.stage import Stage
@@ -86,6 +87,7 @@ def train(
     for package in NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError(package, "train", "training")
+    workspace = Workspace(course.output, resume=course.resume, overwrite=course.overwrite)
     base = find_model(course.base)
     if base.pooling:
         raise ArgumentError(f"'{course.base}': a base model is trained with its own pooling")
@@ -99,16 +101,16 @@ def train(
             for number, lesson in enumerate(lessons)
         ],
     }
-    workspace = Workspace(course.output, plan, resume=course.resume, overwrite=course.overwrite)
-    with workspace.opened():
+    with workspace.opened(plan):
         folder = base.path
         for number, lesson in enumerate(lessons):
-            folder = workspace.finished(number) or _learn(
-                pupil, folder, number, lesson, workspace, notify, on_progress
-            )
+            stage = _stage_folder(workspace, number)
+            if not stage.model.is_dir():
+                _learn(pupil, folder, number, lesson, stage, notify, on_progress)
+            folder = stage.model
         measured = _tested(pupil, folder, tests)
         records = [
-            json.loads((workspace.stage(number) / RECORD).read_text("utf-8"))
+            json.loads((_stage_folder(workspace, number).path / RECORD).read_text("utf-8"))
             for number in range(len(lessons))
         ]
         record = plan | {"results": records, "tests": [test._asdict() for test in measured]}
@@ -119,16 +121,20 @@ def train(
     return Trained(course.output, measured)
 
 
+def _stage_folder(workspace: Workspace, number: int) -> StageFolder:
+    return StageFolder(workspace.folder / f"stage-{number}")
+
+
 def _learn(
     pupil: Pupil,
     folder: Path,
     number: int,
     lesson: Lesson,
-    workspace: Workspace,
+    place: StageFolder,
     notify: Notify,
     on_progress: Callable[[int, int], None],
-) -> Path:
-    """The folder of the model that has learnt a lesson."""
+) -> None:
+    """Teach the model of a folder a lesson, and save what comes of it."""
     from semsearch.training.stage import Hooks
 
     training, development = lesson.training, lesson.development
@@ -138,14 +144,13 @@ def _learn(
         + (f"{development.name} ({MEASURES[development.kind]})" if development else "nothing")
     )
     stage = pupil.begin(folder, number, lesson)
-    checkpoint = workspace.last_checkpoint(number)
+    checkpoint = place.last_checkpoint()
     if checkpoint is not None:
         notify(f"going on from step {checkpoint.name.rpartition('-')[2]}")
-    result = stage.run(workspace.stage(number), checkpoint, Hooks(notify, on_progress))
-    with workspace.finishing(number) as draft, quiet_transformers():
+    result = stage.run(place.path, checkpoint, Hooks(notify, on_progress))
+    with place.finishing() as draft, quiet_transformers():
         stage.model.save_pretrained(str(draft), create_model_card=False)
-        (draft.parent / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
-    return workspace.stage(number) / "model"
+        (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
 
 
 def _tested(pupil: Pupil, folder: Path, tests: Sequence[Examples]) -> list[Measured]:

@@ -21,10 +21,10 @@ from transformers.trainer_callback import PrinterCallback
 
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.torch_runtime import quiet_transformers
-from semsearch.errors import TrainingError, TrainingStoppedError
+from semsearch.errors import TrainingError
+from semsearch.runs import Interruption
 from semsearch.training.batching import sampler_factory
 from semsearch.training.examples import Examples, Notify
-from semsearch.training.interruption import Interruption
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import NotFiniteError, Scoring, Watcher
 
@@ -104,10 +104,7 @@ class Stage:
                 ) from None
         state = trainer.state
         if interruption.asked and state.global_step < state.max_steps:
-            raise TrainingStoppedError(
-                f"stopped after step {state.global_step:,} of {state.max_steps:,}; the same "
-                "command with --resume goes on"
-            )
+            raise interruption.stopped(state.global_step)
         seconds = time.perf_counter() - started - self._scoring_seconds
         return StageResult(
             _history(state.log_history),

@@ -25,6 +25,10 @@ class UsedRows(torch.nn.Module):
         used: the ids of the rows to train.
     """
 
+    _ids: torch.Tensor
+    _place: torch.Tensor
+    _whole: torch.Tensor
+
     def __init__(self, whole: torch.nn.Embedding, used: Collection[int]) -> None:
         super().__init__()
         weight = whole.weight.detach()

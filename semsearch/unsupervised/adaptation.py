@@ -17,11 +17,12 @@ from numpy.random import Generator, default_rng
 
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
+from semsearch.runs import Workspace
+from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints
 from semsearch.unsupervised.hard_negatives import hard_negatives
 from semsearch.unsupervised.known_item import Gain, gain, reciprocal_ranks
 from semsearch.unsupervised.loop import Length, Optimization, fit
-from semsearch.unsupervised.output import Output, model_card
 from semsearch.unsupervised.questions import Question, questions
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
 from semsearch.unsupervised.sentences import distinct_documents, held_out
@@ -37,6 +38,13 @@ HELD_OUT_PART = 0.1
 MOST_TRAINED = 50_000
 #: How many passages of trained documents stand beside the held-out ones when it is measured.
 MOST_OTHERS = 5_000
+
+#: What the card says.
+STORY = (
+    "An encoder fitted to a corpus without labels: titles, or sentences taken out of their "
+    "context, find their documents among in-batch and mined hard negatives. What is measured are "
+    "such questions of documents that were held out; other tasks can have lost by it."
+)
 
 
 @dataclass(frozen=True)
@@ -79,11 +87,10 @@ class _Example(NamedTuple):
 
 def adapt(
     documents: Iterable[Document],
-    output: Output,
+    workspace: Workspace,
     settings: AdaptationSettings,
     *,
     keep_anyway: bool = False,
-    resume: bool = False,
     notify: Callable[[str], None] = lambda message: None,
     on_progress: Callable[[int, float], None] = lambda steps, fraction: None,
 ) -> Adaptation:
@@ -91,10 +98,9 @@ def adapt(
 
     Args:
         documents: the corpus; a tenth of its documents is held out.
-        output: where the model goes, in the layout of Sentence-Transformers.
+        workspace: where the model is made, and where it goes.
         settings: what to adapt, and how.
         keep_anyway: write it even if it did not help.
-        resume: go on with the unfinished run at the output.
         notify: is called with a line of news now and then.
         on_progress: is called after each step with how many are done and which part that is.
 
@@ -102,7 +108,8 @@ def adapt(
         TrainingError: there is too little to learn from, the loss is not finite, or files cannot
             be written or read.
         EncoderError: the encoder cannot be used.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint has been written.
+        ArgumentError: what is to be resumed began with other settings or another corpus.
+        TrainingStoppedError: after Ctrl-C, when a checkpoint has been written.
     """
     encoder = trainable_encoder(settings.encoder)
     found = questions(distinct_documents(documents), settings.seed)
@@ -133,38 +140,35 @@ def adapt(
         "learning rate": settings.learning_rate,
         "seed": settings.seed,
     }
-    identity = {**facts, "fingerprint": encoder.fingerprint, "corpus": _digest(found)}
-    position = fit(
-        encoder.model,
-        lambda epoch: _batches(examples, settings, epoch),
-        _loss_of(encoder.model),
-        Optimization(settings.learning_rate, length, seed=settings.seed),
-        Checkpoints(output.unfinished, identity),
-        resume=resume,
-        on_step=lambda position, fraction, loss: on_progress(position.step, fraction),
-    )
-    result = gain(before, reciprocal_ranks(encoder, asked, others), settings.seed)
-    sts_after = sts_spearman(encoder)
-    sts = None if sts_before is None or sts_after is None else (sts_before, sts_after)
-    adaptation = Adaptation(result, sts, result.is_certain or keep_anyway)
-    if not adaptation.is_kept:
-        output.discard()
-        return adaptation
-    facts |= {
-        "questions trained on": len(trained),
-        "of these titles": titles,
-        "steps": position.step,
-        "seconds": round(position.seconds),
-        "held out": result,
-        "STS Benchmark before, after": "{:.2f}, {:.2f}".format(*sts) if sts else "no data",
-    }
-    story = (
-        "An encoder fitted to a corpus without labels: titles, or sentences taken out of their "
-        "context, find their documents among in-batch and mined hard negatives. What is measured "
-        "are such questions of documents that were held out; other tasks can have lost by it."
-    )
-    card = model_card(output.path.name, story, facts)
-    output.finish(lambda folder: write_model(encoder.model, folder, card))
+    plan = {**facts, "fingerprint": encoder.fingerprint, "corpus": _digest(found)}
+    with workspace.opened(plan):
+        position = fit(
+            encoder.model,
+            lambda epoch: _batches(examples, settings, epoch),
+            _loss_of(encoder.model),
+            Optimization(settings.learning_rate, length, seed=settings.seed),
+            Checkpoints(workspace.folder),
+            resume=workspace.resumes,
+            on_step=lambda position, fraction, loss: on_progress(position.step, fraction),
+        )
+        result = gain(before, reciprocal_ranks(encoder, asked, others), settings.seed)
+        sts_after = sts_spearman(encoder)
+        sts = None if sts_before is None or sts_after is None else (sts_before, sts_after)
+        adaptation = Adaptation(result, sts, result.is_certain or keep_anyway)
+        if not adaptation.is_kept:
+            workspace.discard()
+            return adaptation
+        facts |= {
+            "questions trained on": len(trained),
+            "of these titles": titles,
+            "steps": position.step,
+            "seconds": round(position.seconds),
+            "held out": result,
+            "STS Benchmark before, after": "{:.2f}, {:.2f}".format(*sts) if sts else "no data",
+        }
+        draft = workspace.draft()
+        write_model(encoder.model, draft, model_card(workspace.output.name, STORY, facts))
+        workspace.publish(draft)
     return adaptation
 
 

@@ -7,7 +7,7 @@ import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch.errors import TrainingError
 
@@ -36,12 +36,10 @@ class Checkpoints:
 
     Args:
         folder: of the run; made with the first checkpoint.
-        identity: JSON values that must be the same when the run is resumed.
     """
 
-    def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._identity = json.loads(json.dumps(identity))
 
     def save(
         self, position: Position, model: torch.nn.Module, optimizer: torch.optim.Optimizer
@@ -61,8 +59,7 @@ class Checkpoints:
                 for name, value in state.items()
             }
             save_file(tensors, draft / OPTIMIZER)
-            state = {"identity": self._identity, "position": asdict(position)}
-            (draft / STATE).write_text(json.dumps(state), "utf-8")
+            (draft / STATE).write_text(json.dumps(asdict(position)), "utf-8")
             for file in draft.iterdir():
                 with file.open("rb") as stream:
                     os.fsync(stream.fileno())
@@ -82,7 +79,7 @@ class Checkpoints:
         """Take model and optimizer to where the newest checkpoint has them.
 
         Raises:
-            TrainingError: it is of another run, or damaged.
+            TrainingError: it is damaged.
         """
         from safetensors import SafetensorError
         from safetensors.torch import load_file, load_model
@@ -92,8 +89,7 @@ class Checkpoints:
             return Position()
         newest = found[-1]
         try:
-            state = json.loads((newest / STATE).read_text("utf-8"))
-            self._check(state["identity"])
+            position = Position(**json.loads((newest / STATE).read_text("utf-8")))
             load_model(model, str(newest / MODEL))
             whole = optimizer.state_dict()
             whole["state"] = {}
@@ -101,19 +97,11 @@ class Checkpoints:
                 number, _, name = key.partition(".")
                 whole["state"].setdefault(int(number), {})[name] = tensor
             optimizer.load_state_dict(whole)
-            return Position(**state["position"])
+            return position
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
             raise TrainingError(
                 f"the checkpoint {newest} is damaged; remove {self.folder} and start anew"
             ) from error
-
-    def _check(self, identity: dict[str, Any]) -> None:
-        for name, value in self._identity.items():
-            if identity.get(name) != value:
-                raise TrainingError(
-                    f"the run in {self.folder} was begun with {name} {identity.get(name)}, not "
-                    f"{value}; resume it with its own options and corpus, or remove it"
-                )
 
     def _all(self) -> list[Path]:
         return sorted(self.folder.glob("step-*"))

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
@@ -22,10 +21,11 @@ from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
+from semsearch.runs import Workspace
 from semsearch.unsupervised.batches import batches_by_length
+from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints
 from semsearch.unsupervised.loop import Length, Optimization, fit
-from semsearch.unsupervised.output import Output, model_card
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
 from semsearch.unsupervised.sentences import distinct_documents, held_out, sentences
 from semsearch.unsupervised.sts import sts_spearman
@@ -45,6 +45,15 @@ SHALLOW_LEARNING_RATE = 1e-4
 MOST_TEXTS = 200_000
 #: Of the diagonal, as a part of its mean, in the least squares that begin a static student.
 RIDGE = 1e-3
+
+#: What the card says.
+STORY = (
+    "A student of another encoder, made for speed. Both were measured on torch, on the machine "
+    "where it was made."
+)
+
+Notify = Callable[[str], None]
+OnProgress = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)
@@ -101,22 +110,33 @@ class _Lesson(NamedTuple):
     vectors: Matrix
 
 
+class _Course(NamedTuple):
+    """What a student learns from, what it is asked, and how long it learns."""
+
+    lesson: _Lesson
+    exam: _Lesson
+    length: Length
+
+    def digest(self) -> str:
+        """What tells the texts from others."""
+        texts = "\n".join((*self.lesson.texts, *self.exam.texts))
+        return hashlib.sha256(texts.encode()).hexdigest()[:16]
+
+
 def distil(
     documents: Iterable[Document] | None,
-    output: Output,
+    workspace: Workspace,
     settings: DistillationSettings,
     *,
-    resume: bool = False,
-    notify: Callable[[str], None] = lambda message: None,
-    on_progress: Callable[[int, float], None] = lambda steps, fraction: None,
+    notify: Notify = lambda message: None,
+    on_progress: OnProgress = lambda steps, fraction: None,
 ) -> tuple[Place, Place]:
     """Make a student, let it learn the teacher's vectors of a corpus, write it.
 
     Args:
         documents: the corpus; None makes a static student that has learnt from no text.
-        output: where the student goes, in the layout of Sentence-Transformers.
+        workspace: where the student is made, and where it goes.
         settings: what to distil, and how.
-        resume: go on with the unfinished run at the output.
         notify: is called with a line of news now and then.
         on_progress: is called after each step with how many are done and which part that is.
 
@@ -127,45 +147,45 @@ def distil(
         TrainingError: there is too little to learn from, the loss is not finite, or files cannot
             be written or read.
         EncoderError: the teacher cannot be used.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint has been written.
+        ArgumentError: what is to be resumed began with other settings or another corpus.
+        TrainingStoppedError: after Ctrl-C, when a checkpoint has been written.
     """
     teacher = trainable_encoder(settings.teacher)
+    plan: dict[str, object] = {"teacher": settings.teacher, "fingerprint": teacher.fingerprint}
+    course: _Course | None = None
     if documents is None:
         if settings.layers is not None or settings.length is not None:
             raise ArgumentError("layers and a length of training need a corpus to learn from")
         student = static_student(teacher, settings.dimension or STATIC_DIMENSION)
-        facts: dict[str, object] = {}
     else:
-        student, facts = _taught(teacher, documents, output, settings, resume, notify, on_progress)
-    notify("measuring speed and quality")
-    places: list[Place] = [_place(teacher)]
-
-    def write(folder: Path) -> None:
-        write_model(student, folder, "")
-        places.append(_place(TorchEncoder(ModelFolder(str(folder), folder))))
+        student, course = _beginning(teacher, documents, settings, notify)
+        plan |= {name: value for name, value in asdict(settings).items() if value is not None}
+        plan |= {"length": asdict(course.length), "learning_rate": settings.rate()}
+        plan |= {"corpus": course.digest()}
+    with workspace.opened(plan):
+        facts: dict[str, object] = {}
+        if course is not None:
+            facts = _taught(student, course, workspace, settings, notify, on_progress)
+        notify("measuring speed and quality")
+        draft = workspace.draft()
+        write_model(student, draft, "")
+        places = _place(teacher), _place(TorchEncoder(ModelFolder(str(draft), draft)))
         kind = "static" if settings.layers is None else f"{settings.layers} layers"
         told = {"teacher": settings.teacher, "student": kind, **facts}
         told |= {"teacher's place": places[0], "student's place": places[1]}
-        story = (
-            "A student of another encoder, made for speed. Both were measured on torch, on the "
-            "machine where it was made."
-        )
-        (folder / "README.md").write_text(model_card(output.path.name, story, told), "utf-8")
-
-    output.finish(write)
-    return places[0], places[1]
+        card = model_card(workspace.output.name, STORY, told)
+        (draft / "README.md").write_text(card, "utf-8")
+        workspace.publish(draft)
+    return places
 
 
-def _taught(
+def _beginning(
     teacher: TorchEncoder,
     documents: Iterable[Document],
-    output: Output,
     settings: DistillationSettings,
-    resume: bool,
-    notify: Callable[[str], None],
-    on_progress: Callable[[int, float], None],
-) -> tuple[SentenceTransformer, dict[str, object]]:
-    """A student that has learnt, and what is to be told of that."""
+    notify: Notify,
+) -> tuple[SentenceTransformer, _Course]:
+    """A student before its first step, and what it is to learn."""
     texts, asked = _texts(documents, settings)
     notify(f"{len(texts):,} texts and sentences to learn from, {len(asked):,} held out")
     # The teacher is not trained, so it may run where it is fastest.
@@ -179,16 +199,22 @@ def _taught(
         _Lesson(asked, wanted[len(texts) :]),
     )
     length = settings.length or Length(math.ceil(len(texts) / settings.batch))
-    options = {
-        **{name: value for name, value in asdict(settings).items() if value is not None},
-        "length": asdict(length),
-        "learning_rate": settings.rate(),
-    }
-    digest = hashlib.sha256("\n".join((*texts, *asked)).encode()).hexdigest()[:16]
+    return student, _Course(lesson, exam, length)
+
+
+def _taught(
+    student: SentenceTransformer,
+    course: _Course,
+    workspace: Workspace,
+    settings: DistillationSettings,
+    notify: Notify,
+    on_progress: OnProgress,
+) -> dict[str, object]:
+    """Let a student learn; what is to be told of that."""
+    lesson, exam, length = course
     before = _cosine(student, exam)
     notify(f"before: cosine {before:.3f} to the teacher's vectors of held-out texts")
-
-    lengths = numpy.array([len(text) for text in texts])
+    lengths = numpy.array([len(text) for text in lesson.texts])
 
     def batches(epoch: int) -> list[numpy.ndarray]:
         generator = default_rng([settings.seed, epoch])
@@ -207,17 +233,17 @@ def _taught(
         batches,
         loss_of,
         Optimization(settings.rate(), length, seed=settings.seed),
-        Checkpoints(output.unfinished, {**options, "corpus": digest}),
-        resume=resume,
+        Checkpoints(workspace.folder),
+        resume=workspace.resumes,
         on_step=lambda position, fraction, loss: on_progress(position.step, fraction),
     )
     after = _cosine(student, exam)
     notify(f"after {position.step:,} steps: cosine {after:.3f}")
-    return student, {
+    return {
         "learning rate": settings.rate(),
         "batch": settings.batch,
         "seed": settings.seed,
-        "texts learnt from": len(texts),
+        "texts learnt from": len(lesson.texts),
         "steps": position.step,
         "seconds": round(position.seconds),
         "cosine to the teacher, held out": f"{after:.3f} after {before:.3f}",

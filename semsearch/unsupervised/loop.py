@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 
 from semsearch.errors import ArgumentError, TrainingError
+from semsearch.runs import Interruption
 from semsearch.unsupervised.checkpoints import Checkpoints, Position
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def fit(
 
     Raises:
         TrainingError: the loss is not finite, or a checkpoint cannot be written or read.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint has been written.
+        TrainingStoppedError: after Ctrl-C, when a checkpoint has been written.
     """
     import torch
 
@@ -122,7 +121,7 @@ def fit(
     position = checkpoints.load(model, optimizer) if resume else Position()
     remains = optimization.length.fraction(position) < 1
     saved = time.monotonic()
-    with _stop_requests() as is_stopped:
+    with Interruption() as interruption:
         model.train()
         for batch in _from(position, batches) if remains else ():
             started = time.perf_counter()
@@ -138,13 +137,13 @@ def fit(
             on_step(position, fraction, loss)
             is_due = time.monotonic() - saved > CHECKPOINT_EVERY_SECONDS
             # The last one, too: what comes after the training can fail or be stopped.
-            if fraction >= 1 or is_stopped.is_set() or is_due:
+            if fraction >= 1 or interruption.asked or is_due:
                 checkpoints.save(position, model, optimizer)
                 saved = time.monotonic()
             if fraction >= 1:
                 break
-            if is_stopped.is_set():
-                raise KeyboardInterrupt
+            if interruption.asked:
+                raise interruption.stopped(position.step)
     model.eval()
     return position
 
@@ -212,22 +211,3 @@ def _groups(model: torch.nn.Module, optimization: Optimization) -> list[dict[str
 
 def _step_seed(seed: int, step: int) -> int:
     return int(numpy.random.SeedSequence([seed, step]).generate_state(1, numpy.uint64)[0] >> 1)
-
-
-@contextmanager
-def _stop_requests() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, so that a step is never cut in two; the second Ctrl-C kills."""
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-
-    def stop(*_: object) -> None:
-        event.set()
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -16,11 +16,12 @@ from numpy.random import Generator, default_rng
 from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
+from semsearch.runs import Workspace
 from semsearch.unsupervised.bert import MOST_TOKENS, BertSize, load_bert, new_bert
+from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints, Position
 from semsearch.unsupervised.loop import Length, Optimization, best_device, fit
 from semsearch.unsupervised.next_sentence import Pairs, Tokens
-from semsearch.unsupervised.output import Output, model_card
 from semsearch.unsupervised.pretraining_batches import PairBatches
 from semsearch.unsupervised.pretraining_losses import (
     HeldOutLosses,
@@ -117,10 +118,9 @@ class PretrainingSettings:
 
 def pretrain(
     documents: Iterable[Document],
-    output: Output,
+    workspace: Workspace,
     settings: PretrainingSettings,
     *,
-    resume: bool = False,
     notify: Callable[[str], None] = lambda message: None,
     on_progress: Callable[[int, float], None] = lambda steps, fraction: None,
 ) -> HeldOutLosses:
@@ -128,9 +128,8 @@ def pretrain(
 
     Args:
         documents: the corpus; 5 % of its documents are held out.
-        output: where the model goes.
+        workspace: where the model is made, and where it goes.
         settings: what to train, and how.
-        resume: go on with the unfinished run at the output.
         notify: is called with a line of news now and then.
         on_progress: is called after each step with how many are done and which part that is.
 
@@ -141,7 +140,8 @@ def pretrain(
         TrainingError: there is too little to learn from, the loss is not finite, or files cannot
             be written or read.
         EncoderError: the model to go on with cannot be used.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint has been written.
+        ArgumentError: what is to be resumed began with other settings or another corpus.
+        TrainingStoppedError: after Ctrl-C, when a checkpoint has been written.
     """
     texts = [
         found
@@ -191,27 +191,30 @@ def pretrain(
             notify(f"step {position.step:,}: loss {loss:.3f}; held out: {losses}")
 
     digest = _digest(tokenizer, training.tokens, measuring.tokens)
-    position = fit(
-        model,
-        batches,
-        loss_of,
-        settings.optimization(),
-        Checkpoints(output.unfinished, {**settings.facts(), "corpus": digest}),
-        resume=resume,
-        on_step=on_step,
-    )
-    losses = held_out_losses()
-    facts = {
-        **settings.facts(),
-        "documents trained on": len(trained),
-        "documents held out": len(measured),
-        "tokens trained on": len(training.tokens.ids),
-        "steps": position.step,
-        "seconds": round(position.seconds),
-        **course,
-        "held out at the end": losses,
-    }
-    output.finish(lambda folder: _write(folder, output.path.name, model, tokenizer, facts))
+    with workspace.opened({**settings.facts(), "corpus": digest}):
+        position = fit(
+            model,
+            batches,
+            loss_of,
+            settings.optimization(),
+            Checkpoints(workspace.folder),
+            resume=workspace.resumes,
+            on_step=on_step,
+        )
+        losses = held_out_losses()
+        facts = {
+            **settings.facts(),
+            "documents trained on": len(trained),
+            "documents held out": len(measured),
+            "tokens trained on": len(training.tokens.ids),
+            "steps": position.step,
+            "seconds": round(position.seconds),
+            **course,
+            "held out at the end": losses,
+        }
+        draft = workspace.draft()
+        _write(draft, workspace.output.name, model, tokenizer, facts)
+        workspace.publish(draft)
     return losses
 
 

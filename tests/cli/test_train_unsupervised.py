@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch.cli import main
 
-SHORT = ("--size", "tiny", "--vocabulary", 120, "--max-tokens", 32, "--batch", 4)
+SHORT = ("--size", "tiny", "--vocabulary", 120, "--max-tokens", 32, "--batch-size", 4)
 
 
 @pytest.fixture
@@ -81,7 +82,10 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
         (["pretrain", "c.jsonl", "--from", "./x"], "no model folder ./x"),
         (["pretrain", "c.jsonl", "--learning-rate", 0], "the learning rate must be more than 0"),
         (["pretrain", "c.jsonl", "--vocabulary", 3], "a vocabulary of 3 pieces is too small"),
-        (["pretrain", "c.jsonl", "--resume"], "no unfinished run models/c-small.unfinished"),
+        (
+            ["pretrain", "c.jsonl", "--resume"],
+            "to resume in models/c-small.training",
+        ),
         (["pretrain", "c.jsonl", "--text-column", "title"], "documents of two sentences or more"),
         (["pretrain", "c.jsonl", "--output", "c.jsonl"], "c.jsonl exists, and is no model"),
         (["adapt", "c.jsonl", "--encoder", "./x"], "no model folder ./x"),
@@ -122,12 +126,9 @@ def test_ctrl_c_tells_how_to_go_on(run, tmp_path):
         finally:
             process.kill()
     last = (tmp_path / "log").read_text().splitlines()[-1]
-    assert last == (
-        "interrupted; what was learnt is safe in m.unfinished: the same command with --resume "
-        "goes on"
-    )
+    assert re.fullmatch(r"stopped after step \d+; the same command with --resume goes on", last)
     result = run(*arguments, code=1)
-    assert "an unfinished run is in m.unfinished; go on with --resume" in result.stderr
+    assert "m.training holds an unfinished training run; go on with --resume" in result.stderr
 
 
 def test_help_lists_them_without_loading_them(run):

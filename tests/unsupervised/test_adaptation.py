@@ -9,12 +9,12 @@ from sentence_transformers import SentenceTransformer
 from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, TrainingError
+from semsearch.runs import Workspace
 from semsearch.unsupervised import adaptation
 from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
 from semsearch.unsupervised.hard_negatives import hard_negatives
 from semsearch.unsupervised.known_item import gain, reciprocal_ranks
 from semsearch.unsupervised.loop import Length
-from semsearch.unsupervised.output import Output
 from semsearch.unsupervised.questions import Question, questions
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder
 
@@ -100,7 +100,7 @@ def test_hard_negatives_are_near_but_not_too_near():
 def test_it_helps(tiny_encoder, documents, tmp_path):
     """Numbers and words of a topic tell which sentences belong together."""
     told = []
-    result = adapt(documents, Output(tmp_path / "m"), settings(tiny_encoder), notify=told.append)
+    result = adapt(documents, Workspace(tmp_path / "m"), settings(tiny_encoder), notify=told.append)
     assert told[0].endswith("12 held out")
     assert result.gain.after > result.gain.before
     assert result.gain.is_certain
@@ -135,12 +135,13 @@ def test_the_loss_falls(tiny_encoder, documents):
 
 
 def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path, monkeypatch):
-    output = Output(tmp_path / "m")
-    result = adapt(documents, output, settings(tiny_encoder, 1, learning_rate=1e-9))
+    workspace = Workspace(tmp_path / "m")
+    gentle = settings(tiny_encoder, 1, learning_rate=1e-9)
+    result = adapt(documents, workspace, gentle)
     assert not result.is_kept
     assert result.gain.low <= 0
     assert list(tmp_path.iterdir()) == []
-    kept = adapt(documents, output, settings(tiny_encoder, 1, learning_rate=1e-9), keep_anyway=True)
+    kept = adapt(documents, workspace, gentle, keep_anyway=True)
     assert kept.is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
 
@@ -157,6 +158,6 @@ def test_too_little_is_told_first(tiny_encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(adaptation, "fit", lambda *_, **__: pytest.fail("trained"))
     documents = [Document(None, f"Text {number}.") for number in range(40)]
     with pytest.raises(TrainingError, match="0 different documents with a title of its own"):
-        adapt(documents, Output(tmp_path / "m"), settings(tiny_encoder))
+        adapt(documents, Workspace(tmp_path / "m"), settings(tiny_encoder))
     with pytest.raises(ArgumentError):
         settings(tiny_encoder, batch=1)

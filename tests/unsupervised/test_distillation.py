@@ -9,9 +9,9 @@ from sentence_transformers import SentenceTransformer
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_runtime import whole_text_tokenizer
 from semsearch.errors import ArgumentError
+from semsearch.runs import Workspace
 from semsearch.unsupervised.distillation import DistillationSettings, distil
 from semsearch.unsupervised.loop import Length
-from semsearch.unsupervised.output import Output
 from semsearch.unsupervised.sentence_model import trainable_encoder
 from semsearch.unsupervised.students import shallow_student, static_student
 
@@ -34,7 +34,7 @@ def test_a_student_learns_from_a_corpus(tiny_teacher, documents, tmp_path, stude
     settings = DistillationSettings(
         str(tiny_teacher), length=Length(40), batch=16, learning_rate=1e-3, **student
     )
-    teacher, place = distil(documents, Output(tmp_path / "m"), settings, notify=told.append)
+    teacher, place = distil(documents, Workspace(tmp_path / "m"), settings, notify=told.append)
     before, after = cosines(told)
     if "layers" in student:
         assert after > before + 0.005
@@ -53,7 +53,7 @@ def test_a_student_learns_from_a_corpus(tiny_teacher, documents, tmp_path, stude
 
 def test_a_static_student_without_a_corpus(tiny_teacher, tmp_path):
     settings = DistillationSettings(str(tiny_teacher), dimension=16)
-    distil(None, Output(tmp_path / "m"), settings)
+    distil(None, Workspace(tmp_path / "m"), settings)
     encoder = load_encoder(str(tmp_path / "m"), device="cpu")
     assert encoder.dimension == 16
     assert encoder.max_tokens == load_encoder(str(tiny_teacher), device="cpu").max_tokens
@@ -98,7 +98,7 @@ def test_layers_are_kept_evenly(tiny_teacher):
 )
 def test_what_needs_a_corpus(tiny_teacher, tmp_path, settings, message):
     with pytest.raises(ArgumentError, match=message):
-        distil(None, Output(tmp_path / "m"), DistillationSettings(str(tiny_teacher), **settings))
+        distil(None, Workspace(tmp_path / "m"), DistillationSettings(str(tiny_teacher), **settings))
 
 
 @pytest.mark.parametrize("wrong", [{"layers": 1, "dimension": 8}, {"batch": 0}, {"seed": -1}])

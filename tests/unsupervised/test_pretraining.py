@@ -15,11 +15,11 @@ from transformers import BertForPreTraining, BertModel
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, EncoderError, TrainingError
+from semsearch.errors import ArgumentError, EncoderError, TrainingError, TrainingStoppedError
+from semsearch.runs import Workspace
 from semsearch.unsupervised import loop, pretraining
 from semsearch.unsupervised.bert import BertSize, load_bert, new_bert
 from semsearch.unsupervised.loop import Length
-from semsearch.unsupervised.output import Output
 from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
 from semsearch.unsupervised.pretraining_batches import PairBatches
 from semsearch.unsupervised.pretraining_losses import measured_losses, pretraining_loss
@@ -45,7 +45,7 @@ def trained(documents, tmp_path_factory):
     """A model of 40 steps: its folder, what was told, its losses."""
     told = []
     folder = tmp_path_factory.mktemp("pretrained") / "tiny"
-    losses = pretrain(documents, Output(folder), settings(), notify=told.append)
+    losses = pretrain(documents, Workspace(folder), settings(), notify=told.append)
     return folder, told, losses
 
 
@@ -134,16 +134,15 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
         if steps == 17:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(documents, Output(tmp_path / "m"), settings(), on_progress=stop)
+    with pytest.raises(TrainingStoppedError, match="stopped after step 17; .* --resume goes on"):
+        pretrain(documents, Workspace(tmp_path / "m"), settings(), on_progress=stop)
     assert not (tmp_path / "m").exists()
-    with pytest.raises(TrainingError, match="was begun with batch 16, not 8"):
-        output = Output(tmp_path / "m", resume=True)
-        pretrain(documents, output, settings(batch=8), resume=True)
-    with pytest.raises(TrainingError, match="was begun with corpus"):
-        output = Output(tmp_path / "m", resume=True)
-        pretrain(documents[1:], output, settings(), resume=True)
-    again = pretrain(documents, Output(tmp_path / "m", resume=True), settings(), resume=True)
+    workspace = Workspace(tmp_path / "m", resume=True)
+    with pytest.raises(ArgumentError, match="began with batch 16, not 8"):
+        pretrain(documents, workspace, settings(batch=8))
+    with pytest.raises(ArgumentError, match="began with corpus"):
+        pretrain(documents[1:], workspace, settings())
+    again = pretrain(documents, Workspace(tmp_path / "m", resume=True), settings())
     assert again == losses
     expected = load_file(folder / "model.safetensors")
     found = load_file(tmp_path / "m" / "model.safetensors")
@@ -154,7 +153,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
 def test_it_goes_on_from_a_bert(trained, documents, tmp_path):
     folder, _, losses = trained
     further = pretrain(
-        documents, Output(tmp_path / "m"), settings(20, base=str(folder), learning_rate=1e-3)
+        documents, Workspace(tmp_path / "m"), settings(20, base=str(folder), learning_rate=1e-3)
     )
     assert further.masked_loss < losses.masked_loss
 
@@ -167,7 +166,7 @@ def test_it_goes_on_from_a_bert_without_heads(trained, documents, tmp_path):
     bert.save_pretrained(plain)
     load_bert(str(folder)).tokenizer.save_pretrained(plain)
     told = []
-    pretrain(documents, Output(tmp_path / "m"), settings(2, base=str(plain)), notify=told.append)
+    pretrain(documents, Workspace(tmp_path / "m"), settings(2, base=str(plain)), notify=told.append)
     assert any("without the heads of pre-training" in line for line in told)
 
 
@@ -190,7 +189,7 @@ def test_too_little_is_told_first(texts, message, tmp_path, monkeypatch):
     monkeypatch.setattr(pretraining, "fit", lambda *_, **__: pytest.fail("trained"))
     documents = [Document(None, text) for text in texts]
     with pytest.raises(TrainingError, match=message):
-        pretrain(documents, Output(tmp_path / "m"), settings())
+        pretrain(documents, Workspace(tmp_path / "m"), settings())
     assert list(tmp_path.iterdir()) == []
 
 

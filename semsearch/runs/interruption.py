@@ -7,6 +7,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from semsearch.errors import TrainingStoppedError
+
 __all__ = ["Interruption"]
 
 
@@ -30,6 +32,12 @@ class Interruption:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+
+    def stopped(self, step: int) -> TrainingStoppedError:
+        """What to raise when the checkpoint of that step is written."""
+        return TrainingStoppedError(
+            f"stopped after step {step:,}; the same command with --resume goes on"
+        )
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

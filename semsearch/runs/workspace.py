@@ -1,0 +1,140 @@
+"""Where a model is made: beside its place, until it is whole.
+
+``DIR.training`` holds the plan and the checkpoints; ``DIR`` appears at once, at the end. A run
+that was killed goes on from its last whole checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from semsearch.errors import ArgumentError, TrainingError
+
+__all__ = ["Workspace"]
+
+PLAN = "plan.json"
+#: The files by which a model's folder is known.
+MARKS = ("config.json", "modules.json")
+
+
+class Workspace:
+    """The folders of one run.
+
+    Args:
+        output: where the model goes.
+        resume: go on with what is there.
+        overwrite: discard what is there; a folder that is no model is never replaced.
+
+    Raises:
+        ArgumentError: there is something that must not be overwritten, or nothing to resume.
+    """
+
+    def __init__(self, output: Path, *, resume: bool = False, overwrite: bool = False) -> None:
+        self.output = output
+        if output.name in ("", "..") or output.absolute() == Path.cwd():
+            raise ArgumentError(f"--output must name a folder of its own, which {output} is not")
+        #: Where checkpoints are kept until the model is finished.
+        self.folder = self.output.with_name(f"{self.output.name}.training")
+        self.resumes = resume
+        if _holds_something(self.output):
+            if not any((self.output / name).is_file() for name in MARKS):
+                raise ArgumentError(f"{self.output} exists, and is no model; name another --output")
+            if not overwrite:
+                raise ArgumentError(
+                    f"{self.output} exists; name another --output, or --overwrite it"
+                )
+        if resume and not (self.folder / PLAN).is_file():
+            raise ArgumentError(f"no training run to resume in {self.folder}")
+        if self.folder.exists() and not (resume or overwrite):
+            raise ArgumentError(
+                f"{self.folder} holds an unfinished training run; go on with --resume, "
+                "or discard it with --overwrite"
+            )
+
+    @contextmanager
+    def opened(self, plan: Mapping[str, Any]) -> Iterator[None]:
+        """Hold the folders for this process alone.
+
+        Args:
+            plan: all that decides the result, as JSON values.
+
+        Raises:
+            ArgumentError: what is to be resumed began with another plan.
+            TrainingError: another process trains there, or the folder cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        file = self.folder.with_name(f".{self.folder.name}.lock")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(file).acquire(timeout=0):
+                try:
+                    self._begin(json.loads(json.dumps(plan)))
+                    yield
+                finally:
+                    file.unlink(missing_ok=True)
+        except Timeout:
+            raise TrainingError(f"another process is training {self.output}") from None
+        except OSError as error:
+            raise TrainingError(
+                f"{self.folder} cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _begin(self, planned: dict[str, Any]) -> None:
+        if not self.resumes:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+            (self.folder / PLAN).write_text(json.dumps(planned, indent=2) + "\n", "utf-8")
+            return
+        try:
+            earlier = json.loads((self.folder / PLAN).read_text("utf-8"))
+        except ValueError:
+            raise ArgumentError(f"no training run to resume in {self.folder}") from None
+        difference = _difference(earlier, planned)
+        if difference is not None:
+            raise ArgumentError(
+                f"the run in {self.folder} began with {difference}; resume it with that, or "
+                "discard it with --overwrite"
+            )
+
+    def draft(self) -> Path:
+        """An empty folder to write the finished model into."""
+        folder = self.folder / "draft"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    def publish(self, model: Path) -> None:
+        """Put the model, a folder of this run, where it was wanted, and remove all else."""
+        if self.output.exists():
+            self.output.rename(self.folder / "replaced")
+        model.rename(self.output)
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove what was made."""
+        shutil.rmtree(self.folder)
+
+
+def _holds_something(path: Path) -> bool:
+    if path.is_dir():
+        return any(path.iterdir())
+    return path.exists() or path.is_symlink()
+
+
+def _difference(before: object, now: object, name: str = "plan") -> str | None:
+    """The first thing that two plans differ in, as a person would say it."""
+    if before == now:
+        return None
+    found: Iterable[str | None] = ()
+    if isinstance(before, dict) and isinstance(now, dict):
+        found = (_difference(before.get(key), now.get(key), key) for key in {**before, **now})
+    elif isinstance(before, list) and isinstance(now, list):
+        found = (_difference(*values, name) for values in zip_longest(before, now))
+    return next(filter(None, found), f"{name} {json.dumps(before)}, not {json.dumps(now)}")

@@ -1,0 +1,102 @@
+"""A model appears whole, over none that is there, and by one process at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from semsearch.errors import ArgumentError, TrainingError
+from semsearch.runs import Workspace
+
+PLAN = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "more.csv"}]}
+
+
+@pytest.fixture
+def model(tmp_path) -> Path:
+    """A folder that looks like a model."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").touch()
+    return tmp_path / "model"
+
+
+def test_a_model_is_replaced_only_when_that_is_wanted(model):
+    with pytest.raises(ArgumentError, match="model exists; name another --output, or --overwrite"):
+        Workspace(model)
+    workspace = Workspace(model, overwrite=True)
+    with workspace.opened(PLAN):
+        draft = workspace.draft()
+        (draft / "new").touch()
+        assert (model / "config.json").is_file()
+        workspace.publish(draft)
+    assert [file.name for file in model.iterdir()] == ["new"]
+    assert [file.name for file in model.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_model_is_never_replaced(tmp_path, overwrite):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to-my-aunt.txt").touch()
+    (tmp_path / "file").touch()
+    for name in ("letters", "file"):
+        with pytest.raises(ArgumentError, match="exists, and is no model"):
+            Workspace(tmp_path / name, overwrite=overwrite)
+    (tmp_path / "empty").mkdir()
+    workspace = Workspace(tmp_path / "empty", overwrite=overwrite)
+    with workspace.opened(PLAN):
+        workspace.publish(workspace.draft())
+    assert not (tmp_path / "empty.training").exists()
+
+
+def test_what_cannot_be_written_leaves_the_old_one(model):
+    workspace = Workspace(model, overwrite=True)
+    with (
+        pytest.raises(TrainingError, match=r"model.training cannot be written: No space left"),
+        workspace.opened(PLAN),
+    ):
+        raise OSError(28, "No space left on device")
+    assert (model / "config.json").is_file()
+
+
+def test_a_run_is_resumed_with_its_own_plan(tmp_path):
+    with pytest.raises(ArgumentError, match="no training run to resume"):
+        Workspace(tmp_path / "model", resume=True)
+    with Workspace(tmp_path / "model").opened(PLAN):
+        pass
+    with pytest.raises(ArgumentError, match="go on with --resume, or discard it with --overwrite"):
+        Workspace(tmp_path / "model")
+    workspace = Workspace(tmp_path / "model", resume=True)
+    other = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "others.csv"}]}
+    with (
+        pytest.raises(ArgumentError, match='began with data "more.csv", not "others.csv"'),
+        workspace.opened(other),
+    ):
+        pytest.fail("it began")
+    (workspace.folder / "checkpoint").touch()
+    with workspace.opened(PLAN):
+        assert (workspace.folder / "checkpoint").exists()
+    with Workspace(tmp_path / "model", overwrite=True).opened(other):
+        assert not (workspace.folder / "checkpoint").exists()
+
+
+def test_one_process_at_a_time(tmp_path):
+    workspace = Workspace(tmp_path / "model")
+    with (
+        workspace.opened(PLAN),
+        pytest.raises(TrainingError, match="another process is training"),
+        Workspace(tmp_path / "model", overwrite=True).opened(PLAN),
+    ):
+        pytest.fail("both began")
+
+
+def test_what_did_not_help_leaves_nothing(tmp_path):
+    workspace = Workspace(tmp_path / "model")
+    with workspace.opened(PLAN):
+        workspace.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["/", ".", ".."])
+def test_places_that_cannot_be(path):
+    with pytest.raises(ArgumentError, match="must name a folder of its own"):
+        Workspace(Path(path), overwrite=True)
