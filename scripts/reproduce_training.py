@@ -34,14 +34,17 @@ YEARS = ("sts12", "sts13", "sts14", "sts15")
 
 
 def write_training(file: Path, folder: Path, seeds: int, parts: Sequence[str]) -> None:
-    """Train and measure, and put the section into a Markdown file."""
+    """Train and measure these parts, and put all that are measured into a Markdown file."""
     folder.mkdir(parents=True, exist_ok=True)
     work = Work(folder, range(1, seeds + 1))
+    texts = {part: folder / f"{part}.md" for part in PARTS}
+    for part in parts:
+        texts[part].write_text(PARTS[part](work), "utf-8")
     text = [
         "## Training",
-        provenance(),
-        f"Seeds 1 to {seeds}; figures with ± are means of the runs and standard deviations.",
-        *(PARTS[part](work) for part in parts),
+        provenance(["training"]),
+        "Figures with ± are means and standard deviations of runs with different seeds.",
+        *(file.read_text("utf-8") for file in texts.values() if file.exists()),
     ]
     replace_section(file, "training", "\n\n".join(text))
 
