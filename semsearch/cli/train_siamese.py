@@ -23,6 +23,13 @@ __all__ = ["command"]
     help="Once, or once a --data.",
 )
 @click.option(
+    "--head-learning-rate",
+    default=Recipe.head_learning_rate,
+    show_default=True,
+    metavar="R",
+    help="Of the softmax loss's classifier, which begins with random weights.",
+)
+@click.option(
     "--margin",
     default=Recipe.margin,
     show_default=True,

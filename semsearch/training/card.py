@@ -87,8 +87,9 @@ def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
         )
     told = {key: value for key, value in recipe.items() if value is not None}
     del told["batch_size"]
-    if stage["loss"] != "triplet":
-        del told["margin"]
+    for loss, choice in (("triplet", "margin"), ("softmax", "head_learning_rate")):
+        if stage["loss"] != loss:
+            del told[choice]
     told["precision"] = result["precision"]
     rows |= {key.replace("_", " "): f"{value}" for key, value in told.items()}
     return ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in rows.items())]

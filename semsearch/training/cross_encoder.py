@@ -44,7 +44,7 @@ class CrossEncoding:
     def loss(self, number: int, training: Examples) -> str:
         """Cross-entropy, of one output or of several."""
         del number
-        return "binary cross-entropy" if outputs(training) == 1 else "softmax"
+        return "binary cross-entropy" if outputs(training) == 1 else "cross-entropy"
 
     def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
         """The cross-encoder of a folder, with a head for that stage."""

@@ -47,6 +47,9 @@ class Recipe:
         warmup: the part of all steps in which it rises linearly from 0.
         weight_decay: of AdamW; biases and normalisations have none.
         layer_decay: by what the learning rate of a layer is multiplied for the layer beneath it.
+        head_learning_rate: the highest one of the softmax loss's classifier, which begins with
+            random weights. The paper's is that of the model; but with some thousand pairs such a
+            classifier stays nearly random, and the model is bent to it.
         margin: of the triplet loss, by Euclidean distance.
         seed: of shuffling, dropout, new heads and of what is held out.
         evaluate_every: steps between evaluations, which are also checkpoints; None takes an
@@ -62,6 +65,7 @@ class Recipe:
     warmup: float = 0.1
     weight_decay: float = 0.01
     layer_decay: float = 1.0
+    head_learning_rate: float = 1e-3
     margin: float = 1.0
     seed: int = 1
     evaluate_every: int | None = None
@@ -70,7 +74,7 @@ class Recipe:
     precision: Precision = Precision.AUTO
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "learning_rate", "margin", "layer_decay"):
+        for name in ("epochs", "learning_rate", "head_learning_rate", "margin", "layer_decay"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")

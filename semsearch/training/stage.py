@@ -28,7 +28,7 @@ from semsearch.training.examples import Examples, Notify
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import NotFiniteError, Scoring, Watcher
 
-__all__ = ["Hooks", "Stage", "StageResult", "computes_in_bf16", "layer_rates"]
+__all__ = ["Hooks", "Stage", "StageResult", "computes_in_bf16", "learning_rates"]
 
 EVALUATE_AT_LEAST_EVERY = 1000
 LOSSES_AN_EPOCH = 50
@@ -181,7 +181,7 @@ class Stage:
             per_device_train_batch_size=recipe.batch_size,
             batch_sampler=sampler_factory(self.lengths, texts),
             learning_rate=recipe.learning_rate,
-            learning_rate_mapping=layer_rates(self.loss, recipe),
+            learning_rate_mapping=learning_rates(self.loss, recipe),
             warmup_steps=recipe.warmup,
             weight_decay=recipe.weight_decay,
             seed=recipe.seed,
@@ -216,18 +216,22 @@ def computes_in_bf16(precision: Precision) -> bool:
     return float_precision(precision) is Precision.BF16
 
 
-def layer_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
-    """The learning rates of the layers, by a pattern of their parameters' names.
+def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
+    """The learning rates of those parameters that have one of their own, by a pattern of names.
 
     With a decay of d, the last of n layers has d times the full rate, the first d to the power
-    of n, the embeddings d to the power of n + 1; heads have the full rate.
+    of n, the embeddings d to the power of n + 1; the head of a cross-encoder has the full rate.
     """
+    names = [name for name, _ in module.named_parameters()]
+    rates = {}
+    if any(name.startswith("head.classifier.") for name in names):
+        rates[r"^head\.classifier\."] = recipe.head_learning_rate
     if recipe.layer_decay == 1:
-        return {}
-    found = (re.search(r"\.layer\.(\d+)\.", name) for name, _ in module.named_parameters())
+        return rates
+    found = (re.search(r"\.layer\.(\d+)\.", name) for name in names)
     layers = 1 + max((int(match[1]) for match in found if match), default=-1)
     rate, decay = recipe.learning_rate, recipe.layer_decay
-    rates = {rf"\.layer\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
+    rates |= {rf"\.layer\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
     return rates | {r"\.embeddings\.": rate * decay ** (layers + 1)}
 
 

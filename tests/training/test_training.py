@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from dataclasses import replace
 
@@ -272,12 +273,23 @@ def test_without_the_trainer(learn, monkeypatch):
 
 
 def test_layer_decay(tiny):
-    from semsearch.training.stage import layer_rates
+    from semsearch.training.stage import learning_rates
 
     model = Siamese([Loss.COSINE]).load(tiny)
-    rates = layer_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
+    rates = learning_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
     assert rates == {r"\.layer\.0\.": 0.25, r"\.layer\.1\.": 0.5, r"\.embeddings\.": 0.125}
-    assert layer_rates(model, Recipe()) == {}
+    assert learning_rates(model, Recipe()) == {}
+
+
+def test_a_new_classifier_learns_faster(tiny):
+    from semsearch.training.losses import EmbeddingLoss, SoftmaxHead
+    from semsearch.training.stage import learning_rates
+
+    loss = EmbeddingLoss(Siamese([Loss.SOFTMAX]).load(tiny), SoftmaxHead(4, 3))
+    [(pattern, rate)] = learning_rates(loss, Recipe(head_learning_rate=0.5)).items()
+    names = [name for name, _ in loss.named_parameters() if re.search(pattern, name)]
+    assert names == ["head.classifier.weight", "head.classifier.bias"]
+    assert rate == 0.5
 
 
 @pytest.mark.parametrize(
@@ -285,6 +297,7 @@ def test_layer_decay(tiny):
     [
         ("epochs", 0),
         ("learning_rate", float("nan")),
+        ("head_learning_rate", 0),
         ("batch_size", 0),
         ("warmup", 1),
         ("layer_decay", 1.5),
