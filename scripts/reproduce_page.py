@@ -29,9 +29,9 @@ def replace_section(file: Path, name: str, text: str) -> None:
     file.write_text("\n".join(part for part in parts if part), "utf-8")
 
 
-def provenance(arguments: Sequence[str] | None = None) -> str:
+def provenance(*arguments: str) -> str:
     """What must be known to measure the same again; without arguments, those of this run."""
-    command = ["scripts/reproduce", *(sys.argv[1:] if arguments is None else arguments)]
+    command = ["scripts/reproduce", *(arguments or sys.argv[1:])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     day = datetime.now(UTC).date()
     return (

@@ -27,6 +27,9 @@ from semsearch.datasets import StsSet, load_labelled_pairs, load_sts_set
 from semsearch.encoders import load_encoder
 from semsearch.evaluation.published import published_rows
 
+INTRODUCTION = """## Training
+
+Figures with ± are means and standard deviations of runs with different seeds, from 1 on."""
 #: What the cross-encoder learns from the bi-encoder: pairs with so many of the nearest sentences,
 #: and with one of so many after these.
 NEAREST, NEXT = 2, 98
@@ -40,19 +43,14 @@ YEARS = ("sts12", "sts13", "sts14", "sts15")
 
 
 def write_training(file: Path, folder: Path, seeds: int, parts: Sequence[str]) -> None:
-    """Train and measure these parts, and put all that are measured into a Markdown file."""
+    """Train and measure these parts, and put each into its place in a Markdown file."""
     folder.mkdir(parents=True, exist_ok=True)
     work = Work(folder, range(1, seeds + 1))
-    texts = {part: folder / f"{part}.md" for part in PARTS}
+    replace_section(file, "training", INTRODUCTION)
     for part in parts:
-        texts[part].write_text(PARTS[part](work), "utf-8")
-    text = [
-        "## Training",
-        provenance(["training"]),
-        "Figures with ± are means and standard deviations of runs with different seeds.",
-        *(file.read_text("utf-8") for file in texts.values() if file.exists()),
-    ]
-    replace_section(file, "training", "\n\n".join(text))
+        command = ("training", "--part", part)
+        text = f"{PARTS[part](work)}\n\n{provenance(*command)}"
+        replace_section(file, " ".join(command), text)
 
 
 def siamese(work: Work) -> str:

@@ -20,6 +20,7 @@ from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_sco
 
 #: The BERT from scratch.
 PRETRAINING = ["--size", "tiny", "--vocabulary", "8000", "--steps", "3000"]
+ADAPTATION = ["--steps", "60", "--keep-anyway", "--skip-bad-rows"]
 DISTILLATION = ["--steps", "500"]
 #: What it learns from afterwards; a tiny model takes larger steps.
 FINE_TUNING = ["--learning-rate", "2e-4", "--dev", "stsbenchmark:dev", "--test", "stsbenchmark"]
@@ -32,13 +33,13 @@ def adaptation(work: Work) -> str:
         corpus = work.folder / f"{name}.csv"
         if not corpus.exists():
             write_table(corpus, ("id", "text"), load_retrieval_set(name).documents.items())
-        arguments = ["adapt", str(corpus), "--keep-anyway", "--skip-bad-rows"]
+        arguments = ["adapt", str(corpus), *ADAPTATION]
         adapted[name] = str(work.once(f"{name}-adapted", *arguments))
     return "\n\n".join(
         [
             "### An encoder fitted to the corpus",
-            "`semsearch train adapt CORPUS --keep-anyway`, once over the documents without their "
-            "queries and judgements. nDCG@10 x 100, and the paired difference:",
+            f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
+            "their queries and judgements. nDCG@10 x 100, and the paired difference:",
             retrieval_table(adapted, work),
         ]
     )
