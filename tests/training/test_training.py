@@ -155,7 +155,7 @@ def test_in_turn(learn):
     recipe = replace(QUICK, epochs=12)
     folder = learn(CrossEncoding(), "sorted.tsv", "rated.csv", recipe=recipe).folder
     assert [stage["loss"] for stage in record(folder)["stages"]] == [
-        "softmax",
+        "cross-entropy",
         "binary cross-entropy",
     ]
     assert falls(losses(folder, 0))
