@@ -42,6 +42,7 @@ class IndexingProgress:
         self._task = self._progress.add_task(beginning, total=None)
         self._started = time.perf_counter()
         self._before, self._fraction_before = 0, 0.0
+        self._last: int | None = None
         self._last_line = 0.0  # seconds after the start
 
     def __enter__(self) -> Self:
@@ -56,17 +57,25 @@ class IndexingProgress:
     ) -> None:
         self._progress.stop()
 
-    def restart(self, done: int, fraction: float) -> None:
-        """Measure the rate from here on, where so many things are done already."""
-        self._started = time.perf_counter()
-        self._before, self._fraction_before = done, fraction
-        self._last_line = 0.0
+    def follow(self, done: int, fraction: float) -> None:
+        """Like `update`, for work that may begin late, halfway, or anew with a lower number.
+
+        The rate is measured from the first call on, or from the first after such a beginning.
+        """
+        if self._last is None or done <= self._last:
+            self._started = time.perf_counter()
+            self._before, self._fraction_before = done, fraction
+            self._last_line = 0.0
+        self._last = done
+        self.update(done, fraction)
 
     def update(self, done: int, fraction: float | None) -> None:
         """Tell how many things are done, and which part of all that is, if known."""
         seconds = time.perf_counter() - self._started
         new = done - self._before
-        text = f"{done:,} {self._things}, {new / max(seconds, 1e-9):,.0f}/s"
+        text = f"{done:,} {self._things}"
+        if new:
+            text += f", {_rate(new / max(seconds, 1e-9))}"
         if fraction is not None and fraction > self._fraction_before:
             remaining = (1 - fraction) / (fraction - self._fraction_before)
             text += f", {_duration(seconds * remaining)} left"
@@ -95,6 +104,10 @@ def working(on: str) -> Iterator[None]:
 
     with Console(stderr=True).status(Text(on)):
         yield
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}/s" if per_second >= 1 else f"{1 / per_second:.1f} s each"
 
 
 def _duration(seconds: float) -> str:

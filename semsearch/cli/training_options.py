@@ -181,20 +181,16 @@ def train_as_asked(
         resume=resume,
         overwrite=overwrite,
     )
-    with IndexingProgress("examples", beginning="loading the model") as progress:
-        last: int | None = None
-
-        def on_progress(done: int, total: int) -> None:
-            nonlocal last
-            if last is None or done <= last:  # another stage, or the rest of one
-                progress.restart(done, done / total)
-            last = done
-            progress.update(done, done / total)
-
-        with interruptible(progress):
-            trained = train(
-                pupil, course, lambda message: progress.note(visible(message)), on_progress
-            )
+    with (
+        IndexingProgress("examples", beginning="loading the model") as progress,
+        interruptible(progress),
+    ):
+        trained = train(
+            pupil,
+            course,
+            lambda message: progress.note(visible(message)),
+            lambda done, total: progress.follow(done, done / total),
+        )
     for test in trained.tests:
         click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))
     click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))

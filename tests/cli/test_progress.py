@@ -1,0 +1,55 @@
+"""What is told of work under way, where standard error is no terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.cli import progress as module
+from semsearch.cli.progress import IndexingProgress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test sets; every update is a line."""
+    clock = {"now": 0.0}
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock["now"])
+    monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 0.0)
+    return clock
+
+
+def lines(capsys):
+    return capsys.readouterr().err.splitlines()
+
+
+def test_rate_and_what_remains(clock, capsys):
+    with IndexingProgress("texts") as progress:
+        clock["now"] = 2.0
+        progress.update(100, 0.25)
+        clock["now"] = 8.0
+        progress.update(400, None)
+    assert lines(capsys) == ["100 texts, 50/s, 0:06 left", "400 texts, 50/s"]
+
+
+def test_work_that_begins_late_and_halfway(clock, capsys):
+    with IndexingProgress("steps") as progress:
+        clock["now"] = 1000.0
+        progress.follow(40, 0.4)
+        clock["now"] = 1050.0
+        progress.follow(50, 0.5)
+    assert lines(capsys) == ["40 steps", "50 steps, 5.0 s each, 4:10 left"]
+
+
+def test_another_stage_has_its_own_rate(clock, capsys):
+    with IndexingProgress("examples") as progress:
+        progress.follow(0, 0.0)
+        clock["now"] = 1.0
+        progress.follow(10, 1.0)
+        progress.follow(0, 0.0)
+        clock["now"] = 2.0
+        progress.follow(20, 0.5)
+    assert lines(capsys) == [
+        "0 examples",
+        "10 examples, 10/s, 0:00 left",
+        "0 examples",
+        "20 examples, 20/s, 0:01 left",
+    ]
