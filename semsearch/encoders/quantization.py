@@ -10,7 +10,7 @@ import json
 import logging
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
-__all__ = ["Quantized", "contractions", "quantize", "quantized_model"]
+__all__ = ["Quantized", "quantized_model"]
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +80,19 @@ class _Halves(NamedTuple):
 def _quantize(converted: Converted, draft: Path) -> None:
     """Write the quantised model, its tokenizer and its measured losses into a folder."""
     logger.warning("quantising the model, and measuring what it loses; this is done once")
-    quantize(converted, draft)
     exact = OpenVINORuntime(converted, Precision.FP32)
+    texts = _calibration_texts()
+    with _quiet_nncf() as nncf:
+        model = openvino_core().read_model(str(converted.folder / "model.xml"))
+        quantized = nncf.quantize(
+            model,
+            nncf.Dataset([exact.features(text) for text in texts]),
+            subset_size=len(texts),
+            model_type=nncf.ModelType.TRANSFORMER,
+            ignored_scope=nncf.IgnoredScope(names=_contractions(model)),
+        )
+    import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
+    shutil.copy(converted.folder / "tokenizer.json", draft)
     floats = float_precision(Precision.AUTO)
     parity = measure_parity(
         _Halves(exact, exact, converted.prompts),
@@ -93,35 +104,6 @@ def _quantize(converted: Converted, draft: Path) -> None:
     )
     logger.warning("int8: %s", parity)
     (draft / "parity.json").write_text(json.dumps(parity._asdict()), "utf-8")
-
-
-def quantize(
-    converted: Converted, folder: Path, kept: Callable[[Any], list[str]] | None = None
-) -> None:
-    """Write the model in int8, and its tokenizer, into a folder.
-
-    Args:
-        converted: the model as it was converted from torch.
-        folder: where it goes.
-        kept: the names of the operations of OpenVINO's model that stay in floating point;
-            `contractions` where nothing is said.
-
-    Raises:
-        MissingExtraError: NNCF is not installed.
-    """
-    exact = OpenVINORuntime(converted, Precision.FP32)
-    texts = _calibration_texts()
-    with _quiet_nncf() as nncf:
-        model = openvino_core().read_model(str(converted.folder / "model.xml"))
-        quantized = nncf.quantize(
-            model,
-            nncf.Dataset([exact.features(text) for text in texts]),
-            subset_size=len(texts),
-            model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=nncf.IgnoredScope(names=(kept or contractions)(model)),
-        )
-    import_openvino().save_model(quantized, str(folder / "model.xml"), compress_to_fp16=False)
-    shutil.copy(converted.folder / "tokenizer.json", folder)
 
 
 def _calibration_texts() -> list[str]:
@@ -150,7 +132,7 @@ def _quiet_nncf() -> Iterator[Any]:
         yield nncf
 
 
-def contractions(model: Any) -> list[str]:
+def _contractions(model: Any) -> list[str]:
     """The matrix products that make many numbers few: the second halves of feed-forward blocks.
 
     Their input is what the activation function left, with outliers that int8 cannot hold beside
