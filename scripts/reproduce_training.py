@@ -1,6 +1,7 @@
 """RESULTS.md's section on training: each model made by `semsearch train`, several times by seed.
 
-A model whose folder is there is not trained again, so that a run that was stopped goes on.
+A model whose folder is there is not trained again, so that a run that was stopped goes on. The
+cross-encoder needs the models of `siamese`, `reranking` those of `cross-encoder`.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def reranking(work: Work) -> str:
             "The first 100 of `minilm`, ordered anew by the cross-encoder of seed 1, which has "
             "learnt how similar two sentences are, and nothing of questions and their answers. "
             "nDCG@10 x 100, and the paired difference:",
-            retrieval_table({"scifact": system, "cranfield": system}, work),
+            retrieval_table({"scifact": system, "cranfield": system}),
         ]
     )
 

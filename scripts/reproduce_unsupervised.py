@@ -40,7 +40,7 @@ def adaptation(work: Work) -> str:
             "### An encoder fitted to the corpus",
             f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
             "their queries and judgements. nDCG@10 x 100, and the paired difference:",
-            retrieval_table(adapted, work),
+            retrieval_table(adapted),
         ]
     )
 

@@ -59,7 +59,7 @@ def sts_scores(system: str, sets: Sequence[StsSet]) -> list[float]:
     return [evaluate_sts(one, [scorer]).results[0].spearman.value for one in sets]
 
 
-def retrieval_table(systems: dict[str, str], work: Work) -> str:
+def retrieval_table(systems: dict[str, str]) -> str:
     rows = []
     for name, system in systems.items():
         try:
