@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
+from semsearch.cli.options import together
 from semsearch.corpus import CorpusFormat
 
 __all__ = ["corpus_options"]
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_OPTIONS = (
+#: How a corpus is read.
+corpus_options = together(
     click.option("--id-column", metavar="C", help="The column that holds the ids."),
     click.option(
         "--text-column",
@@ -32,10 +29,3 @@ _OPTIONS = (
     ),
     click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on."),
 )
-
-
-def corpus_options(command: _Command) -> _Command:
-    """How a corpus is read."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command

@@ -15,6 +15,7 @@ from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import load_retrieval_set
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
     MEASURES,
@@ -41,8 +42,9 @@ __all__ = ["command"]
 )
 @click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
 @systems_option(
+    DEFAULT_ENCODER,
     "An encoder, bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or run:FILE (a run in TREC's "
-    "format)"
+    "format)",
 )
 @click.option(
     "--measure",

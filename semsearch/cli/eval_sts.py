@@ -14,6 +14,7 @@ from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import json_number, sts_tables, write_json_line
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import StsSet, load_sts_set, sts_names
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
 from semsearch.report import check_report, provenance, write_sts_report
@@ -30,7 +31,7 @@ __all__ = ["command"]
     "[default: all that are here]",
 )
 @click.option("--split", metavar="NAME", default="test", show_default=True, help="Part of the set.")
-@systems_option("An encoder, or cross-encoder:MODEL")
+@systems_option(DEFAULT_ENCODER, "An encoder, or cross-encoder:MODEL")
 @format_option("table", "jsonl", description="For people, or one line a result.")
 @report_option
 def command(

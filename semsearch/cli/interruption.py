@@ -1,4 +1,4 @@
-"""What a person is told who stops a training run."""
+"""A training run that is stopped: what a person is told, and how it goes on."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from contextlib import contextmanager
 
 import click
 
+from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import TrainingStoppedError
 
-__all__ = ["interruptible"]
+__all__ = ["interruptible", "run_options"]
 
 #: What a shell says of a program that Ctrl-C ended.
 INTERRUPTED_STATUS = 130
+
+#: What may be done to what an earlier run left.
+run_options = together(
+    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
+    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+)
 
 
 @contextmanager

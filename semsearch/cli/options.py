@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import click
 
@@ -19,6 +19,7 @@ __all__ = [
     "precision_option",
     "report_option",
     "systems_option",
+    "together",
     "wait_option",
 ]
 
@@ -27,8 +28,23 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 #: Where indexes are made unless `--index` says otherwise.
 INDEXES = Path("indexes")
 
-#: What is measured unless `--system` says otherwise.
-DEFAULT_SYSTEM = "minilm"
+
+class Decorator(Protocol):
+    """What adds options to a command."""
+
+    def __call__(self, command: _Command, /) -> _Command:
+        """The command with them."""
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator; help shows them in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
@@ -51,14 +67,14 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
     )
 
 
-def systems_option(description: str) -> Callable[[_Command], _Command]:
+def systems_option(default: str, description: str) -> Callable[[_Command], _Command]:
     """``--system SPEC``, several times, which a command takes as `systems`."""
     return click.option(
         "--system",
         "systems",
         metavar="SPEC",
         multiple=True,
-        default=[DEFAULT_SYSTEM],
+        default=[default],
         show_default=True,
         help=f"{description}; several are compared.",
     )

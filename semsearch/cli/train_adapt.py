@@ -18,6 +18,7 @@ from semsearch.cli.unsupervised_options import (
     output_option,
     output_options,
 )
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.runs import Workspace
 
 __all__ = ["command"]
@@ -29,7 +30,7 @@ __all__ = ["command"]
     "--encoder",
     "spec",
     metavar="SPEC",
-    default="minilm",
+    default=DEFAULT_ENCODER,
     show_default=True,
     help="What to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )

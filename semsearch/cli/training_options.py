@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from semsearch.cli.interruption import interruptible
+from semsearch.cli.interruption import interruptible, run_options
+from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
@@ -21,7 +22,8 @@ __all__ = ["train_as_asked", "training_options"]
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-_OPTIONS = (
+#: What both take.
+training_options = together(
     click.option(
         "--base",
         default=DEFAULT_ENCODER,
@@ -128,16 +130,8 @@ _OPTIONS = (
         show_default=True,
         help="In which numbers to compute: auto takes bf16 where the processor has it.",
     ),
-    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
-    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+    run_options,
 )
-
-
-def training_options(command: Command) -> Command:
-    """Add them to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def train_as_asked(

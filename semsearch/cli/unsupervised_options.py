@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from semsearch.cli.interruption import run_options
+from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
@@ -26,7 +28,8 @@ MODELS = Path("models")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_LENGTH = (
+#: How long to train a model that is taken through a corpus.
+length_options = together(
     click.option(
         "--steps",
         type=int,
@@ -36,20 +39,13 @@ _LENGTH = (
     click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps."),
 )
 
-_OPTIONS = (
+#: How to descend, and what may be done to what is there.
+output_options = together(
     click.option("--learning-rate", type=float, metavar="R", help="At its highest."),
     click.option("--batch-size", "batch", type=int, metavar="N", help="Texts or pairs in a step."),
     click.option("--seed", type=int, default=0, metavar="N", help="Of all that is drawn."),
-    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
-    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
+    run_options,
 )
-
-
-def length_options(command: _Command) -> _Command:
-    """How long to train a model that is taken through a corpus."""
-    for option in reversed(_LENGTH):
-        command = option(command)
-    return command
 
 
 def output_option(default: str) -> Callable[[_Command], _Command]:
@@ -57,13 +53,6 @@ def output_option(default: str) -> Callable[[_Command], _Command]:
     place = click.Path(path_type=Path)
     description = f"The new model's folder.  [default: {default}]"
     return click.option("--output", "path", type=place, metavar="DIR", help=description)
-
-
-def output_options(command: _Command) -> _Command:
-    """How to descend, and what may be done to what is there."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def opened_corpus(
