@@ -28,19 +28,22 @@ FINE_TUNING = ["--learning-rate", "2e-4", "--dev", "stsbenchmark:dev", "--test",
 
 def adaptation(work: Work) -> str:
     """What fitting to a corpus without labels does to a ranking."""
-    adapted = {}
+    adapted, told = {}, []
     for name in ("scifact", "cranfield"):
         corpus = work.folder / f"{name}.csv"
         if not corpus.exists():
             write_table(corpus, ("id", "text"), load_retrieval_set(name).documents.items())
         arguments = ["adapt", str(corpus), *ADAPTATION]
-        adapted[name] = str(work.once(f"{name}-adapted", *arguments))
+        folder = work.once(f"{name}-adapted", *arguments)
+        adapted[name] = str(folder)
+        told.append(f"{name}: {_card(folder, 'held out')}")
     return "\n\n".join(
         [
             "### An encoder fitted to the corpus",
             f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
             "their queries and judgements. nDCG@10 x 100, and the paired difference:",
             retrieval_table(adapted),
+            f"What it said itself, by questions made of held-out documents: {'; '.join(told)}.",
         ]
     )
 
