@@ -1,6 +1,7 @@
 """Converted models in int8: quantised once, kept in the cache with what was lost by it.
 
-Post-training static quantisation (Jacob et al. 2018) with SmoothQuant (Xiao et al. 2023), by NNCF.
+Post-training static quantisation (Jacob et al. 2018) by NNCF, of a model whose outliers were taken
+apart before.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from typing import Any, NamedTuple
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.openvino_library import import_openvino, openvino_core
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.outliers import RECIPE, Recipe, channel_ranges, take_outliers_apart
 from semsearch.encoders.parity import Parity, measure_parity
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
-__all__ = ["Quantized", "quantized_model"]
+__all__ = ["Halves", "Quantized", "quantize", "quantized_model"]
 
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.
-VERSION = 1
+VERSION = 2
+
+#: What is never quantised: vectors of words are looked up, and attention is one kernel, which
+#: computes in floating point whatever it is given.
+FLOATS = ["Gather", "ScaledDotProductAttention"]
 
 #: The calibration's texts: as many notes of the sample joined, so that some are short, some long.
 JOINED = (1, 1, 2, 4)
@@ -63,7 +69,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     return Quantized(converted._replace(folder=entry), parity)
 
 
-class _Halves(NamedTuple):
+class Halves(NamedTuple):
     """A model as it will be used: queries by one form of it, documents by another."""
 
     queries: OpenVINORuntime
@@ -71,32 +77,23 @@ class _Halves(NamedTuple):
     prompts: dict[str, str]
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of queries, shape (len(texts), dimension)."""
         return self.queries.encode(texts, self.prompts.get("query", ""))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of documents, shape (len(texts), dimension)."""
         return self.documents.encode(texts, self.prompts.get("document", ""))
 
 
 def _quantize(converted: Converted, draft: Path) -> None:
-    """Write the quantised model, its tokenizer and its measured losses into a folder."""
+    """Write the quantised model and its measured losses into a folder."""
     logger.warning("quantising the model, and measuring what it loses; this is done once")
+    quantize(converted, draft)
     exact = OpenVINORuntime(converted, Precision.FP32)
-    texts = _calibration_texts()
-    with _quiet_nncf() as nncf:
-        model = openvino_core().read_model(str(converted.folder / "model.xml"))
-        quantized = nncf.quantize(
-            model,
-            nncf.Dataset([exact.features(text) for text in texts]),
-            subset_size=len(texts),
-            model_type=nncf.ModelType.TRANSFORMER,
-            ignored_scope=nncf.IgnoredScope(names=_contractions(model)),
-        )
-    import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
-    shutil.copy(converted.folder / "tokenizer.json", draft)
     floats = float_precision(Precision.AUTO)
     parity = measure_parity(
-        _Halves(exact, exact, converted.prompts),
-        _Halves(
+        Halves(exact, exact, converted.prompts),
+        Halves(
             OpenVINORuntime(converted, floats),
             OpenVINORuntime(converted._replace(folder=draft), floats),
             converted.prompts,
@@ -104,6 +101,37 @@ def _quantize(converted: Converted, draft: Path) -> None:
     )
     logger.warning("int8: %s", parity)
     (draft / "parity.json").write_text(json.dumps(parity._asdict()), "utf-8")
+
+
+def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None:
+    """Write a model in int8, and its tokenizer, into a folder.
+
+    Args:
+        converted: the model as it was converted from torch.
+        draft: the folder.
+        recipe: what is done about outliers.
+
+    Raises:
+        MissingExtraError: NNCF is not installed.
+    """
+    exact = OpenVINORuntime(converted, Precision.FP32)
+    inputs = [exact.features(text) for text in _calibration_texts()]
+    with _quiet_nncf() as nncf:
+        model = openvino_core().read_model(str(converted.folder / "model.xml"))
+        floats = take_outliers_apart(model, channel_ranges(model, inputs), recipe)
+        quantized = nncf.quantize(
+            model,
+            nncf.Dataset(inputs),
+            subset_size=len(inputs),
+            model_type=nncf.ModelType.TRANSFORMER,
+            ignored_scope=nncf.IgnoredScope(names=floats, types=FLOATS, validate=False),
+            advanced_parameters=nncf.AdvancedQuantizationParameters(
+                smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),  # done above
+                disable_bias_correction=True,  # its means, of few texts, cost more than they save
+            ),
+        )
+    import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
+    shutil.copy(converted.folder / "tokenizer.json", draft)
 
 
 def _calibration_texts() -> list[str]:
@@ -130,24 +158,3 @@ def _quiet_nncf() -> Iterator[Any]:
     with io.StringIO() as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield nncf
-
-
-def _contractions(model: Any) -> list[str]:
-    """The matrix products that make many numbers few: the second halves of feed-forward blocks.
-
-    Their input is what the activation function left, with outliers that int8 cannot hold beside
-    the rest; most of what quantisation loses is lost there.
-    """
-    products = [node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul"]
-    return [
-        node.get_friendly_name()
-        for node in products
-        if _width(node.input_value(0)) > _width(node.output(0))
-        and node.input_value(1).get_partial_shape().is_static
-    ]
-
-
-def _width(port: Any) -> int:
-    """The size of the last axis; 0 when it is not fixed."""
-    last = port.get_partial_shape()[-1]
-    return int(last.get_length()) if last.is_static else 0

@@ -1,0 +1,138 @@
+"""What int8 gains and loses with all-MiniLM-L6-v2, by what is done about outliers.
+
+Each recipe is quantised anew. Its rate is measured in turn with that of bf16 (fp32 where the
+processor has none) on the first 60 words of films, with the model loaded; what it loses is what the
+gate of `--precision int8` measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_corpora import distinct, film_beginnings
+from rich.console import Console
+from rich.table import Table
+
+from semsearch.encoders.encoder_conversion import converted_encoder
+from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.outliers import RECIPE, Recipe
+from semsearch.encoders.parity import Parity, measure_parity
+from semsearch.encoders.precision import Precision, float_precision
+from semsearch.encoders.quantization import Halves, quantize
+from semsearch.protocols import Matrix
+
+RECIPES = {
+    "all in int8": Recipe(smoothing=None, apart=0),
+    "smoothing": RECIPE._replace(apart=0),
+    "outliers apart": RECIPE._replace(smoothing=None),
+    "both (what --precision int8 does)": RECIPE,
+    "both, alpha 0.5": RECIPE._replace(smoothing=0.5),
+    "both, alpha 0.8": RECIPE._replace(smoothing=0.8),
+    "smoothing, contractions in floating point": RECIPE._replace(apart=1),
+}
+
+
+class Remembered:
+    """An encoder whose documents are encoded once, whoever is compared with it."""
+
+    def __init__(self, encoder: Halves) -> None:
+        self._encoder = encoder
+        self._documents: dict[tuple[str, ...], Matrix] = {}
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of queries."""
+        return self._encoder.encode_queries(texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of documents."""
+        key = tuple(texts)
+        if key not in self._documents:
+            self._documents[key] = self._encoder.encode_documents(texts)
+        return self._documents[key]
+
+
+def main() -> int:
+    """Measure each recipe, and print the table."""
+    arguments = parsed()
+    texts = list(distinct(film_beginnings(Path(os.environ["SEMSEARCH_DATA"]))))
+    texts = texts[:: max(1, len(texts) // arguments.texts)][: arguments.texts]
+    folder = find_model("minilm")
+    model = converted_encoder(folder, folder.fingerprint())
+    exact = OpenVINORuntime(model, Precision.FP32)
+    floats = float_precision(Precision.AUTO)
+    plain = OpenVINORuntime(model, floats)
+    reference = Remembered(Halves(exact, exact, {}))
+    table = new_table(floats)
+    table.add_row(floats.value, *told([], measure_parity(reference, Halves(plain, plain, {}))))
+    for name, recipe in RECIPES.items():
+        with tempfile.TemporaryDirectory() as draft:
+            quantized = OpenVINORuntime(in_int8(model, Path(draft), recipe), floats)
+            rates = rates_in_turn(texts, [plain, quantized], arguments.repeats)
+            ratios = [ours / theirs for theirs, ours in rates]
+            parity = measure_parity(reference, Halves(plain, quantized, {}))
+        table.add_row(name, *told(ratios, parity))
+        Console(stderr=True).print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
+    Console().print(table)
+    return 0
+
+
+def parsed() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--texts", type=int, default=1500, help="news-length texts (1,500)")
+    parser.add_argument("--repeats", type=int, default=5, help="how many rounds (5)")
+    arguments = parser.parse_args()
+    if "SEMSEARCH_DATA" not in os.environ:
+        parser.error("SEMSEARCH_DATA must name a folder of published data sets")
+    return arguments
+
+
+def in_int8(model: Converted, folder: Path, recipe: Recipe) -> Converted:
+    """The model, quantised by a recipe into a folder."""
+    quantize(model, folder, recipe)
+    return model._replace(folder=folder)
+
+
+def rates_in_turn(
+    texts: Sequence[str], runtimes: Sequence[OpenVINORuntime], repeats: int
+) -> list[list[float]]:
+    """Texts a second of each runtime, round by round; the first round is not counted."""
+    rounds = []
+    for _ in range(repeats + 1):
+        rates = []
+        for runtime in runtimes:
+            started = time.perf_counter()
+            runtime.encode(texts)
+            rates.append(len(texts) / (time.perf_counter() - started))
+        rounds.append(rates)
+    return rounds[1:]
+
+
+def new_table(floats: Precision) -> Table:
+    """The columns, without rows."""
+    table = Table(title="int8 documents, float queries", title_justify="left")
+    table.add_column("")
+    for heading in (f"texts/s, x {floats.value}", "top 10", "STSb", "nDCG@10", "cosine", "least"):
+        table.add_column(heading, justify="right")
+    return table
+
+
+def told(ratios: Sequence[float], parity: Parity) -> list[str]:
+    """One row of the table, without its name."""
+    rate = "1"
+    if ratios:
+        rate = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f})"
+    losses = [f"{parity.agreement:.4f}", f"{parity.sts:.2f}", f"{parity.ndcg:.2f}"]
+    return [rate, *losses, f"{parity.mean_cosine:.4f}", f"{parity.least_cosine:.4f}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
