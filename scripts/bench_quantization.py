@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench_corpora import distinct, film_beginnings
+from bench_systems import messages
 from rich.console import Console
 from rich.table import Table
 
@@ -79,7 +80,7 @@ def main() -> int:
             ratios = [ours / theirs for theirs, ours in rates]
             parity = measure_parity(reference, Halves(plain, quantized, {}))
         table.add_row(name, *told(ratios, parity))
-        Console(stderr=True).print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
+        messages.print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
     Console().print(table)
     return 0
 
