@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
+from semsearch.encoders.openvino_library import import_openvino, openvino_core
+
 #: What matters to matrix products, among what /proc/cpuinfo lists.
 FLAGS = (
     "avx2",
@@ -66,8 +68,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="about how long (20)")
     seconds = parser.parse_args().seconds
     kinds = {
-        "fp32": (numpy_products, torch_products(torch.float32)),
-        "bf16": (torch_products(torch.bfloat16),),
+        "fp32": (numpy_products, torch_products(torch.float32), openvino_products("f32")),
+        "bf16": (torch_products(torch.bfloat16), openvino_products("bf16")),
         "int8": (int8_products,),
     }
     # The products take four fifths, the copies the rest.
@@ -118,6 +120,24 @@ def torch_products(dtype: torch.dtype) -> Callable[[Shape], Product]:
         right = torch.rand(shape.inner, shape.columns).to(dtype)
         result = torch.empty(shape.rows, shape.columns, dtype=dtype)
         return lambda: torch.mm(left, right, out=result)
+
+    return products
+
+
+def openvino_products(number_type: str) -> Callable[[Shape], Product]:
+    """What torch and numpy do not reach where their libraries do not know the processor."""
+    openvino = import_openvino()
+    from openvino import opset13 as op
+
+    def products(shape: Shape) -> Product:
+        left = op.parameter([shape.rows, shape.inner], numpy.float32)
+        right = numpy.random.default_rng(0).random((shape.inner, shape.columns), numpy.float32)
+        product = op.matmul(left, op.constant(right), transpose_a=False, transpose_b=False)
+        model = openvino.Model([op.result(product)], [left])
+        options = {"INFERENCE_PRECISION_HINT": number_type, "PERFORMANCE_HINT": "LATENCY"}
+        request = openvino_core().compile_model(model, "CPU", options).create_infer_request()
+        request.set_input_tensor(openvino.Tensor(numpy.ones(left.shape, numpy.float32)))
+        return request.infer
 
     return products
 
