@@ -155,7 +155,7 @@ def reranking(work: Work) -> str:
 def questions(work: Work) -> str:
     """What a cross-encoder does to a ranking that was trained on questions and their answers."""
     recipe = ["--base", str(work.folder / "cross-encoder-1"), "--data", str(_claims(work))]
-    recipe += ["--epochs", "2", "--learning-rate", "3e-5", "--max-tokens", "256"]
+    recipe += ["--epochs", "2", "--learning-rate", "3e-5", "--max-tokens", "128"]
     reranker = work.once("reranker", "cross-encoder", *recipe, "--seed", "1")
     system = f"minilm+cross-encoder:{reranker}"
     return "\n\n".join(
