@@ -125,7 +125,7 @@ def torch_products(dtype: torch.dtype) -> Callable[[Shape], Product]:
 
 
 def openvino_products(number_type: str) -> Callable[[Shape], Product]:
-    """What torch and numpy do not reach where their libraries do not know the processor."""
+    """By OpenVINO: torch and numpy are slow where their libraries do not know the processor."""
     openvino = import_openvino()
     from openvino import opset13 as op
 
