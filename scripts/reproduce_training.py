@@ -18,6 +18,7 @@ from reproduce_work import (
     Work,
     figure,
     retrieval_table,
+    seed_of,
     snli,
     spread,
     sts_scores,
@@ -68,7 +69,7 @@ def siamese(work: Work) -> str:
     rows = [["`minilm`, as it comes", *map(figure, sts_scores("minilm", sets))]]
     runs = [sts_scores(str(folder), sets) for folder in folders]
     for folder, run in zip(folders, runs, strict=True):
-        rows.append([f"seed {folder.name.rpartition('-')[2]}", *map(figure, run)])
+        rows.append([f"seed {seed_of(folder)}", *map(figure, run)])
     rows.append(["**trained**", *map(spread, zip(*runs, strict=True))])
     rows += _published("SBERT-base trained", len(sets) - 1)
     parts = "; ".join(f"{year.name}: {', '.join(sorted(year.subsets))}" for year in unseen)
@@ -100,7 +101,7 @@ def cross_encoder(work: Work) -> str:
     test = [load_sts_set("stsbenchmark")]
     scores = [sts_scores(f"cross-encoder:{folder}", test)[0] for folder in folders]
     rows = [
-        [f"seed {folder.name.rpartition('-')[2]}", figure(score)]
+        [f"seed {seed_of(folder)}", figure(score)]
         for folder, score in zip(folders, scores, strict=True)
     ]
     rows += [["**trained**", spread(scores)], *_published("cross-encoder trained", 0)]
@@ -139,15 +140,14 @@ def classifier(work: Work) -> str:
 
 def reranking(work: Work) -> str:
     """What the cross-encoder does to a ranking."""
-    reranker = work.folder / "cross-encoder-1"
-    system = f"minilm+cross-encoder:{reranker}"
+    rerankers = [work.folder / f"cross-encoder-{seed}" for seed in work.seeds]
     return "\n\n".join(
         [
             "### The cross-encoder as a reranker",
-            "The first 100 of `minilm`, ordered anew by the cross-encoder of seed 1, which has "
+            "The first 100 of `minilm`, ordered anew by the cross-encoders above, which have "
             "learnt how similar two sentences are, and nothing of questions and their answers. "
             "nDCG@10 x 100, and the paired difference:",
-            retrieval_table({"scifact": system, "cranfield": system}),
+            _reranked(rerankers),
         ]
     )
 
@@ -156,17 +156,16 @@ def questions(work: Work) -> str:
     """What a cross-encoder does to a ranking that was trained on questions and their answers."""
     recipe = ["--base", str(work.folder / "cross-encoder-1"), "--data", str(_claims(work))]
     recipe += ["--epochs", "2", "--learning-rate", "3e-5", "--max-tokens", "128"]
-    reranker = work.once("reranker", "cross-encoder", *recipe, "--seed", "1")
-    system = f"minilm+cross-encoder:{reranker}"
+    rerankers = work.trained("reranker", "cross-encoder", *recipe)
     return "\n\n".join(
         [
             "### A cross-encoder trained to rerank",
-            f"`semsearch train cross-encoder {work.shown(recipe)} --seed 1` on SciFact's training "
+            f"`semsearch train cross-encoder {work.shown(recipe)}` on SciFact's training "
             "claims, each with the abstracts that it cites (1) and with "
             f"{NEGATIVES} of the {NEAREST_ABSTRACTS} nearest that it does not (0). The claims that "
             "are asked here are others; of Cranfield it has seen nothing. The first 100 of "
             "`minilm`, ordered anew; nDCG@10 x 100, and the paired difference:",
-            retrieval_table({"scifact": system, "cranfield": system}),
+            _reranked(rerankers),
         ]
     )
 
@@ -181,6 +180,12 @@ PARTS: dict[str, Callable[[Work], str]] = {
     "pretraining": pretraining,
     "distillation": distillation,
 }
+
+
+def _reranked(rerankers: Sequence[Path]) -> str:
+    """The table of minilm's rankings, ordered anew by each of them."""
+    systems = [f"minilm+cross-encoder:{reranker}" for reranker in rerankers]
+    return retrieval_table(dict.fromkeys(("scifact", "cranfield"), systems))
 
 
 def _unseen(year: StsSet) -> StsSet:

@@ -9,6 +9,7 @@ from reproduce_work import (
     Work,
     figure,
     retrieval_table,
+    seed_of,
     snli,
     sts_scores,
     write_table,
@@ -33,17 +34,19 @@ def adaptation(work: Work) -> str:
         corpus = work.folder / f"{name}.csv"
         if not corpus.exists():
             write_table(corpus, ("id", "text"), load_retrieval_set(name).documents.items())
-        arguments = ["adapt", str(corpus), *ADAPTATION]
-        folder = work.once(f"{name}-adapted", *arguments)
-        adapted[name] = str(folder)
-        told.append(f"{name}: {_card(folder, 'held out')}")
+        folders = work.trained(f"{name}-adapted", "adapt", str(corpus), *ADAPTATION)
+        adapted[name] = [str(folder) for folder in folders]
+        told += [
+            f"{name}, seed {seed_of(folder)}: {_card(folder, 'held out')}" for folder in folders
+        ]
     return "\n\n".join(
         [
             "### An encoder fitted to the corpus",
             f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
             "their queries and judgements. nDCG@10 x 100, and the paired difference:",
             retrieval_table(adapted),
-            f"What it said itself, by questions made of held-out documents: {'; '.join(told)}.",
+            "What it said itself, by questions made of held-out documents:",
+            "\n".join(f"- {line}" for line in told),
         ]
     )
 

@@ -59,18 +59,29 @@ def sts_scores(system: str, sets: Sequence[StsSet]) -> list[float]:
     return [evaluate_sts(one, [scorer]).results[0].spearman.value for one in sets]
 
 
-def retrieval_table(systems: dict[str, str]) -> str:
+def retrieval_table(systems: dict[str, Sequence[str]]) -> str:
+    """What each seed's system makes of minilm's nDCG@10 on its set, and their spread."""
     rows = []
-    for name, system in systems.items():
+    for name, of_seeds in systems.items():
         try:
             retrieval = load_retrieval_set(name)
         except DatasetNotFoundError:
             continue
-        found = evaluate_retrieval(retrieval, load_rankers(["minilm", system]), ["nDCG@10"])
-        before, after = (result.mean for result in found.results)
-        [changed] = found.differences
-        rows.append([name, interval(before), interval(after), difference(changed.difference)])
-    return table(["", "before", "after", "difference"], rows)
+        found = evaluate_retrieval(retrieval, load_rankers(["minilm", *of_seeds]), ["nDCG@10"])
+        before, *after = (result.mean for result in found.results)
+        changes = [one.difference for one in found.differences if one.other == "minilm"]
+        rows += [
+            [f"{name}, seed {seed_of(system)}", interval(mean), difference(change)]
+            for system, mean, change in zip(of_seeds, after, changes, strict=True)
+        ]
+        means, shifts = ([one.value for one in each] for each in (after, changes))
+        rows.append([f"**{name}**, {interval(before)} before", spread(means), spread(shifts, "+")])
+    return table(["", "after", "difference"], rows)
+
+
+def seed_of(model: Path | str) -> str:
+    """The seed at the end of a model's name."""
+    return str(model).rpartition("-")[2]
 
 
 def snli(work: Work) -> tuple[Path, Path]:
@@ -95,8 +106,7 @@ def figure(score: float) -> str:
     return f"{score:.2f}"
 
 
-def spread(scores: Sequence[float]) -> str:
-    scores = list(scores)
-    if len(scores) < 2:
-        return f"{scores[0]:.2f}"
-    return f"{statistics.mean(scores):.2f} ± {statistics.stdev(scores):.2f}"
+def spread(scores: Sequence[float], sign: str = "") -> str:
+    """Mean and standard deviation; with the sign "+", those of differences."""
+    mean = f"{statistics.mean(scores):{sign}.2f}"
+    return mean if len(scores) < 2 else f"{mean} ± {statistics.stdev(scores):.2f}"
