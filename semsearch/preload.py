@@ -30,12 +30,16 @@ USUAL = "what is meant by a question of usual length"
 #: More texts than are encoded one by one.
 SEVERAL = ["."] * 8
 
+#: Kept to the end of the process, which does not take a model apart: that would take 30 ms.
+_kept: list[Encoder] = []
+
 
 def preload_for_documents(spec: str, precision: str) -> Encoder:
     """An encoder that goes on loading: its first use waits until it is loaded."""
     from semsearch.encoders import load_encoder
 
     encoder = load_encoder(spec, precision=precision)
+    _kept.append(encoder)
     _begin(lambda: encoder.encode_documents(SEVERAL))
     return encoder
 
@@ -53,6 +57,7 @@ def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
     encoder = _encoder(index, space)
     if encoder is None:
         return []
+    _kept.append(encoder)
     _begin(lambda: encoder.encode_queries([USUAL]))
     return [encoder]
 

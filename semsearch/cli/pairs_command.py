@@ -16,10 +16,10 @@ from semsearch.cli.options import directory_option, format_option, precision_opt
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, shortened, visible
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.index import Index
 from semsearch.mining import Rows, check_limits, similar_pairs
+from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
 
@@ -118,6 +118,7 @@ def _encoded_corpus(
     skip_bad_rows: bool,
     **columns: Any,
 ) -> _Items:
+    encoder = preload_for_documents(spec, precision or "auto")
     with IndexingProgress("texts") as progress:
 
         def skip(error: BadRowError) -> None:
@@ -134,7 +135,6 @@ def _encoded_corpus(
         for document in corpus:
             ids.append(document.source if document.id is None else document.id)
             texts.append(document.text)
-        encoder = load_encoder(spec, precision=precision or "auto")
         started = time.perf_counter()
         vectors = _encoded(texts, encoder, progress.update)
         progress.note(f"{len(texts):,} texts encoded {_in_seconds(started)}")
@@ -159,6 +159,8 @@ def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float
 
 def _indexed(directory: Path, space_name: str | None) -> _Items:
     """The passages of an index, by its own vectors; no encoder is loaded."""
+    from semsearch.index import Index  # a file is compared without
+
     with Index.open(directory) as index:
         found = index.passages(space_name)
     return _Items(found.document_ids, found.texts, found.vectors, found.documents)

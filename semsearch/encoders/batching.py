@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Ids", "batches", "padded"]
+__all__ = ["Ids", "Text", "batches", "padded", "windows"]
 
 Ids = NDArray[numpy.int64]
+
+#: What a model reads at once: a text or, for a cross-encoder, two.
+Text: TypeAlias = str | tuple[str, str]
+
+
+def windows(texts: Sequence[Text], characters: int) -> Iterator[tuple[int, Sequence[Text]]]:
+    """Runs of texts of about equal size, of about so many characters at most.
+
+    Yields:
+        Where a run begins, and its texts.
+    """
+    lengths = [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
+    runs = max(1, round(sum(lengths) / characters))
+    share = max(1, sum(lengths) / runs)
+    start = held = 0
+    for end, length in enumerate(lengths, 1):
+        held += length
+        if held >= share or end == len(lengths):
+            yield start, texts[start:end]
+            start, held = end, 0
 
 
 def batches(

@@ -58,7 +58,7 @@ class OpenVINOEncoder:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        return self._runtime.token_spans(text)
+        return self._documents.token_spans(text)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from semsearch.encoders.batching import Ids, batches, padded
+from semsearch.encoders.batching import Ids, Text, batches, padded, windows
 from semsearch.encoders.openvino_library import openvino_core
 from semsearch.encoders.precision import Precision
 from semsearch.protocols import Matrix, TokenSpans
@@ -19,22 +19,24 @@ from semsearch.protocols import Matrix, TokenSpans
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["Converted", "OpenVINORuntime", "Text"]
-
-#: What a model reads at once: a text or, for a cross-encoder, two.
-Text: TypeAlias = str | tuple[str, str]
+__all__ = ["Converted", "OpenVINORuntime"]
 
 #: How many tokens, padding included, go through the model at once.
-BATCH_TOKENS = 768
-#: How many texts are tokenised and sorted by length at once.
-WINDOW_TEXTS = 1024
+BATCH_TOKENS = 1024
+#: How many characters are tokenised, and their texts sorted by length, at once.
+WINDOW_CHARACTERS = 250_000
 #: Up to so many texts, one after another with all cores is faster than side by side.
 FEW_TEXTS = 4
 
-#: Single texts, and batches above this many tokens, are padded to a multiple of `LENGTH_STEP`:
-#: OpenVINO prepares itself for each shape that it meets, and that costs more than a little padding.
+#: Single texts, and those in a batch that are longer than `EXACT_LENGTH`, are padded to a multiple
+#: of so many tokens: OpenVINO prepares itself for each shape that it meets, and that costs more
+#: than a little padding.
+SINGLE_STEP = 8
+BATCH_STEP = 4
 EXACT_LENGTH = 32
-LENGTH_STEP = 8
+
+#: How many texts are remembered as tokens between their being cut and their being encoded.
+REMEMBERED_TEXTS = 2048
 
 #: What OpenVINO calls the precisions.
 NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
@@ -71,6 +73,7 @@ class OpenVINORuntime:
     def __init__(self, converted: Converted, precision: Precision) -> None:
         self._converted = converted
         self._number_type = NUMBER_TYPES[precision]
+        self._tokenised: dict[Text, Encoding] = {}  # without special tokens
         self._lock = Lock()  # a request serves one thread at a time
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
@@ -84,7 +87,9 @@ class OpenVINORuntime:
             if len(texts) <= FEW_TEXTS:
                 for row, text in enumerate(texts):
                     encoding = self._encoding(text)
-                    features = self._features([encoding], self._stepped(len(encoding.ids)))
+                    features = self._features(
+                        [encoding], self._stepped(len(encoding.ids), SINGLE_STEP)
+                    )
                     matrix[row] = self._one_by_one.infer(features)[0]
             else:
                 self._run_side_by_side(texts, matrix)
@@ -102,9 +107,8 @@ class OpenVINORuntime:
             matrix[rows] = request.get_output_tensor().data
             idle.append(request)
 
-        for start in range(0, len(texts), WINDOW_TEXTS):
-            window = texts[start : start + WINDOW_TEXTS]
-            encodings = self._tokenizer.encode_batch_fast(window)
+        for start, window in windows(texts, WINDOW_CHARACTERS):
+            encodings = self._encodings(window)
             token_ids = [encoding.ids for encoding in encodings]
             for rows, length in batches(token_ids, BATCH_TOKENS, length_of=self._padded_length):
                 if not idle:
@@ -122,8 +126,19 @@ class OpenVINORuntime:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        offsets = self._whole_text_tokenizer.encode(text, add_special_tokens=False).offsets
-        return numpy.array(offsets, numpy.int64).reshape(-1, 2)
+        encoding = self._whole_text_tokenizer.encode(text, add_special_tokens=False)
+        if len(encoding) <= self._converted.max_tokens:  # likely to be encoded as it is
+            if len(self._tokenised) >= REMEMBERED_TEXTS:
+                self._tokenised.clear()
+            self._tokenised[text] = encoding
+        return numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
+
+    def _encodings(self, texts: Sequence[Text]) -> list[Encoding]:
+        """Their tokens, cut to what the model reads; those that `token_spans` found are reused."""
+        known = [self._tokenised.pop(text, None) for text in texts]
+        others = [text for text, tokens in zip(texts, known, strict=True) if tokens is None]
+        new = iter(self._tokenizer.encode_batch_fast(others))
+        return [next(new) if one is None else self._tokenizer.post_process(one) for one in known]
 
     def _encoding(self, text: Text) -> Encoding:
         sequences = (text,) if isinstance(text, str) else text
@@ -151,10 +166,10 @@ class OpenVINORuntime:
         return [model.create_infer_request() for _ in range(2 * streams)]
 
     def _padded_length(self, length: int) -> int:
-        return self._stepped(length) if length > EXACT_LENGTH else length
+        return self._stepped(length, BATCH_STEP) if length > EXACT_LENGTH else length
 
-    def _stepped(self, length: int) -> int:
-        stepped = length + -length % LENGTH_STEP
+    def _stepped(self, length: int, step: int) -> int:
+        stepped = length + -length % step
         return min(stepped, int(self._tokenizer.truncation["max_length"]))
 
     def _compiled(self, options: dict[str, str]) -> Any:

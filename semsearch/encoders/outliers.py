@@ -6,14 +6,15 @@ two kinds of matrix products:
 
 - before products that keep or raise the number of channels, each channel is divided by a factor
   that the weights make up for (SmoothQuant, Xiao et al. 2023, section 4);
-- contractions, the second halves of feed-forward blocks, multiply their largest channels apart, in
-  floating point (LLM.int8(), Dettmers et al. 2022, section 3). Smoothing fails there: what the
-  activation function has left of most channels is all but zero.
+- of the inner units of a feed-forward block, those with the largest values become a small block of
+  their own, in floating point (after LLM.int8(), Dettmers et al. 2022, section 3). Smoothing fails
+  before contractions, the second halves of such blocks: what the activation function has left of
+  most units is all but zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -26,8 +27,17 @@ __all__ = ["RECIPE", "Recipe", "channel_ranges", "take_outliers_apart"]
 #: One number a channel.
 Channels = NDArray[numpy.float32]
 
+#: Inner units of a feed-forward block, as the channels of what lies between its halves.
+Units = NDArray[numpy.int64]
+
 #: Channels that are always zero are taken for this large.
 LEAST = 1e-5
+
+#: What an inner unit's value may go through on its own, biases and activation functions.
+ELEMENTWISE = {
+    *("Add", "Subtract", "Multiply", "Divide", "Power"),
+    *("Gelu", "Relu", "Erf", "Tanh", "Sigmoid", "Swish", "HSwish", "Mish", "Elu"),
+}
 
 
 class Recipe(NamedTuple):
@@ -36,12 +46,12 @@ class Recipe(NamedTuple):
     Args:
         smoothing: SmoothQuant's alpha: how much of the activations' range the weights take over,
             from 0 to 1; None leaves it where it is.
-        apart: the part of a contraction's input channels that is multiplied in floating point;
-            with 1, all contractions stay as they are.
+        apart: the part of a block's inner units that stays in floating point; with 1, contractions
+            stay as they are, and so do those whose input is of another kind.
     """
 
     smoothing: float | None = 0.65
-    apart: float = 1 / 48
+    apart: float = 1 / 24
 
 
 RECIPE = Recipe()
@@ -55,33 +65,43 @@ class _Products(NamedTuple):
     weights: list[NDArray[numpy.float32]]
 
     @property
+    def name(self) -> str:
+        """That of the activation."""
+        return f"{self.activation.get_node().get_friendly_name()}:{self.activation.get_index()}"
+
+    @property
     def are_contractions(self) -> bool:
         return all(len(weights) < weights.shape[1] for weights in self.weights)
 
 
-def channel_ranges(model: Any, inputs: Iterable[dict[str, Any]]) -> list[Channels]:
+def channel_ranges(model: Any, inputs: Iterable[dict[str, Any]]) -> dict[str, Channels]:
     """The largest absolute value in each channel of each activation that is multiplied by weights.
 
     Args:
         model: of OpenVINO.
         inputs: what it reads, without padding.
+
+    Returns:
+        By the activation's name.
     """
     openvino = import_openvino()
     from openvino import opset13 as op
 
     watched = model.clone()
+    all_products = _products(watched)
     ranges = []
-    for products in _products(watched):
+    for products in all_products:
         axes = list(range(products.activation.get_partial_shape().rank.get_length() - 1))
         ranges.append(op.result(op.reduce_max(op.absolute(products.activation), axes)))
     watching = openvino.Model(ranges, watched.get_parameters())
     run = openvino_core().compile_model(watching, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     found = ([numpy.array(value) for value in run(features).values()] for features in inputs)
-    return [numpy.maximum.reduce(values) for values in zip(*found, strict=True)]
+    largest = [numpy.maximum.reduce(values) for values in zip(*found, strict=True)]
+    return {one.name: values for one, values in zip(all_products, largest, strict=True)}
 
 
 def take_outliers_apart(
-    model: Any, ranges: Sequence[Channels], recipe: Recipe = RECIPE
+    model: Any, ranges: Mapping[str, Channels], recipe: Recipe = RECIPE
 ) -> list[str]:
     """Change a model into one that computes the same and is quantised with less loss.
 
@@ -91,17 +111,16 @@ def take_outliers_apart(
         recipe: what is done.
 
     Returns:
-        The names of the nodes that have to stay in floating point.
+        The names of the products that have to stay in floating point.
     """
     floats: list[str] = []
-    for products, largest in zip(_products(model), ranges, strict=True):
-        if not products.are_contractions:
-            if recipe.smoothing is not None:
-                _smooth(products, largest.clip(LEAST), recipe.smoothing)
-        elif recipe.apart == 1:
-            floats += [node.get_friendly_name() for node in products.nodes]
-        elif outliers := int(recipe.apart * len(largest)):
-            floats += _multiply_apart(products, numpy.sort(numpy.argsort(-largest)[:outliers]))
+    for products in _products(model):
+        count = int(recipe.apart * len(ranges[products.name]))
+        if products.are_contractions and count:
+            floats += _split(products, numpy.argsort(-ranges[products.name]), count)
+    for products in _products(model, without=floats):
+        if recipe.smoothing is not None and not products.are_contractions:
+            _smooth(products, ranges[products.name].clip(LEAST), recipe.smoothing)
     model.validate_nodes_and_infer_types()
     return floats
 
@@ -117,37 +136,99 @@ def _smooth(products: _Products, largest: Channels, alpha: float) -> None:
         _replace(node, _product(smoothed, weights * factors, node.get_friendly_name()))
 
 
-def _multiply_apart(products: _Products, outliers: NDArray[numpy.int64]) -> list[str]:
-    """Multiply some channels of an activation on their own; the names of these products."""
+def _split(contraction: _Products, units: Units, count: int) -> list[str]:
+    """Make two feed-forward blocks of one.
+
+    Args:
+        contraction: the block's second half.
+        units: its inner units, those with the largest values first.
+        count: how many of these go into a block of their own.
+
+    Returns:
+        The names of the products that have to stay in floating point.
+    """
     from openvino import opset13 as op
 
-    rest = numpy.ones(products.weights[0].shape[1], numpy.float32)
-    rest[outliers] = 0
-    without = op.multiply(products.activation, rest)
-    alone = op.gather(products.activation, outliers, numpy.int64(-1))
-    names = []
-    for node, weights in zip(products.nodes, products.weights, strict=True):
-        name = node.get_friendly_name()
-        names.append(f"{name}/outliers")
-        apart = _product(alone, weights[:, outliers], names[-1])
-        _replace(node, op.add(_product(without, weights * rest, name), apart))
-    return names
+    names = [node.get_friendly_name() for node in contraction.nodes]
+    if count == len(units):
+        return names
+    apart, rest = numpy.sort(units[:count]), numpy.sort(units[count:])
+    built: dict[str, Any] = {}
+    try:
+        outliers = _of_units(contraction.activation, apart, "/outliers", built)
+        others = _of_units(contraction.activation, rest, "", {})
+    except _OtherKindError:
+        return names
+    for node, name, weights in zip(contraction.nodes, names, contraction.weights, strict=True):
+        few = _product(outliers, weights[:, apart], f"{name}/outliers")
+        _replace(node, op.add(_product(others, weights[:, rest], name), few))
+    linear = [name for name, node in built.items() if node.get_type_name() == "MatMul"]
+    return [f"{name}/outliers" for name in (*linear, *names)]
 
 
-def _products(model: Any) -> list[_Products]:
+class _OtherKindError(Exception):
+    """An activation does not come from a linear layer, each of its channels on its own."""
+
+
+def _of_units(activation: Any, units: Units, suffix: str, built: dict[str, Any]) -> Any:
+    """Some channels of an activation, from the linear layer on.
+
+    Args:
+        activation: a node's output.
+        units: which channels.
+        suffix: of the new products' names.
+        built: what there is already of it, by the names of the nodes that have all channels.
+
+    Raises:
+        _OtherKindError: it is computed in another way.
+    """
+    from openvino import opset13 as op
+    from openvino.utils.node_factory import NodeFactory
+
+    node = activation.get_node()
+    name, kind = node.get_friendly_name(), node.get_type_name()
+    if name not in built:
+        if _is_linear(node):
+            built[name] = _product(node.input_value(0), _weights(node)[units], name + suffix)
+        elif kind == "Constant":
+            values = numpy.array(node.data)
+            built[name] = op.constant(values[..., units] if values.size > 1 else values)
+        elif kind in ELEMENTWISE:
+            inputs = [_of_units(one, units, suffix, built) for one in node.input_values()]
+            outputs = [one.output(0) for one in inputs]
+            built[name] = NodeFactory("opset13").create(kind, outputs, node.get_attributes())
+        else:
+            raise _OtherKindError
+    return built[name]
+
+
+def _products(model: Any, without: Sequence[str] = ()) -> list[_Products]:
     """The products of a model with weights, grouped by what they multiply, in the model's order."""
-    groups: dict[tuple[str, int], _Products] = {}
+    groups: dict[str, _Products] = {}
     for node in model.get_ordered_ops():
-        if node.get_type_name() != "MatMul":
-            continue
-        activation, weights = node.input_value(0), node.input_value(1).get_node()
-        is_linear = node.get_attributes() == {"transpose_a": False, "transpose_b": True}
-        if is_linear and weights.get_type_name() == "Constant" and len(weights.shape) == 2:
-            key = activation.get_node().get_friendly_name(), activation.get_index()
-            group = groups.setdefault(key, _Products(activation, [], []))
+        if _is_linear(node) and node.get_friendly_name() not in without:
+            products = _Products(node.input_value(0), [], [])
+            group = groups.setdefault(products.name, products)
             group.nodes.append(node)
-            group.weights.append(numpy.array(weights.data, numpy.float32))
+            group.weights.append(_weights(node))
     return list(groups.values())
+
+
+def _is_linear(node: Any) -> bool:
+    """Whether it is a product with weights of shape (channels out, channels in)."""
+    if node.get_type_name() != "MatMul":
+        return False
+    weights = node.input_value(1).get_node()
+    as_torch = {"transpose_a": False, "transpose_b": True}
+    return (
+        node.get_attributes() == as_torch
+        and weights.get_type_name() == "Constant"
+        and len(weights.shape) == 2
+    )
+
+
+def _weights(node: Any) -> NDArray[numpy.float32]:
+    return numpy.array(node.input_value(1).get_node().data, numpy.float32)
 
 
 def _product(activation: Any, weights: NDArray[numpy.float32], name: str) -> Any:

@@ -31,7 +31,7 @@ __all__ = ["Halves", "Quantized", "quantize", "quantized_model"]
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.
-VERSION = 2
+VERSION = 3
 
 #: What is never quantised: vectors of words are looked up, and attention is one kernel, which
 #: computes in floating point whatever it is given.

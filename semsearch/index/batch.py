@@ -26,7 +26,7 @@ from semsearch.records import Document
 __all__ = ["BatchResult", "BatchWriter"]
 
 #: A batch's size: how it begins, and where it ends.
-FIRST_BATCH_DOCUMENTS = 256
+FIRST_BATCH_DOCUMENTS = 128
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 1_000_000
 #: What is lost when a run is killed, and how long progress stands still.

@@ -204,7 +204,9 @@ class TestIndex:
         return lambda *arguments, code=0: run("--index", "i", *arguments, code=code)
 
     def test_passages_of_different_documents(self, indexed, monkeypatch):
-        monkeypatch.setattr(pairs_command, "load_encoder", lambda spec: pytest.fail("needs none"))
+        monkeypatch.setattr(
+            pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs none")
+        )
         for space in ([], ["--encoder", "hashing-16"]):
             found = ids(indexed("--format", "jsonl", *space))
             assert found[0] == ("a", "b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch.encoders.batching import batches, padded
+from semsearch.encoders.batching import batches, padded, windows
 from semsearch.encoders.torch_runtime import GPU_BATCH_TOKENS, LEAST_FILL
 
 
@@ -32,6 +32,32 @@ def test_by_hand():
     ]
     assert found == [([2, 1], 10), ([3, 0, 4], 4)]
     assert list(batches([], 20)) == []
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        ([], []),
+        ([0, 0], [2]),
+        ([5], [1]),
+        ([10] * 10, [10]),
+        ([10] * 13, [13]),  # a window of three would waste what sorting saves
+        ([10] * 16, [8, 8]),
+        ([10] * 35, [9, 9, 9, 8]),
+        ([400, 1, 1], [1, 2]),
+    ],
+)
+def test_windows_are_of_about_equal_size(lengths, sizes):
+    texts = ["x" * length for length in lengths]
+    found = list(windows(texts, 100))
+    assert [len(window) for _, window in found] == sizes
+    assert [text for _, window in found for text in window] == texts
+    assert [start for start, _ in found] == [sum(sizes[:n]) for n in range(len(sizes))]
+
+
+def test_windows_of_pairs():
+    pairs = [("ab", "c")] * 4
+    assert [start for start, _ in windows(pairs, 6)] == [0, 2]
 
 
 def test_a_text_longer_than_a_batch_is_alone():

@@ -18,7 +18,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Transformer,
 )
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import load_encoder, openvino_runtime
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
 from semsearch.encoders.openvino_runtime import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
@@ -93,6 +93,22 @@ def test_threads_can_share_an_encoder(plain_bert):
             numpy.testing.assert_allclose(found, expected[:2], atol=1e-5)
         for found in many:
             numpy.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_what_was_cut_is_not_tokenised_again(plain_bert, monkeypatch):
+    """Texts whose tokens were asked for have the same vectors, and are forgotten."""
+    texts = [*TEXTS, "", " "]
+    encoder, other = load_encoder(str(plain_bert)), load_encoder(str(plain_bert))
+    spans = [encoder.token_spans(text) for text in texts]
+    whole = {text for text in texts if len(text.split()) <= encoder.max_tokens}
+    assert whole < set(texts)  # one is cut, and so is tokenised again
+    assert set(encoder._runtime._tokenised) == whole
+    numpy.testing.assert_array_equal(encoder.encode_documents(texts), other.encode_documents(texts))
+    assert encoder._runtime._tokenised == {}
+    monkeypatch.setattr(openvino_runtime, "REMEMBERED_TEXTS", 3)
+    for text, expected in zip(texts, spans, strict=True):
+        numpy.testing.assert_array_equal(encoder.token_spans(text), expected)
+        assert len(encoder._runtime._tokenised) <= 3
 
 
 def test_encoders_come_and_go(plain_bert):
