@@ -37,8 +37,6 @@ RECIPES = {
     "both, as shipped": RECIPE,
     "both, alpha 0.5": RECIPE._replace(smoothing=0.5),
     "both, alpha 0.8": RECIPE._replace(smoothing=0.8),
-    "both, 1/48 apart": RECIPE._replace(apart=1 / 48),
-    "both, 1/12 apart": RECIPE._replace(apart=1 / 12),
     "smoothing, contractions in floating point": RECIPE._replace(apart=1),
 }
 
