@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,8 +31,8 @@ USUAL = "what is meant by a question of usual length"
 #: More texts than are encoded one by one.
 SEVERAL = ["."] * 8
 
-#: Kept to the end of the process, which does not take a model apart: that would take 30 ms.
-_kept: list[Encoder] = []
+#: Kept to the end of the process, so that its last moment is not spent on taking a model apart.
+_kept: deque[Encoder] = deque(maxlen=1)
 
 
 def preload_for_documents(spec: str, precision: str) -> Encoder:

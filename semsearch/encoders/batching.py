@@ -17,7 +17,7 @@ Text: TypeAlias = str | tuple[str, str]
 
 
 def windows(texts: Sequence[Text], characters: int) -> Iterator[tuple[int, Sequence[Text]]]:
-    """Runs of texts of about equal size, of about so many characters at most.
+    """Runs of texts of about equal size, each near so many characters.
 
     Yields:
         Where a run begins, and its texts.

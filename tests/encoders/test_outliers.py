@@ -32,7 +32,7 @@ def gelu(x):
 
 
 def of_several_operations(x):
-    """GELU by its tanh form's cousin, x * sigmoid(1.702 x)."""
+    """GELU's approximation by a sigmoid, x * sigmoid(1.702 x)."""
     return op.multiply(x, op.sigmoid(op.multiply(x, op.constant(numpy.float32(1.702)))))
 
 
