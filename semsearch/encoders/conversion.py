@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semsearch.encoders.attention import MASK, write_out_attention
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["PROBE", "NotConvertibleError", "cached_conversion", "save_converted"]
 
 #: Grows with every change of what is written here.
-VERSION = 1
+VERSION = 2
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+INPUTS = ("input_ids", MASK, "token_type_ids")
 
 #: Texts of very different lengths, so that padding and masks show.
 PROBE = (
@@ -132,4 +133,5 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
     for port, name in zip(converted.inputs, example, strict=True):
         port.get_tensor().set_names({name})
     converted.reshape({port: [-1, -1] for port in converted.inputs})
+    write_out_attention(converted)
     return converted

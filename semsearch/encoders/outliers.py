@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.openvino_library import import_openvino, openvino_core
 
-__all__ = ["RECIPE", "Recipe", "channel_ranges", "take_outliers_apart"]
+__all__ = ["RECIPE", "Recipe", "channel_ranges", "is_linear", "take_outliers_apart"]
 
 #: One number a channel.
 Channels = NDArray[numpy.float32]
@@ -128,12 +128,13 @@ def take_outliers_apart(
 def _smooth(products: _Products, largest: Channels, alpha: float) -> None:
     """Divide the channels of an activation by factors, and multiply the weights by them."""
     from openvino import opset13 as op
+    from openvino.utils import replace_node
 
     heaviest = numpy.abs(numpy.concatenate(products.weights)).max(axis=0).clip(LEAST)
     factors = (largest**alpha / heaviest ** (1 - alpha)).astype(numpy.float32)
     smoothed = op.multiply(products.activation, 1 / factors)
     for node, weights in zip(products.nodes, products.weights, strict=True):
-        _replace(node, _product(smoothed, weights * factors, node.get_friendly_name()))
+        replace_node(node, _product(smoothed, weights * factors, node.get_friendly_name()))
 
 
 def _split(contraction: _Products, units: Units, count: int) -> list[str]:
@@ -148,6 +149,7 @@ def _split(contraction: _Products, units: Units, count: int) -> list[str]:
         The names of the products that have to stay in floating point.
     """
     from openvino import opset13 as op
+    from openvino.utils import replace_node
 
     names = [node.get_friendly_name() for node in contraction.nodes]
     if count == len(units):
@@ -161,7 +163,7 @@ def _split(contraction: _Products, units: Units, count: int) -> list[str]:
         return names
     for node, name, weights in zip(contraction.nodes, names, contraction.weights, strict=True):
         few = _product(outliers, weights[:, apart], f"{name}/outliers")
-        _replace(node, op.add(_product(others, weights[:, rest], name), few))
+        replace_node(node, op.add(_product(others, weights[:, rest], name), few))
     linear = [name for name, node in built.items() if node.get_type_name() == "MatMul"]
     return [f"{name}/outliers" for name in (*linear, *names)]
 
@@ -188,7 +190,7 @@ def _of_units(activation: Any, units: Units, suffix: str, built: dict[str, Any])
     node = activation.get_node()
     name, kind = node.get_friendly_name(), node.get_type_name()
     if name not in built:
-        if _is_linear(node):
+        if is_linear(node):
             built[name] = _product(node.input_value(0), _weights(node)[units], name + suffix)
         elif kind == "Constant":
             values = numpy.array(node.data)
@@ -206,7 +208,7 @@ def _products(model: Any, without: Sequence[str] = ()) -> list[_Products]:
     """The products of a model with weights, grouped by what they multiply, in the model's order."""
     groups: dict[str, _Products] = {}
     for node in model.get_ordered_ops():
-        if _is_linear(node) and node.get_friendly_name() not in without:
+        if is_linear(node) and node.get_friendly_name() not in without:
             products = _Products(node.input_value(0), [], [])
             group = groups.setdefault(products.name, products)
             group.nodes.append(node)
@@ -214,7 +216,7 @@ def _products(model: Any, without: Sequence[str] = ()) -> list[_Products]:
     return list(groups.values())
 
 
-def _is_linear(node: Any) -> bool:
+def is_linear(node: Any) -> bool:
     """Whether it is a product with weights of shape (channels out, channels in)."""
     if node.get_type_name() != "MatMul":
         return False
@@ -237,9 +239,3 @@ def _product(activation: Any, weights: NDArray[numpy.float32], name: str) -> Any
     node = op.matmul(activation, op.constant(weights), transpose_a=False, transpose_b=True)
     node.set_friendly_name(name)
     return node
-
-
-def _replace(node: Any, other: Any) -> None:
-    """Let what reads a node read another one."""
-    for reader in list(node.output(0).get_target_inputs()):
-        reader.replace_source_output(other.output(0))

@@ -19,7 +19,13 @@ from typing import Any, NamedTuple
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.openvino_library import import_openvino, openvino_core
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
-from semsearch.encoders.outliers import RECIPE, Recipe, channel_ranges, take_outliers_apart
+from semsearch.encoders.outliers import (
+    RECIPE,
+    Recipe,
+    channel_ranges,
+    is_linear,
+    take_outliers_apart,
+)
 from semsearch.encoders.parity import Parity, measure_parity
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
@@ -31,11 +37,10 @@ __all__ = ["Halves", "Quantized", "quantize", "quantized_model"]
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.
-VERSION = 3
+VERSION = 4
 
-#: What is never quantised: vectors of words are looked up, and attention is one kernel, which
-#: computes in floating point whatever it is given.
-FLOATS = ["Gather", "ScaledDotProductAttention"]
+#: What is never quantised, besides products of two activations: vectors of words are looked up.
+FLOATS = ["Gather"]
 
 #: The calibration's texts: as many notes of the sample joined, so that some are short, some long.
 JOINED = (1, 1, 2, 4)
@@ -119,6 +124,7 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
     with _quiet_nncf() as nncf:
         model = openvino_core().read_model(str(converted.folder / "model.xml"))
         floats = take_outliers_apart(model, channel_ranges(model, inputs), recipe)
+        floats += _products_of_activations(model)
         quantized = nncf.quantize(
             model,
             nncf.Dataset(inputs),
@@ -132,6 +138,15 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
         )
     import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
     shutil.copy(converted.folder / "tokenizer.json", draft)
+
+
+def _products_of_activations(model: Any) -> list[str]:
+    """The names of attention's products."""
+    return [
+        node.get_friendly_name()
+        for node in model.get_ordered_ops()
+        if node.get_type_name() == "MatMul" and not is_linear(node)
+    ]
 
 
 def _calibration_texts() -> list[str]:

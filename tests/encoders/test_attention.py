@@ -1,0 +1,113 @@
+"""Attention written out: the same numbers as OpenVINO's own operation gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy
+import openvino
+import pytest
+from openvino import opset13 as op
+
+from semsearch.encoders.attention import MASK, write_out_attention
+
+HEADS, WIDTH = 3, 8
+LENGTHS = [5, 2, 1]
+
+
+def heads(tokens, order):
+    """Tokens of shape (texts, tokens, numbers), each head's part on its own."""
+    split = op.reshape(tokens, op.constant([0, 0, HEADS, WIDTH]), special_zero=True)
+    return op.transpose(split, op.constant(order))
+
+
+def floats_of(mask):
+    """Torch's masks: nothing where a token is, the lowest number elsewhere."""
+    lowest = numpy.finfo(numpy.float32).min
+    added = op.select(op.convert(mask, "boolean"), numpy.float32(0), lowest)
+    return op.unsqueeze(added, op.constant([1, 2]))
+
+
+def relative_places(mask):
+    """A mask and a number for each head, as MPNet adds them."""
+    bias = numpy.random.default_rng(7).normal(size=(1, HEADS, 1, 1)).astype(numpy.float32)
+    rows = op.constant(numpy.arange(LENGTHS[0], dtype=numpy.float32).reshape(1, 1, -1, 1))
+    return op.add(op.multiply(rows, op.constant(bias)), floats_of(mask))
+
+
+def model(added=None, keys_in_columns=True, scale=None, causal=False):
+    """One layer's attention to its own input."""
+    tokens = op.parameter([-1, -1, HEADS * WIDTH], numpy.float32, name="tokens")
+    mask = op.parameter([-1, -1], numpy.int64, name=MASK)
+    for one in (tokens, mask):
+        one.output(0).set_names({one.get_friendly_name()})
+    keys = heads(tokens, [0, 2, 1, 3])
+    if keys_in_columns:  # as torch's eager attention is converted
+        keys = op.transpose(heads(tokens, [0, 2, 3, 1]), op.constant([0, 1, 3, 2]))
+    inputs = [heads(tokens, [0, 2, 1, 3]), keys, op.multiply(heads(tokens, [0, 2, 1, 3]), numpy.float32(2))]
+    inputs += [added(mask)] if added else []
+    inputs += [op.constant(numpy.float32(scale))] if scale else []
+    attended = op.scaled_dot_product_attention(*inputs, causal=causal)
+    return openvino.Model([op.result(attended)], [tokens, mask], "attention")
+
+
+def said(one):
+    """What a model says of three texts that are padded."""
+    tokens = numpy.random.default_rng(3).normal(size=(3, LENGTHS[0], HEADS * WIDTH))
+    mask = numpy.arange(LENGTHS[0]) < numpy.array(LENGTHS)[:, None]
+    run = openvino.Core().compile_model(one, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    inputs = {"tokens": tokens.astype(numpy.float32), MASK: mask.astype(numpy.int64)}
+    return numpy.array(run({name: inputs[name] for name in inputs})[0])
+
+
+def kinds(one):
+    return Counter(node.get_type_name() for node in one.get_ordered_ops())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"added": floats_of},
+        {"added": floats_of, "scale": 0.3},
+        {"added": floats_of, "keys_in_columns": False},
+        {"added": relative_places},
+        {},
+    ],
+    ids=["padding", "scale", "keys in rows", "a number for each head", "no mask"],
+)
+def test_the_same_numbers(options):
+    one = model(**options)
+    expected = said(one)
+    write_out_attention(one)
+    found = kinds(one)
+    assert found["ScaledDotProductAttention"] == 0
+    assert found["MatMul"] == 2
+    numpy.testing.assert_allclose(said(one), expected, atol=1e-6)
+
+
+def test_keys_are_moved_once():
+    one = model(added=floats_of)
+    assert kinds(one)["Transpose"] == 4
+    write_out_attention(one)
+    assert kinds(one)["Transpose"] == 3
+
+
+def test_padding_changes_nothing():
+    one = model(added=floats_of)
+    write_out_attention(one)
+    alone = model(added=floats_of)
+    write_out_attention(alone)
+    tokens = numpy.random.default_rng(3).normal(size=(3, LENGTHS[0], HEADS * WIDTH))
+    text = tokens[1:2, : LENGTHS[1]].astype(numpy.float32)
+    run = openvino.Core().compile_model(alone, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    mask = numpy.ones((1, LENGTHS[1]), numpy.int64)
+    expected = run({"tokens": text, MASK: mask})[0]
+    numpy.testing.assert_allclose(said(one)[1:2, :, : LENGTHS[1]], expected, atol=1e-6)
+
+
+def test_attention_to_earlier_tokens_stays():
+    one = model(causal=True)
+    expected = said(one)
+    write_out_attention(one)
+    assert kinds(one)["ScaledDotProductAttention"] == 1
+    numpy.testing.assert_array_equal(said(one), expected)
