@@ -25,8 +25,10 @@ from semsearch.records import Document
 
 __all__ = ["BatchResult", "BatchWriter"]
 
-#: A batch's size: how it begins, and where it ends.
+#: A batch's size: how it begins, and where it ends. While the first one is encoded, and nobody
+#: knows how long that takes, the second is taken: it may be twice as large, but not in characters.
 FIRST_BATCH_DOCUMENTS = 128
+FIRST_BATCH_CHARACTERS = 100_000
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 1_000_000
 #: What is lost when a run is killed, and how long progress stands still.
@@ -108,12 +110,14 @@ class BatchWriter:
         is written. Batches grow to what is encoded in about `BATCH_SECONDS`. When the corpus
         breaks off, what came before is written all the same.
         """
-        documents, size = iter(corpus), FIRST_BATCH_DOCUMENTS
+        documents = iter(corpus)
+        size, in_time = FIRST_BATCH_DOCUMENTS, 2 * FIRST_BATCH_DOCUMENTS
+        characters = FIRST_BATCH_CHARACTERS
         with ThreadPoolExecutor(1, "semsearch-encoding") as encoding:
             ahead: tuple[_Prepared, Future[_Encoded]] | None = None
             while True:
                 try:
-                    batch = _next_batch(documents, size)
+                    batch = _next_batch(documents, size, characters)
                     prepared = self._prepare(batch) if batch else None
                 except BaseException:
                     if ahead:
@@ -125,10 +129,12 @@ class BatchWriter:
                     ahead = prepared, encoding.submit(self._encode, prepared, before)
                 if behind:
                     encoded = behind[1].result()
-                    size = _next_size(behind[0], encoded)
+                    in_time = _in_time(behind[0], encoded)
+                    characters = BATCH_CHARACTERS
                     yield self._apply(behind[0], encoded)
                 if not ahead:
                     return
+                size = max(1, min(2 * size, in_time, BATCH_DOCUMENTS))
 
     def _prepare(self, batch: Sequence[Document]) -> _Prepared:
         """Compare a batch with the index, and cut what is new in it."""
@@ -263,20 +269,18 @@ class BatchWriter:
         )
 
 
-def _next_batch(corpus: Iterator[Document], size: int) -> list[Document]:
-    """The next documents, at most so many; none at the end."""
+def _next_batch(corpus: Iterator[Document], size: int, characters: int) -> list[Document]:
+    """The next documents, at most so many and of about so many characters; none at the end."""
     batch: list[Document] = []
-    characters = 0
     for document in corpus:
         batch.append(document)
-        characters += len(document.text)
-        if len(batch) == min(size, BATCH_DOCUMENTS) or characters >= BATCH_CHARACTERS:
+        characters -= len(document.text)
+        if len(batch) == size or characters <= 0:
             break
     return batch
 
 
-def _next_size(batch: _Prepared, encoded: _Encoded) -> int:
-    """How many documents to take next: twice as many, if that does not take too long."""
+def _in_time(batch: _Prepared, encoded: _Encoded) -> int:
+    """How many documents are encoded in `BATCH_SECONDS`, if they are as those of this batch."""
     documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
-    in_time = int(documents * BATCH_SECONDS / max(encoded.seconds, 1e-3))
-    return max(1, min(2 * documents, in_time))
+    return int(documents * BATCH_SECONDS / max(encoded.seconds, 1e-3))

@@ -44,7 +44,8 @@ def model(added=None, keys_in_columns=True, scale=None, causal=False):
     keys = heads(tokens, [0, 2, 1, 3])
     if keys_in_columns:  # as torch's eager attention is converted
         keys = op.transpose(heads(tokens, [0, 2, 3, 1]), op.constant([0, 1, 3, 2]))
-    inputs = [heads(tokens, [0, 2, 1, 3]), keys, op.multiply(heads(tokens, [0, 2, 1, 3]), numpy.float32(2))]
+    values = op.multiply(heads(tokens, [0, 2, 1, 3]), numpy.float32(2))
+    inputs = [heads(tokens, [0, 2, 1, 3]), keys, values]
     inputs += [added(mask)] if added else []
     inputs += [op.constant(numpy.float32(scale))] if scale else []
     attended = op.scaled_dot_product_attention(*inputs, causal=causal)

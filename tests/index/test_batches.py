@@ -47,7 +47,7 @@ def test_they_grow(tmp_path):
     encoder = Watched()
     with Index.create(tmp_path / "x", [encoder]) as index:
         assert index.add(corpus(300)).added == 300
-    assert encoder.sizes[0] == 4
+    assert encoder.sizes[:5] == [4, 8, 16, 32, 64]
     assert max(encoder.sizes) == 64
     assert sum(encoder.sizes) == 300
 
@@ -57,7 +57,16 @@ def test_they_do_not_grow_beyond_their_time(tmp_path, monkeypatch):
     encoder = Watched(seconds=0.02)
     with Index.create(tmp_path / "x", [encoder]) as index:
         index.add(corpus(40))
-    assert max(encoder.sizes) == 4
+    assert encoder.sizes[:2] == [4, 8]  # the second was taken when no time was known
+    assert max(encoder.sizes[2:]) <= 4
+
+
+def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "FIRST_BATCH_CHARACTERS", 20)
+    encoder = Watched(seconds=0.05)
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus(10))  # of seven characters each
+    assert encoder.sizes == [3, 3, 4]
 
 
 def test_the_next_ones_are_read_meanwhile(tmp_path):
