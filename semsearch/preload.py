@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
 
-__all__ = ["preload_for_documents", "preload_for_queries"]
+__all__ = ["encode_ahead", "preload_for_documents", "preload_for_queries"]
 
 
 class _Named(NamedTuple):
@@ -28,8 +28,6 @@ class _Named(NamedTuple):
 
 #: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
 USUAL = "what is meant by a question of usual length"
-#: More texts than are encoded one by one.
-SEVERAL = ["."] * 8
 
 #: Kept to the end of the process, so that its last moment is not spent on taking a model apart.
 _kept: deque[Encoder] = deque(maxlen=1)
@@ -38,11 +36,24 @@ _kept: deque[Encoder] = deque(maxlen=1)
 def preload_for_documents(spec: str, precision: str) -> Encoder:
     """An encoder that goes on loading: its first use waits until it is loaded."""
     from semsearch.encoders import load_encoder
+    from semsearch.protocols import EncodesAhead
 
     encoder = load_encoder(spec, precision=precision)
     _kept.append(encoder)
-    _begin(lambda: encoder.encode_documents(SEVERAL))
+    if isinstance(encoder, EncodesAhead):
+        encode_ahead(encoder, [])
+    else:
+        _begin(lambda: encoder.encode_documents(["."]))
     return encoder
+
+
+def encode_ahead(encoder: Encoder, texts: Sequence[str]) -> None:
+    """Let an encoder begin with the first documents before anybody asks for them, if it can."""
+    from semsearch.protocols import EncodesAhead
+
+    if isinstance(encoder, EncodesAhead):
+        beginning = encoder
+        _begin(lambda: beginning.encode_ahead(texts))
 
 
 def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:

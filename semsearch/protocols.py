@@ -13,6 +13,7 @@ from semsearch.records import Coverage, Hits
 __all__ = [
     "CountsWords",
     "Encoder",
+    "EncodesAhead",
     "KnowsWords",
     "Matrix",
     "Reranker",
@@ -62,6 +63,14 @@ class Encoder(Protocol):
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of passages, float32, shape (len(texts), dimension)."""
+
+
+@runtime_checkable
+class EncodesAhead(Protocol):
+    """What an encoder offers besides if it can begin before it is asked, from another thread."""
+
+    def encode_ahead(self, texts: Sequence[str]) -> None:
+        """Encode documents that the next `encode_documents` will be asked for, among others."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.preload import preload_for_queries
+from semsearch.preload import encode_ahead, preload_for_documents, preload_for_queries
 
 
 @pytest.fixture
@@ -38,10 +38,30 @@ def test_it_is_used_in_a_thread(index, monkeypatch):
 
     monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_queries", told)
     preload_for_queries(index)
+    ended()
+    assert names == ["semsearch-preload"]
+
+
+def ended():
+    """Wait for what goes on in threads."""
     for thread in threading.enumerate():
         if thread.name == "semsearch-preload":
             thread.join()
-    assert names == ["semsearch-preload"]
+
+
+def test_the_first_documents_are_encoded_ahead(write_bert):
+    encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
+    ended()
+    assert "_side_by_side" in vars(encoder._runtime)  # it is loaded by then
+    encode_ahead(encoder, ["a b", "c"])
+    ended()
+    assert set(encoder._runtime._ahead) == {"a b", "c"}
+
+
+def test_an_encoder_that_cannot_begin_ahead_does_not(index):
+    (encoder,) = preload_for_queries(index)
+    encode_ahead(encoder, ["a b"])
+    ended()
 
 
 def test_nothing_for_what_is_wrong(index, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from itertools import chain, islice
@@ -25,14 +25,18 @@ from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.preload import preload_for_documents
-from semsearch.records import STORED_TYPES, Document
+from semsearch.preload import encode_ahead, preload_for_documents
+from semsearch.records import STORED_TYPES
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
     from semsearch.index.writer import Summary
+    from semsearch.protocols import Encoder
 
 __all__ = ["command"]
+
+#: How many documents of a new index are encoded while the index is still being imported and made.
+AHEAD_DOCUMENTS = 128
 
 
 @click.command("index")
@@ -133,18 +137,23 @@ def _index_corpus(
             on_bad_row=on_bad_row,
             **columns,
         )
-        documents = _begun(corpus)  # a corpus that cannot be read leaves no directory behind
         directory = directory or INDEXES / corpus.name
+        loading = _loading(directory, encoders, precision)
+        # A corpus that cannot be read leaves no directory behind.
+        documents = iter(corpus)
+        first = list(islice(documents, AHEAD_DOCUMENTS if loading else 1))
+        for encoder in loading:
+            encode_ahead(encoder, [document.text.strip() for document in first])
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.documents, corpus.fraction_read)
 
         with (
-            _opened(directory, encoders, stored_type, precision) as index,
+            _opened(directory, loading or encoders, stored_type, precision) as index,
             _told_when_interrupted(index, progress),
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
-            summary = (writer.sync if sync else writer.upsert)(documents)
+            summary = (writer.sync if sync else writer.upsert)(chain(first, documents))
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
@@ -184,24 +193,21 @@ def _sources(corpora: tuple[str, ...]) -> Iterator[list[str]]:
             yield [str(file)]
 
 
-def _begun(corpus: Corpus) -> Iterator[Document]:
-    """The documents of a corpus whose first one could be read, if it has one."""
-    documents = iter(corpus)
-    return chain(list(islice(documents, 1)), documents)
+def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
+    """The encoders of a new index, which go on loading; of an old one, none."""
+    if any(directory.glob("*")):
+        return []
+    named = encoders or (DEFAULT_ENCODER,)
+    return [preload_for_documents(spec, precision or "auto") for spec in named]
 
 
 def _opened(
-    directory: Path, encoders: tuple[str, ...], stored_type: str, precision: str | None
+    directory: Path, encoders: Sequence[str | Encoder], stored_type: str, precision: str | None
 ) -> Index:
     """The index; made if need be, and checked against the encoders that were named."""
-    named = encoders or (DEFAULT_ENCODER,)
-    is_new = not any(directory.glob("*"))
-    loading = [preload_for_documents(spec, precision or "auto") for spec in named if is_new]
     from semsearch.index import Index
 
-    return Index.create(
-        directory, loading or encoders or None, dtype=stored_type, precision=precision
-    )
+    return Index.create(directory, encoders or None, dtype=stored_type, precision=precision)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,27 +27,16 @@ class IndexingProgress:
     """
 
     def __init__(self, things: str, beginning: str = "loading, encoding the first batch") -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
         self._things = things
-        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._progress = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._progress.add_task(beginning, total=None)
+        self._bar = _Bar(beginning) if sys.stderr.isatty() else None
         self._started = time.perf_counter()
         self._before, self._fraction_before = 0, 0.0
         self._last: int | None = None
         self._last_line = 0.0  # seconds after the start
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._bar:
+            self._bar.progress.start()
         return self
 
     def __exit__(
@@ -55,7 +45,8 @@ class IndexingProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        if self._bar:
+            self._bar.progress.stop()
 
     def follow(self, done: int, fraction: float) -> None:
         """Like `update`, for work that may begin late, halfway, or anew with a lower number.
@@ -79,21 +70,46 @@ class IndexingProgress:
         if fraction is not None and fraction > self._fraction_before:
             remaining = (1 - fraction) / (fraction - self._fraction_before)
             text += f", {_duration(seconds * remaining)} left"
-        self._progress.update(self._task, description=text, completed=fraction, total=1.0)
-        if fraction is None:
-            self._progress.update(self._task, total=None)
-        if not self._console.is_terminal and seconds - self._last_line >= LINE_EVERY_SECONDS:
+        if self._bar:
+            self._bar.show(text, fraction)
+        elif seconds - self._last_line >= LINE_EVERY_SECONDS:
             self._last_line = seconds
             self.note(text)
 
     def note(self, message: str) -> None:
         """Say something above the bar."""
-        from rich.text import Text
-
-        if self._console.is_terminal:
-            self._progress.console.print(Text(message))
+        if self._bar:
+            self._bar.note(message)
         else:
             click.echo(message, err=True)
+
+
+class _Bar:
+    """The bar on a terminal. Without one its library is not imported, which takes its time."""
+
+    def __init__(self, beginning: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+        self.progress = Progress(
+            SpinnerColumn(),
+            BarColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True, highlight=False, markup=False, emoji=False),
+            transient=True,
+        )
+        self._task = self.progress.add_task(beginning, total=None)
+
+    def show(self, text: str, fraction: float | None) -> None:
+        """Which part is done; None when that is not known."""
+        total = None if fraction is None else 1.0
+        self.progress.update(self._task, description=text, completed=fraction, total=total)
+
+    def note(self, message: str) -> None:
+        """Say something above the bar."""
+        from rich.text import Text
+
+        self.progress.console.print(Text(message))
 
 
 @contextmanager

@@ -68,6 +68,10 @@ class OpenVINOEncoder:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
         return self._documents.encode(texts, self._converted.prompts.get("document", ""))
 
+    def encode_ahead(self, texts: Sequence[str]) -> None:
+        """Encode documents that the next `encode_documents` will be asked for."""
+        self._documents.encode_ahead(texts, self._converted.prompts.get("document", ""))
+
     @cached_property
     def _documents(self) -> OpenVINORuntime:
         """What documents run on; queries are few, and need not be quantised."""

@@ -74,28 +74,54 @@ class OpenVINORuntime:
         self._converted = converted
         self._number_type = NUMBER_TYPES[precision]
         self._tokenised: dict[Text, Encoding] = {}  # without special tokens
+        self._ahead: dict[Text, Matrix] = {}
         self._lock = Lock()  # a request serves one thread at a time
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
         """Unit vectors of texts, shape (len(texts), dimension), in their order."""
         return self.run([prompt + text for text in texts] if prompt else texts)
 
+    def encode_ahead(self, texts: Sequence[str], prompt: str = "") -> None:
+        """Encode texts that the next `encode` will be asked for.
+
+        Those that are too long to be encoded whole are left out: they will be cut before.
+        """
+        longest = int(self._tokenizer.truncation["max_length"])
+        prompted = [prompt + text for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(prompted)
+        whole = [
+            text
+            for text, encoding in zip(prompted, encodings, strict=True)
+            if len(encoding.ids) < longest
+        ]
+        with self._lock:
+            self._ahead = dict(zip(whole, self._run_side_by_side(whole), strict=True))
+
     def run(self, texts: Sequence[Text]) -> Matrix:
         """What the model says of each text, shape (len(texts), dimension), in their order."""
-        matrix = numpy.empty((len(texts), self._converted.dimension), numpy.float32)
         with self._lock:
-            if len(texts) <= FEW_TEXTS:
+            ahead, self._ahead = self._ahead, {}
+            if ahead:
+                others = [row for row, text in enumerate(texts) if text not in ahead]
+                found = iter(self._run_side_by_side([texts[row] for row in others]))
+                matrix = self._empty(len(texts))
                 for row, text in enumerate(texts):
-                    encoding = self._encoding(text)
-                    features = self._features(
-                        [encoding], self._stepped(len(encoding.ids), SINGLE_STEP)
-                    )
-                    matrix[row] = self._one_by_one.infer(features)[0]
-            else:
-                self._run_side_by_side(texts, matrix)
+                    matrix[row] = ahead[text] if text in ahead else next(found)
+                return matrix
+            if len(texts) > FEW_TEXTS:
+                return self._run_side_by_side(texts)
+            return self._run_one_by_one(texts)
+
+    def _run_one_by_one(self, texts: Sequence[Text]) -> Matrix:
+        matrix = self._empty(len(texts))
+        for row, text in enumerate(texts):
+            encoding = self._encoding(text)
+            features = self._features([encoding], self._stepped(len(encoding.ids), SINGLE_STEP))
+            matrix[row] = self._one_by_one.infer(features)[0]
         return matrix
 
-    def _run_side_by_side(self, texts: Sequence[Text], matrix: Matrix) -> None:
+    def _run_side_by_side(self, texts: Sequence[Text]) -> Matrix:
+        matrix = self._empty(len(texts))
         # No AsyncInferQueue: a model that is dropped right behind its callbacks waits for threads
         # of OpenVINO, which wait for Python's lock, for ever (2026.4).
         running: deque[tuple[Any, Ids]] = deque()
@@ -118,6 +144,10 @@ class OpenVINORuntime:
                 running.append((request, start + rows))
         while running:
             finish_oldest()
+        return matrix
+
+    def _empty(self, rows: int) -> Matrix:
+        return numpy.empty((rows, self._converted.dimension), numpy.float32)
 
     def features(self, text: str) -> dict[str, Ids]:
         """The model's inputs for one text, each of shape (1, tokens)."""

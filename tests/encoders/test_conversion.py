@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.modules import (
 
 from semsearch.encoders import load_encoder, openvino_runtime
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
-from semsearch.encoders.openvino_runtime import Precision
+from semsearch.encoders.openvino_runtime import OpenVINORuntime, Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import EncoderError
 
@@ -109,6 +109,31 @@ def test_what_was_cut_is_not_tokenised_again(plain_bert, monkeypatch):
     for text, expected in zip(texts, spans, strict=True):
         numpy.testing.assert_array_equal(encoder.token_spans(text), expected)
         assert len(encoder._runtime._tokenised) <= 3
+
+
+def test_what_was_encoded_ahead_is_not_encoded_again(plain_bert, tmp_path, monkeypatch):
+    """Those that will be cut are left out; they and the others are encoded when asked for."""
+    spec = make(plain_bert, tmp_path, "mean", prompts={"document": "a "})
+    encoder, other = load_encoder(spec), load_encoder(spec)
+    ran = []
+    run = OpenVINORuntime._run_side_by_side
+    monkeypatch.setattr(
+        OpenVINORuntime,
+        "_run_side_by_side",
+        lambda self, texts: ran.append([*texts]) or run(self, texts),
+    )
+    long = "b " * 200
+    encoder.encode_ahead(["a b c", "d", long])
+    assert ran == [["a a b c", "a d"]]
+    texts = ["d", "e f", "d", long, "a b c"]
+    found = encoder.encode_documents(texts)
+    assert ran[1:] == [["a e f", f"a {long}"]]
+    numpy.testing.assert_allclose(found, other.encode_documents(texts), atol=1e-6)
+    encoder.encode_documents(["d"] * 5)  # what was encoded ahead served one call
+    assert ran[-1] == ["a d"] * 5
+    encoder.encode_ahead([])
+    encoder.encode_ahead(["d"])
+    assert encoder.encode_documents([]).shape == (0, 32)
 
 
 def test_encoders_come_and_go(plain_bert):
