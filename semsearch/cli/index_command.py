@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.corpus.documents import next_documents
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
 from semsearch.preload import encode_ahead, preload_for_documents
@@ -35,8 +36,8 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 
 __all__ = ["command"]
 
-#: How many documents of a new index are encoded while the index is still being imported and made.
-AHEAD_DOCUMENTS = 128
+#: What is encoded of a new index while the index is still being imported and made.
+AHEAD_DOCUMENTS, AHEAD_CHARACTERS = 128, 100_000
 
 
 @click.command("index")
@@ -141,7 +142,7 @@ def _index_corpus(
         loading = _loading(directory, encoders, precision)
         # A corpus that cannot be read leaves no directory behind.
         documents = iter(corpus)
-        first = list(islice(documents, AHEAD_DOCUMENTS if loading else 1))
+        first = next_documents(documents, AHEAD_DOCUMENTS if loading else 1, AHEAD_CHARACTERS)
         for encoder in loading:
             encode_ahead(encoder, [document.text.strip() for document in first])
 

@@ -14,7 +14,7 @@ from semsearch.records import Document
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType, Row, Table
 
-__all__ = ["Notify", "OnBadRow", "silent", "table_documents"]
+__all__ = ["Notify", "OnBadRow", "next_documents", "silent", "table_documents"]
 
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
@@ -24,6 +24,17 @@ Notify = Callable[[str], None]
 
 def silent(message: str) -> None:
     """Tells nobody."""
+
+
+def next_documents(corpus: Iterator[Document], count: int, characters: int) -> list[Document]:
+    """The next documents, at most so many and of about so many characters; none at the end."""
+    documents: list[Document] = []
+    for document in corpus:
+        documents.append(document)
+        characters -= len(document.text)
+        if len(documents) == count or characters <= 0:
+            break
+    return documents
 
 
 def table_documents(

@@ -35,6 +35,9 @@ SINGLE_STEP = 8
 BATCH_STEP = 4
 EXACT_LENGTH = 32
 
+#: A text of so many characters a token is too long to be encoded whole.
+LONG_WORD = 16
+
 #: How many texts are remembered as tokens between their being cut and their being encoded.
 REMEMBERED_TEXTS = 2048
 
@@ -87,11 +90,11 @@ class OpenVINORuntime:
         Those that are too long to be encoded whole are left out: they will be cut before.
         """
         longest = int(self._tokenizer.truncation["max_length"])
-        prompted = [prompt + text for text in texts]
-        encodings = self._tokenizer.encode_batch_fast(prompted)
+        likely = [prompt + text for text in texts if len(text) < LONG_WORD * longest]
+        encodings = self._tokenizer.encode_batch_fast(likely)
         whole = [
             text
-            for text, encoding in zip(prompted, encodings, strict=True)
+            for text, encoding in zip(likely, encodings, strict=True)
             if len(encoding.ids) < longest
         ]
         with self._lock:

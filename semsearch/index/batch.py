@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.corpus.chunking import chunk_spans
+from semsearch.corpus.documents import next_documents
 from semsearch.errors import BadRowError
 from semsearch.index.plan import Change, Planned, plan_batch, text_hash
 from semsearch.index.removal import next_revision, remove_words
@@ -117,7 +118,7 @@ class BatchWriter:
             ahead: tuple[_Prepared, Future[_Encoded]] | None = None
             while True:
                 try:
-                    batch = _next_batch(documents, size, characters)
+                    batch = next_documents(documents, size, characters)
                     prepared = self._prepare(batch) if batch else None
                 except BaseException:
                     if ahead:
@@ -267,17 +268,6 @@ class BatchWriter:
                 for chunk_id, _, passage in numbered
             ],
         )
-
-
-def _next_batch(corpus: Iterator[Document], size: int, characters: int) -> list[Document]:
-    """The next documents, at most so many and of about so many characters; none at the end."""
-    batch: list[Document] = []
-    for document in corpus:
-        batch.append(document)
-        characters -= len(document.text)
-        if len(batch) == size or characters <= 0:
-            break
-    return batch
 
 
 def _in_time(batch: _Prepared, encoded: _Encoded) -> int:

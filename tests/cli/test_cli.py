@@ -145,6 +145,8 @@ class TestIndex:
 
     def test_an_unreadable_corpus_leaves_no_directory(self, run, tmp_path):
         run("index", "nothing.csv", code=1)
+        (tmp_path / "c.csv").write_text("id,text\na,one\nb,two,three\n")
+        run("index", "c.csv", "--encoder", "hashing", code=1)
         assert not (tmp_path / "indexes").exists()
 
     def test_an_index_of_a_newer_format(self, indexed, tmp_path):

@@ -1,0 +1,15 @@
+"""The next documents of a corpus."""
+
+from __future__ import annotations
+
+from semsearch import Document
+from semsearch.corpus.documents import next_documents
+
+
+def test_so_many_documents_or_characters():
+    texts = ["abc", "de", "f", "ghijklmnop", "q"]
+    corpus = iter([Document(None, text) for text in texts])
+    found = []
+    for count, characters in [(2, 100), (5, 4), (5, 4), (5, 4)]:
+        found.append([document.text for document in next_documents(corpus, count, characters)])
+    assert found == [["abc", "de"], ["f", "ghijklmnop"], ["q"], []]
