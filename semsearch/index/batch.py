@@ -118,7 +118,7 @@ class BatchWriter:
             ahead: tuple[_Prepared, Future[_Encoded]] | None = None
             while True:
                 try:
-                    batch = next_documents(documents, size, characters)
+                    batch = next_documents(documents, min(size, BATCH_DOCUMENTS), characters)
                     prepared = self._prepare(batch) if batch else None
                 except BaseException:
                     if ahead:
@@ -135,7 +135,7 @@ class BatchWriter:
                     yield self._apply(behind[0], encoded)
                 if not ahead:
                     return
-                size = max(1, min(2 * size, in_time, BATCH_DOCUMENTS))
+                size = max(1, min(2 * size, in_time))
 
     def _prepare(self, batch: Sequence[Document]) -> _Prepared:
         """Compare a batch with the index, and cut what is new in it."""
