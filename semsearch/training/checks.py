@@ -24,7 +24,7 @@ def check_teachable(examples: Examples) -> None:
         raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
     if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
         raise ArgumentError(f"{name} has the same gold score everywhere")
-    if examples.kind is Kind.POSITIVE and len({tuple(pair) for pair in _pairs(examples)}) < 2:
+    if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
         raise ArgumentError(f"{name} has one pair; in-batch negatives need others")
 
 
