@@ -13,7 +13,8 @@ from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.openvino_library import import_converter, import_openvino
-from semsearch.encoders.openvino_runtime import Converted
+from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.torch_runtime import quiet_transformers, whole_text_tokenizer
 from semsearch.errors import EncoderError
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PROBE", "NotConvertibleError", "cached_conversion", "save_converted"]
 
 #: Grows with every change of what is written here.
-VERSION = 2
+VERSION = 3
 
 INPUTS = ("input_ids", MASK, "token_type_ids")
 
@@ -59,8 +60,17 @@ def cached_conversion(
         raise NotConvertibleError(reason)
     version = import_openvino().get_version().partition("-")[0]
     name = f"{kind}-{VERSION}-{version}-{fingerprint[:32]}"
-    entry = cached_entry(name, lambda draft: convert(folder, draft))
-    return Converted(**json.loads((entry / "facts.json").read_text("utf-8")), folder=entry)
+
+    def make(draft: Path) -> None:
+        convert(folder, draft)
+        for precision in {Precision.FP32, float_precision(Precision.AUTO)}:
+            OpenVINORuntime(_converted(draft), precision).keep_compiled()
+
+    return _converted(cached_entry(name, make))
+
+
+def _converted(folder: Path) -> Converted:
+    return Converted(**json.loads((folder / "facts.json").read_text("utf-8")), folder=folder)
 
 
 def save_converted(

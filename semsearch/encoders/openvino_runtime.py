@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from semsearch.encoders.batching import Ids, Text, batches, padded, windows
-from semsearch.encoders.openvino_library import openvino_core
+from semsearch.encoders.compiled import compiled_model, keep_compiled
 from semsearch.encoders.precision import Precision
 from semsearch.protocols import Matrix, TokenSpans
 
@@ -76,7 +76,7 @@ class OpenVINORuntime:
     def __init__(self, converted: Converted, precision: Precision) -> None:
         self._converted = converted
         self._number_type = NUMBER_TYPES[precision]
-        self._tokenised: dict[Text, Encoding] = {}  # without special tokens
+        self._tokenised: dict[Text, Encoding] = {}
         self._ahead: dict[Text, Matrix] = {}
         self._lock = Lock()  # a request serves one thread at a time
 
@@ -89,14 +89,9 @@ class OpenVINORuntime:
 
         Those that are too long to be encoded whole are left out: they will be cut before.
         """
-        longest = int(self._tokenizer.truncation["max_length"])
-        likely = [prompt + text for text in texts if len(text) < LONG_WORD * longest]
-        encodings = self._tokenizer.encode_batch_fast(likely)
-        whole = [
-            text
-            for text, encoding in zip(likely, encodings, strict=True)
-            if len(encoding.ids) < longest
-        ]
+        longest = LONG_WORD * self._converted.max_tokens
+        likely = [prompt + text for text in texts if len(text) < longest]
+        whole = [text for text in likely if not self._tokens(text).overflowing]
         with self._lock:
             self._ahead = dict(zip(whole, self._run_side_by_side(whole), strict=True))
 
@@ -157,21 +152,31 @@ class OpenVINORuntime:
         encoding = self._encoding(text)
         return self._features([encoding], len(encoding.ids))
 
+    def keep_compiled(self) -> None:
+        """Spare whoever uses the model after this the time that compiling it takes."""
+        for options in (ONE_BY_ONE, SIDE_BY_SIDE):
+            keep_compiled(self._converted.folder, self._with_number_type(options))
+
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        encoding = self._whole_text_tokenizer.encode(text, add_special_tokens=False)
-        if len(encoding) <= self._converted.max_tokens:  # likely to be encoded as it is
+        tokens = self._tokens(text)
+        return numpy.concatenate([_spans(part) for part in (tokens, *tokens.overflowing)])
+
+    def _tokens(self, text: str) -> Encoding:
+        """A text's tokens as the model reads them; what it does not read is `overflowing`."""
+        encoding = self._tokenizer.encode(text)
+        if not encoding.overflowing:  # likely to be encoded as it is
             if len(self._tokenised) >= REMEMBERED_TEXTS:
                 self._tokenised.clear()
             self._tokenised[text] = encoding
-        return numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
+        return encoding
 
     def _encodings(self, texts: Sequence[Text]) -> list[Encoding]:
         """Their tokens, cut to what the model reads; those that `token_spans` found are reused."""
         known = [self._tokenised.pop(text, None) for text in texts]
         others = [text for text, tokens in zip(texts, known, strict=True) if tokens is None]
         new = iter(self._tokenizer.encode_batch_fast(others))
-        return [next(new) if one is None else self._tokenizer.post_process(one) for one in known]
+        return [next(new) if one is None else one for one in known]
 
     def _encoding(self, text: Text) -> Encoding:
         sequences = (text,) if isinstance(text, str) else text
@@ -206,9 +211,10 @@ class OpenVINORuntime:
         return min(stepped, int(self._tokenizer.truncation["max_length"]))
 
     def _compiled(self, options: dict[str, str]) -> Any:
-        file = str(self._converted.folder / "model.xml")
-        options = {"INFERENCE_PRECISION_HINT": self._number_type, **options}
-        return openvino_core().compile_model(file, "CPU", options)
+        return compiled_model(self._converted.folder, self._with_number_type(options))
+
+    def _with_number_type(self, options: dict[str, str]) -> dict[str, str]:
+        return {"INFERENCE_PRECISION_HINT": self._number_type, **options}
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -216,10 +222,9 @@ class OpenVINORuntime:
 
         return Tokenizer.from_file(str(self._converted.folder / "tokenizer.json"))
 
-    @cached_property
-    def _whole_text_tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_str(self._tokenizer.to_str())
-        tokenizer.no_truncation()
-        return tokenizer
+def _spans(encoding: Encoding) -> TokenSpans:
+    """Where the tokens of an encoding stand, special ones left out."""
+    spans: TokenSpans = numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
+    special = numpy.array(encoding.special_tokens_mask, bool)
+    return spans.compress(~special, axis=0)

@@ -136,6 +136,18 @@ def test_what_was_encoded_ahead_is_not_encoded_again(plain_bert, tmp_path, monke
     assert encoder.encode_documents([]).shape == (0, 32)
 
 
+@pytest.mark.parametrize(
+    "text", ["", " ", "a b", "b " * 2000, "a [SEP] b [CLS] [MASK] c", "a é \x00 \U0001f600 日本"]
+)
+def test_tokens_stand_where_those_of_the_whole_text_do(plain_bert, text):
+    """However little of it the model reads, and whatever special tokens the text itself names."""
+    converted = load_encoder(str(plain_bert), precision="fp32")
+    plain = load_encoder(str(plain_bert), device="cpu", precision="fp32")
+    expected = plain.token_spans(text)
+    numpy.testing.assert_array_equal(converted.token_spans(text), expected)
+    assert converted.token_spans(text).shape == expected.shape
+
+
 def test_encoders_come_and_go(plain_bert):
     """A model that is dropped while its last batches end must not wait for itself."""
     expected = load_encoder(str(plain_bert)).encode_documents(TEXTS)

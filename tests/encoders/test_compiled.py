@@ -1,0 +1,119 @@
+"""What was compiled is read again where it can be, and compiled anew where it cannot."""
+
+from __future__ import annotations
+
+import re
+
+import numpy
+import openvino
+import pytest
+from openvino import opset13 as op
+
+from semsearch.encoders import compiled, load_encoder
+from semsearch.encoders.compiled import compiled_model, keep_compiled
+from semsearch.encoders.openvino_library import openvino_core
+
+OPTIONS = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+ROW = numpy.array([[1, 2, 3, 4]], numpy.float32)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A model of one product, 4 numbers wide."""
+    weights = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
+    row = op.parameter([-1, 4], numpy.float32)
+    product = op.matmul(row, op.constant(weights), transpose_a=False, transpose_b=True)
+    folder = tmp_path / "draft"
+    folder.mkdir()
+    openvino.save_model(
+        openvino.Model([op.result(product)], [row], "product"),
+        str(folder / "model.xml"),
+        compress_to_fp16=False,
+    )
+    return folder
+
+
+@pytest.fixture
+def used(monkeypatch):
+    """Which of OpenVINO's two ways to a model were taken, in their order."""
+    ways = []
+
+    class Core:
+        def import_model(self, *arguments):
+            model = openvino_core().import_model(*arguments)
+            ways.append("read")
+            return model
+
+        def compile_model(self, *arguments):
+            ways.append("compiled")
+            return openvino_core().compile_model(*arguments)
+
+    monkeypatch.setattr(compiled, "openvino_core", Core)
+    return ways
+
+
+def said(folder, options=OPTIONS):
+    return compiled_model(folder, options)([ROW])[0].tolist()
+
+
+# by hand: 0·1 + 1·2 + 2·3 + 3·4, and 4 · (1 + 2 + 3 + 4) more in each row
+PRODUCT = [[20, 60, 100, 140]]
+
+
+def test_it_is_read_from_wherever_the_folder_is_then(folder, used):
+    keep_compiled(folder, OPTIONS)
+    entry = folder.rename(folder.with_name("entry"))
+    used.clear()
+    assert said(entry) == PRODUCT
+    assert used == ["read"]
+
+
+def test_the_weights_are_not_kept_twice(folder):
+    keep_compiled(folder, OPTIONS)
+    weights = folder / "model.bin"
+    weights.write_bytes(bytes(weights.stat().st_size))
+    assert said(folder) == [[0, 0, 0, 0]]
+
+
+def test_nothing_was_kept(folder, used):
+    assert said(folder) == PRODUCT
+    assert used == ["compiled"]
+
+
+def test_of_other_options(folder, used):
+    keep_compiled(folder, OPTIONS)
+    used.clear()
+    assert said(folder, OPTIONS | {"PERFORMANCE_HINT": "THROUGHPUT"}) == PRODUCT
+    assert used == ["compiled"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kept: re.sub(b"isa=...", b"isa=XYZ", kept, count=1),
+        lambda kept: re.sub(b"ov=20", b"ov=19", kept, count=1),
+        lambda kept: kept[: len(kept) // 2],
+        lambda kept: b"",
+        lambda kept: b"noise" * 1000,
+    ],
+    ids=["another processor", "another version", "cut off", "empty", "noise"],
+)
+def test_what_cannot_be_used_is_compiled(folder, used, change):
+    keep_compiled(folder, OPTIONS)
+    (kept,) = folder.glob("*.blob")
+    changed = change(kept.read_bytes())
+    assert changed != kept.read_bytes()
+    kept.write_bytes(changed)
+    used.clear()
+    assert said(folder) == PRODUCT
+    assert used == ["compiled"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "auto"])
+def test_a_converted_model_is_not_compiled_again(plain_bert, used, precision):
+    load_encoder(str(plain_bert))  # converts
+    used.clear()
+    encoder = load_encoder(str(plain_bert), precision=precision)
+    encoder.encode_queries(["a b c"])
+    encoder.encode_documents(["a", "b c"] * 5)
+    assert used == ["read", "read"]
