@@ -79,7 +79,7 @@ def run() -> NoReturn:
 
     Python would first take apart what it has imported, which takes a quarter as long as a query.
     """
-    gc.set_threshold(50_000)  # imports make much and drop little: collecting so often is in vain
+    gc.set_threshold(200_000)  # imports make much and drop little: collecting so often is in vain
     status: object
     try:
         status = main.main()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 __all__ = ["command"]
 
 #: What is encoded of a new index while the index is still being imported and made.
-AHEAD_DOCUMENTS, AHEAD_CHARACTERS = 128, 100_000
+AHEAD_DOCUMENTS, AHEAD_CHARACTERS = 256, 100_000
 
 
 @click.command("index")

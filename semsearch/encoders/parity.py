@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.protocols import Matrix
+
+if TYPE_CHECKING:
+    from semsearch.datasets import RetrievalSet, ScoredPair
 
 __all__ = ["Parity", "measure_parity", "spearman"]
 
@@ -73,6 +75,8 @@ def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
     Raises:
         DatasetNotFoundError: STS Benchmark or SciFact is not here.
     """
+    from semsearch.datasets import read_scifact, read_stsbenchmark  # once in a model's life
+
     pairs, retrieval = read_stsbenchmark("test"), read_scifact()
     documents, queries = list(retrieval.documents.values()), list(retrieval.queries.values())
     rankings, stored = [], []

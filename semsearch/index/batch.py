@@ -28,7 +28,7 @@ __all__ = ["BatchResult", "BatchWriter"]
 
 #: A batch's size: how it begins, and where it ends. While the first one is encoded, and nobody
 #: knows how long that takes, the second is taken: it may be twice as large, but not in characters.
-FIRST_BATCH_DOCUMENTS = 128
+FIRST_BATCH_DOCUMENTS = 256
 FIRST_BATCH_CHARACTERS = 100_000
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 1_000_000

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
 from sqlalchemy import ColumnElement, Connection, and_, delete, select
 
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
