@@ -307,6 +307,8 @@ class Bench:
         """
         output, errors = self._folder / "output", self._folder / "errors"
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+        # What is not installed but run from its sources has bytecode from its first run on, too.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with output.open("wb") as out, errors.open("wb") as err:
             start = time.perf_counter()
             process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
