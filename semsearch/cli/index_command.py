@@ -23,7 +23,11 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.corpus.documents import next_documents
+from semsearch.corpus.documents import (
+    FIRST_BATCH_CHARACTERS,
+    FIRST_BATCH_DOCUMENTS,
+    next_documents,
+)
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
 from semsearch.preload import encode_ahead, preload_for_documents
@@ -35,9 +39,6 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.protocols import Encoder
 
 __all__ = ["command"]
-
-#: What is encoded of a new index while the index is still being imported and made.
-AHEAD_DOCUMENTS, AHEAD_CHARACTERS = 256, 100_000
 
 
 @click.command("index")
@@ -142,8 +143,9 @@ def _index_corpus(
         loading = _loading(directory, encoders, precision)
         # A corpus that cannot be read leaves no directory behind.
         documents = iter(corpus)
-        first = next_documents(documents, AHEAD_DOCUMENTS if loading else 1, AHEAD_CHARACTERS)
-        for encoder in loading:
+        count = FIRST_BATCH_DOCUMENTS if loading else 1
+        first = next_documents(documents, count, FIRST_BATCH_CHARACTERS)
+        for encoder in loading:  # while the index is imported and made
             encode_ahead(encoder, [document.text.strip() for document in first])
 
         def on_batch(summary: Summary) -> None:

@@ -14,12 +14,24 @@ from semsearch.records import Document
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType, Row, Table
 
-__all__ = ["Notify", "OnBadRow", "next_documents", "silent", "table_documents"]
+__all__ = [
+    "FIRST_BATCH_CHARACTERS",
+    "FIRST_BATCH_DOCUMENTS",
+    "Notify",
+    "OnBadRow",
+    "next_documents",
+    "silent",
+    "table_documents",
+]
 
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
 #: Is told, in one line, what was guessed.
 Notify = Callable[[str], None]
+
+#: What a corpus begins with: as many texts as are encoded at once while nobody knows how long that
+#: takes, and while the index that they go into is still being imported and made.
+FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
 
 
 def silent(message: str) -> None:

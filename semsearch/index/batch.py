@@ -13,7 +13,11 @@ from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.corpus.chunking import chunk_spans
-from semsearch.corpus.documents import next_documents
+from semsearch.corpus.documents import (
+    FIRST_BATCH_CHARACTERS,
+    FIRST_BATCH_DOCUMENTS,
+    next_documents,
+)
 from semsearch.errors import BadRowError
 from semsearch.index.plan import Change, Planned, plan_batch, text_hash
 from semsearch.index.removal import next_revision, remove_words
@@ -26,10 +30,8 @@ from semsearch.records import Document
 
 __all__ = ["BatchResult", "BatchWriter"]
 
-#: A batch's size: how it begins, and where it ends. While the first one is encoded, and nobody
-#: knows how long that takes, the second is taken: it may be twice as large, but not in characters.
-FIRST_BATCH_DOCUMENTS = 256
-FIRST_BATCH_CHARACTERS = 100_000
+#: Where a batch's size ends. While the first one is encoded, and nobody knows how long that takes,
+#: the second is taken: it may be twice as large, but not in characters.
 BATCH_DOCUMENTS = 4096
 BATCH_CHARACTERS = 1_000_000
 #: What is lost when a run is killed, and how long progress stands still.
