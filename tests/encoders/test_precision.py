@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import ndcg_score
 
+from semsearch import datasets
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.encoders import load_encoder, parity, precision, quantization
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
@@ -82,9 +83,9 @@ class TestInt8:
         queries = {name: documents[name] for name in ("1", "14", "30")}
         qrels = {name: {name: 1} for name in queries}
         pairs = [ScoredPair(*item) for item in zip(texts, texts[1:], range(35), strict=False)]
-        monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
+        monkeypatch.setattr(datasets, "read_stsbenchmark", lambda split: pairs)
         monkeypatch.setattr(
-            parity, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
+            datasets, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
         )
 
     def generous(self, monkeypatch):
@@ -121,7 +122,7 @@ class TestInt8:
             load_encoder(str(plain_bert), precision="int8").description()
 
     def test_without_sets_it_cannot_be_measured(self, plain_bert, monkeypatch, tmp_path):
-        monkeypatch.setattr(parity, "read_stsbenchmark", read_stsbenchmark)
+        monkeypatch.setattr(datasets, "read_stsbenchmark", read_stsbenchmark)
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         with pytest.raises(DatasetNotFoundError, match="datasets fetch stsbenchmark$"):
             load_encoder(str(plain_bert), precision="int8").description()
@@ -160,9 +161,9 @@ def test_parity_equals_independent_measures(monkeypatch):
     documents = {f"d{number}": texts[number] for number in range(10, 60)}
     qrels = {q: dict.fromkeys(random.choice(list(documents), 3), 1) for q in queries}
     pairs = [ScoredPair(texts[i], texts[i + 1], float(random.random())) for i in range(50)]
-    monkeypatch.setattr(parity, "read_stsbenchmark", lambda split: pairs)
+    monkeypatch.setattr(datasets, "read_stsbenchmark", lambda split: pairs)
     monkeypatch.setattr(
-        parity, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
+        datasets, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
     )
 
     class Table:
@@ -212,7 +213,7 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     others = [name for name in whole.documents if name not in cited][:300]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
     small = RetrievalSet("small", documents, queries, qrels)
-    monkeypatch.setattr(parity, "read_scifact", lambda: small)
+    monkeypatch.setattr(datasets, "read_scifact", lambda: small)
     monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # a claim is worth more here
     measured = load_encoder("minilm", precision="int8").description()["parity"]
     assert measured["sts_fp32"] == pytest.approx(82.03, abs=0.01)
