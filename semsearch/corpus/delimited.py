@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_delimited"]
 
+#: What programs write where a cell has no text; other formats have a null for that.
+NOTHING = ("", "NaN", "nan")
+
 #: Where it stands and its cells, or what is wrong with it.
 Record = tuple[str, list[str]] | BadRowError
 
@@ -52,7 +55,7 @@ def read_delimited(text: TextStream, delimiters: str = DELIMITERS) -> Table:
         for column in columns
         if (found := cell_type(row.get(column, "") for row in fields))
     }
-    return Table(text.name, columns, chain(sample, rows), cell_types)
+    return Table(text.name, columns, chain(sample, rows), cell_types, NOTHING)
 
 
 def _records(reader: RecordReader, name: str) -> Iterator[Record]:

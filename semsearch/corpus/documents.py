@@ -64,32 +64,32 @@ def table_documents(
         try:
             if isinstance(row, BadRowError):
                 raise row
-            document = _document(row, roles, table.cell_types)
+            document = _document(row, roles, table)
         except BadRowError as error:
             on_bad_row(error)
             continue
         yield document
 
 
-def _document(row: Row, roles: Roles, cell_types: Mapping[str, CellType]) -> Document:
+def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
-    text = _text(fields, roles.text, source)
-    metadata = _metadata(fields, roles, cell_types)
+    text = _text(row, roles.text, table.nothing)
+    metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
 
 
-def _text(fields: Mapping[str, Any], columns: Sequence[str], source: str) -> str:
+def _text(row: Row, columns: Sequence[str], nothing: Collection[str]) -> str:
     parts = []
     for column in columns:
-        value = fields.get(column)
+        value = row.fields.get(column)
         if _is_missing(value):
             continue
         if not isinstance(value, str):
             kind = type(value).__name__
-            raise BadRowError(source, f"{column!r} is not a string but of type {kind}")
-        if not _is_no_text(value):
+            raise BadRowError(row.source, f"{column!r} is not a string but of type {kind}")
+        if value.strip() not in nothing:
             parts.append(value)
     return "\n".join(parts)
 
@@ -119,8 +119,3 @@ def _name(value: Any, missing: str | None) -> Any:
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _is_no_text(value: str) -> bool:
-    """Whether a cell holds nothing to search; NaN is how programs write that."""
-    return value.strip() in ("", "NaN", "nan")

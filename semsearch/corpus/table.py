@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -52,6 +52,7 @@ class Table:
         columns: the names of its columns, in their order.
         rows: its rows; an error in place of a row that cannot be used.
         cell_types: for formats that know nothing but text: what the cells of a column stand for.
+        nothing: how a cell says that it holds no text.
         announced: whether a person is told which column is taken for what; not worth a word
             where the columns are semsearch's own.
     """
@@ -60,6 +61,7 @@ class Table:
     columns: Sequence[str]
     rows: Iterator[Row | BadRowError]
     cell_types: Mapping[str, CellType] = field(default_factory=dict)
+    nothing: Collection[str] = ("",)
     announced: bool = True
 
 
