@@ -132,7 +132,8 @@ def told(ratios: Sequence[float], parity: Parity) -> list[str]:
     rate = "1"
     if ratios:
         rate = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f})"
-    losses = [f"{parity.agreement:.4f}", f"{parity.sts:.2f}", f"{parity.ndcg:.2f}"]
+    agreement = f"{parity.agreement:.4f} ± {parity.agreement_error:.4f}"
+    losses = [agreement, f"{parity.sts:.2f}", f"{parity.ndcg:.2f}"]
     return [rate, *losses, f"{parity.mean_cosine:.4f}", f"{parity.least_cosine:.4f}"]
 
 

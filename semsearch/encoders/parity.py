@@ -44,6 +44,7 @@ class Parity(NamedTuple):
     ndcg_fp32: float  #: nDCG@10 × 100 on SciFact, 300 claims over 5,183 abstracts
     ndcg: float
     agreement: float  #: how many of a claim's 10 nearest abstracts stay among its 10 nearest
+    agreement_error: float  #: the standard error of that, over the claims
     mean_cosine: float  #: between the two vectors of an abstract
     least_cosine: float
 
@@ -64,8 +65,8 @@ class Parity(NamedTuple):
         return (
             f"STS Benchmark {self.sts:.2f} (fp32 {self.sts_fp32:.2f}), SciFact nDCG@10 "
             f"{self.ndcg:.2f} (fp32 {self.ndcg_fp32:.2f}), top {NEAREST} agreement "
-            f"{self.agreement:.3f}, cosine to fp32 {self.mean_cosine:.4f} (mean) and "
-            f"{self.least_cosine:.4f} (least)"
+            f"{self.agreement:.3f} (standard error {self.agreement_error:.3f}), cosine to fp32 "
+            f"{self.mean_cosine:.4f} (mean) and {self.least_cosine:.4f} (least)"
         )
 
 
@@ -75,6 +76,8 @@ def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
     Raises:
         DatasetNotFoundError: STS Benchmark or SciFact is not here.
     """
+    from scipy.stats import sem
+
     from semsearch.datasets import read_scifact, read_stsbenchmark  # once in a model's life
 
     pairs, retrieval = read_stsbenchmark("test"), read_scifact()
@@ -85,13 +88,15 @@ def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
         scores = encoder.encode_queries(queries) @ matrix.T
         rankings.append(numpy.argsort(-scores, axis=1, kind="stable")[:, :NEAREST])
         stored.append(matrix)
+    shared = _shared(*rankings)
     cosines = (stored[0] * stored[1]).sum(axis=1)
     return Parity(
         sts_fp32=spearman(exact, pairs),
         sts=spearman(candidate, pairs),
         ndcg_fp32=_ndcg(rankings[0], retrieval),
         ndcg=_ndcg(rankings[1], retrieval),
-        agreement=_agreement(*rankings),
+        agreement=float(shared.mean()),
+        agreement_error=float(sem(shared)),
         mean_cosine=float(cosines.mean()),
         least_cosine=float(cosines.min()),
     )
@@ -118,6 +123,7 @@ def _ndcg(ranking: Ranks, retrieval: RetrievalSet) -> float:
     return 100 * float(calc_aggregate([measure], retrieval.qrels, run)[measure])
 
 
-def _agreement(one: Ranks, other: Ranks) -> float:
-    shared = [len(set(a) & set(b)) for a, b in zip(one, other, strict=True)]
-    return float(numpy.mean(shared)) / NEAREST
+def _shared(one: Ranks, other: Ranks) -> NDArray[numpy.float64]:
+    """The part of each query's nearest that two rankings have in common."""
+    counts = [len(set(a) & set(b)) for a, b in zip(one, other, strict=True)]
+    return numpy.array(counts) / NEAREST

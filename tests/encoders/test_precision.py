@@ -146,12 +146,14 @@ class TestInt8:
 )
 def test_the_gate(change, fault):
     """The limits: 0.2 Spearman points, 0.5 points of nDCG@10, 0.93 of the top 10."""
-    passing = Parity(82.0, 81.81, 64.5, 64.01, 0.93, 0.99, 0.9)
+    passing = Parity(82.0, 81.81, 64.5, 64.01, 0.93, 0.01, 0.99, 0.9)
     assert passing._replace(**change).faults() == ([] if fault is None else [fault])
 
 
 def test_parity_equals_independent_measures(monkeypatch):
-    """nDCG@10 by scikit-learn, Spearman by scipy over all scores, agreement by sets."""
+    """nDCG@10 by scikit-learn, Spearman by scipy over all scores, agreement by sets, its standard
+    error by the formula s / sqrt(n).
+    """
     random = numpy.random.default_rng(3)
     texts = [f"text {number}" for number in range(60)]
     table = {
@@ -192,6 +194,8 @@ def test_parity_equals_independent_measures(monkeypatch):
         tops.append([set(row) for row in numpy.argsort(-scores, axis=1)[:, :10]])
     shared = [len(a & b) / 10 for a, b in zip(*tops, strict=True)]
     assert found.agreement == pytest.approx(numpy.mean(shared))
+    error = numpy.std(shared, ddof=1) / len(shared) ** 0.5
+    assert found.agreement_error == pytest.approx(error)
     cosines = [table["exact"][text] @ table["other"][text] for text in documents.values()]
     assert found.mean_cosine == pytest.approx(numpy.mean(cosines), abs=1e-5)
     assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
