@@ -25,7 +25,7 @@ from semsearch.encoders.encoder_conversion import converted_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.outliers import RECIPE, Recipe
-from semsearch.encoders.parity import Parity, measure_parity
+from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.quantization import Halves, quantize
 from semsearch.protocols import Matrix
@@ -71,14 +71,16 @@ def main() -> int:
     floats = float_precision(Precision.AUTO)
     plain = OpenVINORuntime(model, floats)
     reference = Remembered(Halves(exact, exact, {}))
+    held_out = read_held_out()
     table = new_table(floats)
-    table.add_row(floats.value, *told([], measure_parity(reference, Halves(plain, plain, {}))))
+    parity = measure_parity(held_out, reference, Halves(plain, plain, {}))
+    table.add_row(floats.value, *told([], parity))
     for name in arguments.recipe or RECIPES:
         with tempfile.TemporaryDirectory() as draft:
             quantized = OpenVINORuntime(in_int8(model, Path(draft), RECIPES[name]), floats)
             rates = rates_in_turn(texts, [plain, quantized], arguments.repeats)
             ratios = [ours / theirs for theirs, ours in rates]
-            parity = measure_parity(reference, Halves(plain, quantized, {}))
+            parity = measure_parity(held_out, reference, Halves(plain, quantized, {}))
         table.add_row(name, *told(ratios, parity))
         messages.print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
     Console().print(table)

@@ -13,7 +13,7 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from semsearch.datasets import RetrievalSet, ScoredPair
 
-__all__ = ["Parity", "measure_parity", "spearman"]
+__all__ = ["HeldOut", "Parity", "measure_parity", "read_held_out", "spearman"]
 
 #: What may be lost: Spearman and nDCG × 100, and the share of the 10 nearest that must stay.
 STS_LOSS = 0.2
@@ -70,17 +70,29 @@ class Parity(NamedTuple):
         )
 
 
-def measure_parity(exact: BiEncoder, candidate: BiEncoder) -> Parity:
-    """Compare a model with its fp32 form.
+class HeldOut(NamedTuple):
+    """What a model is measured on; it is fitted to none of this."""
+
+    pairs: Sequence[ScoredPair]
+    retrieval: RetrievalSet
+
+
+def read_held_out() -> HeldOut:
+    """The test split of STS Benchmark, and SciFact.
 
     Raises:
-        DatasetNotFoundError: STS Benchmark or SciFact is not here.
+        DatasetNotFoundError: one of them is not here.
     """
-    from scipy.stats import sem
-
     from semsearch.datasets import read_scifact, read_stsbenchmark  # once in a model's life
 
-    pairs, retrieval = read_stsbenchmark("test"), read_scifact()
+    return HeldOut(read_stsbenchmark("test"), read_scifact())
+
+
+def measure_parity(held_out: HeldOut, exact: BiEncoder, candidate: BiEncoder) -> Parity:
+    """Compare a model with its fp32 form."""
+    from scipy.stats import sem
+
+    pairs, retrieval = held_out
     documents, queries = list(retrieval.documents.values()), list(retrieval.queries.values())
     rankings, stored = [], []
     for encoder in (exact, candidate):

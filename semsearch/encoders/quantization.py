@@ -26,7 +26,7 @@ from semsearch.encoders.outliers import (
     is_linear,
     take_outliers_apart,
 )
-from semsearch.encoders.parity import Parity, measure_parity
+from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError, MissingExtraError
@@ -92,12 +92,14 @@ class Halves(NamedTuple):
 
 def _quantize(converted: Converted, draft: Path) -> None:
     """Write the quantised model and its measured losses into a folder."""
+    held_out = read_held_out()  # first: without it, all the rest were for nothing
     logger.warning("quantising the model, and measuring what it loses; this is done once")
     quantize(converted, draft)
     exact = OpenVINORuntime(converted, Precision.FP32)
     floats = float_precision(Precision.AUTO)
     documents = OpenVINORuntime(converted._replace(folder=draft), floats)
     parity = measure_parity(
+        held_out,
         Halves(exact, exact, converted.prompts),
         Halves(OpenVINORuntime(converted, floats), documents, converted.prompts),
     )
