@@ -83,7 +83,7 @@ def main() -> int:
             parity = measure_parity(held_out, reference, Halves(plain, quantized, {}))
         table.add_row(name, *told(ratios, parity))
         messages.print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
-    Console().print(table)
+    (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
     return 0
 
 
