@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -70,9 +71,9 @@ def test_nothing_for_what_is_wrong(index, tmp_path):
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "index.sqlite").write_bytes(b"nothing" * 1000)
     assert preload_for_queries(tmp_path / "file") == []
-    with sqlite3.connect(index / "index.sqlite") as connection:
+    with closing(sqlite3.connect(index / "index.sqlite")) as connection, connection:
         connection.execute("UPDATE spaces SET spec = '/no/such/model', description = '[1]'")
     assert preload_for_queries(index) == []
-    with sqlite3.connect(index / "index.sqlite") as connection:
+    with closing(sqlite3.connect(index / "index.sqlite")) as connection, connection:
         connection.execute("UPDATE spaces SET description = '{}'")
     assert preload_for_queries(index) == []

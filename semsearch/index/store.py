@@ -147,8 +147,11 @@ class Store:
         try:
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
-        except UnicodeDecodeError as error:
-            raise _undecodable(error) from error
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, UnicodeDecodeError):
+                raise _undecodable(error) from error
+            raise
         return connection
 
     def _check_format(self) -> None:
