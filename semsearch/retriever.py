@@ -20,7 +20,7 @@ from semsearch.index.search import (
     search_words,
     where_clause,
 )
-from semsearch.index.store import get_setting
+from semsearch.index.store import closed_on_error, get_setting
 from semsearch.index.view import SpaceView
 from semsearch.protocols import Encoder, Matrix, Reranker
 from semsearch.records import Hits, SearchMode
@@ -70,7 +70,9 @@ class Retriever:
             IndexNotFoundError: there is no index.
             SpaceError: it has no such space.
         """
-        return cls(Index.open(path, encoders), space)
+        index = Index.open(path, encoders)
+        with closed_on_error(index):
+            return cls(index, space)
 
     def __enter__(self) -> Self:
         return self

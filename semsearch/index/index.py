@@ -24,7 +24,7 @@ from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
 from semsearch.index.snapshot import SnapshotRecord
 from semsearch.index.spaces import Space, add_space, all_spaces, find_space
-from semsearch.index.store import Store, put_setting
+from semsearch.index.store import Store, closed_on_error, put_setting
 from semsearch.index.view import snapshot_record
 from semsearch.protocols import Encoder
 from semsearch.records import Document
@@ -112,11 +112,12 @@ class Index:
             for item in encoders
         ]
         index = cls(Store.create(Path(path)), loaded)
-        index._take_spaces(loaded, dtype)
         named = [
             encoder for encoder, item in zip(loaded, encoders, strict=True) if item is not encoder
         ]
-        index._check_precision(named, precision)
+        with closed_on_error(index):
+            index._take_spaces(loaded, dtype)
+            index._check_precision(named, precision)
         return index
 
     @property

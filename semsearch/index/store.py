@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from sqlalchemy import Connection, Engine, ExceptionContext, bindparam, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
@@ -30,7 +30,7 @@ from semsearch.index.schema import (
 )
 from semsearch.index.stored import DamageError, stored_json
 
-__all__ = ["DATABASE_NAME", "Store", "get_setting", "put_setting"]
+__all__ = ["DATABASE_NAME", "Store", "closed_on_error", "get_setting", "put_setting"]
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
@@ -59,6 +59,21 @@ WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' AND name != '
 """
 
 
+class _Closes(Protocol):
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+@contextmanager
+def closed_on_error(opened: _Closes) -> Iterator[None]:
+    """Close what was opened when the rest of its making fails, and nobody will get to close it."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+
+
 class Store:
     """An index directory's database.
 
@@ -74,7 +89,8 @@ class Store:
         if not self.file.exists():
             raise _not_found(directory)
         self._engine = self._make_engine()
-        self._check_format()
+        with closed_on_error(self):
+            self._check_format()
 
     @classmethod
     def create(cls, directory: Path) -> Self:
@@ -99,14 +115,15 @@ class Store:
         store = cls.__new__(cls)
         store.directory, store.file = directory, file
         store._engine = store._make_engine()
-        with store.write() as connection:
-            blank = _is_blank(connection)
+        with closed_on_error(store):
+            with store.write() as connection:
+                blank = _is_blank(connection)
+                if blank:
+                    create_tables(connection)
+            store._check_format()
             if blank:
-                create_tables(connection)
-        store._check_format()
-        if blank:
-            with store._translated(), closing(store._connect()) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")  # many read while one writes
+                with store._translated(), closing(store._connect()) as connection:
+                    connection.execute("PRAGMA journal_mode = WAL")  # many read while one writes
         return store
 
     @contextmanager
@@ -144,14 +161,12 @@ class Store:
             f"{self.file.absolute().as_uri()}?{mode}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` says BEGIN
-        try:
-            for pragma in _PRAGMAS:
-                connection.execute(pragma)
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, UnicodeDecodeError):
+        with closed_on_error(connection):
+            try:
+                for pragma in _PRAGMAS:
+                    connection.execute(pragma)
+            except UnicodeDecodeError as error:
                 raise _undecodable(error) from error
-            raise
         return connection
 
     def _check_format(self) -> None:

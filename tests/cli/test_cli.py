@@ -12,7 +12,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -152,7 +151,7 @@ class TestIndex:
 
     def test_an_index_of_a_newer_format(self, indexed, tmp_path):
         file = tmp_path / "indexes" / "corpus" / "index.sqlite"
-        with closing(sqlite3.connect(file)) as connection, connection:
+        with sqlite3.connect(file) as connection:
             connection.execute("PRAGMA user_version = 7")
         connection.close()
         for arguments in (["index", "corpus.csv"], ["query", "x"], ["info"], ["delete", "a"]):
@@ -170,7 +169,7 @@ class TestIndex:
             (directory / "index.sqlite").touch()
         else:
             Index.create(directory, ["hashing"]).close()
-            with closing(sqlite3.connect(directory / "index.sqlite")) as connection, connection:
+            with sqlite3.connect(directory / "index.sqlite") as connection:
                 connection.executescript(statement)
             connection.close()
         assert "3 documents (3 added)" in run("index", "corpus.csv").stdout
@@ -391,11 +390,12 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path):
     while documents == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
         if (tmp_path / "x" / "index.sqlite").exists():
-            with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection:
+            with sqlite3.connect(tmp_path / "x" / "index.sqlite") as connection:
                 try:
                     documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
                 except sqlite3.OperationalError:
                     documents = 0
+            connection.close()
     process.send_signal(signal.SIGINT)
     process.stdin.close()
     told = process.stderr.read()

@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexFormatError
+from semsearch.errors import IndexFormatError, SpaceError
 
 FIXTURE = Path(__file__).parent / "format-1"
+OPEN_FILES = Path("/proc/self/fd")
 QUERIES = {"semantic": "a river in winter", "bm25": "rivers", "hybrid": "lamp"}
 
 
@@ -116,3 +118,23 @@ def test_a_format_that_never_was(path):
     connection.close()
     with pytest.raises(IndexFormatError, match="no semsearch ever wrote index format 0"):
         Index.open(path)
+
+
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="open files are counted in /proc")
+@pytest.mark.parametrize(
+    ("version", "use", "error"),
+    [
+        (0, Index.open, IndexFormatError),
+        (99, lambda path: Index.create(path, ["hashing:16"]), IndexFormatError),
+        (1, lambda path: Index.create(path, ["hashing:8"]), SpaceError),
+        (1, lambda path: Retriever.open(path, "none"), SpaceError),
+    ],
+)
+def test_what_is_refused_is_closed(path, version, use, error):
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    before = len(list(OPEN_FILES.iterdir()))
+    with pytest.raises(error) as refused:
+        use(path)
+    assert refused.traceback  # what was on the stack is alive
+    assert len(list(OPEN_FILES.iterdir())) == before

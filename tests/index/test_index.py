@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 
 import pandas
 import pytest
@@ -259,13 +258,13 @@ class TestOpening:
                 make(tmp_path / "file")
 
     def test_another_programs_database(self, tmp_path):
-        with closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection, connection:
+        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
             connection.execute("CREATE TABLE theirs (x)")
         connection.close()
         for make in (Index.open, lambda path: Index.create(path, ["hashing"])):
             with pytest.raises(IndexFormatError, match="another program's"):
                 make(tmp_path)
-        with closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection, connection:
+        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         connection.close()
 
@@ -276,7 +275,7 @@ class TestOpening:
 
     def test_a_newer_format(self, index):
         index.close()
-        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+        with sqlite3.connect(index.path / "index.sqlite") as connection:
             connection.execute("PRAGMA user_version = 99")
         connection.close()
         with pytest.raises(IndexFormatError, match="index format 99.*update semsearch"):
@@ -299,7 +298,7 @@ class TestOpening:
 
     def test_a_model_that_became_another(self, index):
         index.close()
-        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+        with sqlite3.connect(index.path / "index.sqlite") as connection:
             connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
         connection.close()
         with Index.open(index.path) as opened, pytest.raises(SpaceError, match="of-older-wei"):
