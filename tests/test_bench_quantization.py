@@ -44,7 +44,8 @@ def small_data(tmp_path):
     claims = [(n, f"Who {text}", f"[{n}]") for n, text in enumerate(TEXTS[:3])]
     with ZipFile(scifact, "w") as archive:
         archive.writestr("corpus_train.csv", table(["doc_id", "title", "abstract"], documents))
-        archive.writestr("claims_validation.csv", table(["id", "claim", "cited_doc_ids"], claims))
+        for split in ("validation", "train"):
+            archive.writestr(f"claims_{split}.csv", table(["id", "claim", "cited_doc_ids"], claims))
     return tmp_path
 
 

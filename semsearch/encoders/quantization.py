@@ -37,7 +37,7 @@ __all__ = ["Halves", "Quantized", "quantize", "quantized_model"]
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.
-VERSION = 6
+VERSION = 7
 
 #: What is never quantised, besides products of two activations: vectors of words are looked up.
 FLOATS = ["Gather"]

@@ -14,7 +14,7 @@ from semsearch import datasets
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.encoders import load_encoder, parity, precision, quantization
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
-from semsearch.encoders.parity import HeldOut, Parity, measure_parity
+from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError
 
@@ -84,9 +84,8 @@ class TestInt8:
         qrels = {name: {name: 1} for name in queries}
         pairs = [ScoredPair(*item) for item in zip(texts, texts[1:], range(35), strict=False)]
         monkeypatch.setattr(datasets, "read_stsbenchmark", lambda split: pairs)
-        monkeypatch.setattr(
-            datasets, "read_scifact", lambda: RetrievalSet("small", documents, queries, qrels)
-        )
+        small = RetrievalSet("small", documents, queries, qrels)
+        monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
 
     def generous(self, monkeypatch):
         for limit, value in {"STS_LOSS": 100, "NDCG_LOSS": 100, "AGREEMENT": 0}.items():
@@ -164,7 +163,8 @@ def test_parity_equals_independent_measures():
     documents = {f"d{number}": texts[number] for number in range(10, 60)}
     qrels = {q: dict.fromkeys(random.choice(list(documents), 3), 1) for q in queries}
     pairs = [ScoredPair(texts[i], texts[i + 1], float(random.random())) for i in range(50)]
-    held_out = HeldOut(pairs, RetrievalSet("small", documents, queries, qrels))
+    asked = [*queries.values(), *texts[30:50]]
+    held_out = HeldOut(pairs, RetrievalSet("small", documents, queries, qrels), asked)
 
     class Table:
         def __init__(self, kind):
@@ -183,9 +183,10 @@ def test_parity_equals_independent_measures():
         ("other", found.ndcg, found.sts),
     ):
         matrix = table[kind]
-        asked = numpy.array([matrix[text] for text in queries.values()])
-        scores = asked @ numpy.array([matrix[text] for text in documents.values()]).T
-        assert ndcg == pytest.approx(100 * ndcg_score(gains, scores, k=10), abs=1e-4)
+        stored = numpy.array([matrix[text] for text in documents.values()])
+        scores = numpy.array([matrix[text] for text in asked]) @ stored.T
+        ndcg_of_queries = ndcg_score(gains, scores[: len(queries)], k=10)
+        assert ndcg == pytest.approx(100 * ndcg_of_queries, abs=1e-4)
         cosines = [matrix[pair.left] @ matrix[pair.right] for pair in pairs]
         gold = [pair.gold for pair in pairs]
         assert sts == pytest.approx(100 * spearmanr(cosines, gold).statistic, abs=1e-4)
@@ -197,6 +198,18 @@ def test_parity_equals_independent_measures():
     cosines = [table["exact"][text] @ table["other"][text] for text in documents.values()]
     assert found.mean_cosine == pytest.approx(numpy.mean(cosines), abs=1e-5)
     assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
+
+
+def test_what_it_is_measured_on(data, monkeypatch):
+    """The published counts: 1,379 pairs, 5,183 abstracts, 300 validation and 809 training claims.
+    Two training claims are there twice, two are validation claims too (by pandas, from the CSVs).
+    """
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    held_out = read_held_out()
+    assert len(held_out.pairs) == 1379
+    assert (len(held_out.retrieval.documents), len(held_out.retrieval.queries)) == (5183, 300)
+    assert len(held_out.asked) == len(set(held_out.asked)) == 1105
+    assert set(held_out.retrieval.queries.values()) < set(held_out.asked)
 
 
 def unit(vector):
@@ -215,7 +228,7 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     others = [name for name in whole.documents if name not in cited][:300]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
     small = RetrievalSet("small", documents, queries, qrels)
-    monkeypatch.setattr(datasets, "read_scifact", lambda: small)
+    monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
     monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # a claim is worth more here
     measured = load_encoder("minilm", precision="int8").description()["parity"]
     assert measured["sts_fp32"] == pytest.approx(82.03, abs=0.01)
