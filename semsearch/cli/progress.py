@@ -48,20 +48,17 @@ class IndexingProgress:
         if self._bar:
             self._bar.progress.stop()
 
-    def follow(self, done: int, fraction: float) -> None:
-        """Like `update`, for work that may begin late, halfway, or anew with a lower number.
+    def update(self, done: int, fraction: float | None) -> None:
+        """Tell how many things are done, and which part of all that is, if known.
 
-        The rate is measured from the first call on, or from the first after such a beginning.
+        The rate is that of the work after the first call, however long a model took to load
+        before; a lower number than last time begins another stage, with a rate of its own.
         """
-        if self._last is None or done <= self._last:
+        if self._last is None or done < self._last:
             self._started = time.perf_counter()
-            self._before, self._fraction_before = done, fraction
+            self._before, self._fraction_before = done, fraction or 0.0
             self._last_line = 0.0
         self._last = done
-        self.update(done, fraction)
-
-    def update(self, done: int, fraction: float | None) -> None:
-        """Tell how many things are done, and which part of all that is, if known."""
         seconds = time.perf_counter() - self._started
         new = done - self._before
         text = f"{done:,} {self._things}"

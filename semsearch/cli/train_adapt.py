@@ -88,7 +88,7 @@ def command(
                 settings,
                 keep_anyway=keep_anyway,
                 notify=lambda message: progress.note(visible(message)),
-                on_progress=progress.follow,
+                on_progress=progress.update,
             )
     if result.sts:
         click.echo("STS Benchmark {1:.2f} after {0:.2f}".format(*result.sts), err=True)

@@ -96,7 +96,7 @@ def command(
                 workspace,
                 settings,
                 notify=lambda message: progress.note(visible(message)),
-                on_progress=progress.follow,
+                on_progress=progress.update,
             )
     click.echo(visible(f"{spec}: {teacher}"))
     click.echo(visible(f"{workspace.output}: {student}"))

@@ -111,6 +111,6 @@ def command(
                 workspace,
                 settings,
                 notify=lambda message: progress.note(visible(message)),
-                on_progress=progress.follow,
+                on_progress=progress.update,
             )
     click.echo(visible(f"{workspace.output}: held out, {losses}"))

@@ -183,7 +183,7 @@ def train_as_asked(
             pupil,
             course,
             lambda message: progress.note(visible(message)),
-            lambda done, total: progress.follow(done, done / total),
+            lambda done, total: progress.update(done, done / total),
         )
     for test in trained.tests:
         click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))

@@ -23,30 +23,31 @@ def lines(capsys):
 
 def test_rate_and_what_remains(clock, capsys):
     with IndexingProgress("texts") as progress:
+        progress.update(0, None)
         clock["now"] = 2.0
         progress.update(100, 0.25)
         clock["now"] = 8.0
         progress.update(400, None)
-    assert lines(capsys) == ["100 texts, 50/s, 0:06 left", "400 texts, 50/s"]
+    assert lines(capsys) == ["0 texts", "100 texts, 50/s, 0:06 left", "400 texts, 50/s"]
 
 
 def test_work_that_begins_late_and_halfway(clock, capsys):
     with IndexingProgress("steps") as progress:
         clock["now"] = 1000.0
-        progress.follow(40, 0.4)
+        progress.update(40, 0.4)
         clock["now"] = 1050.0
-        progress.follow(50, 0.5)
+        progress.update(50, 0.5)
     assert lines(capsys) == ["40 steps", "50 steps, 5.0 s each, 4:10 left"]
 
 
 def test_another_stage_has_its_own_rate(clock, capsys):
     with IndexingProgress("examples") as progress:
-        progress.follow(0, 0.0)
+        progress.update(0, 0.0)
         clock["now"] = 1.0
-        progress.follow(10, 1.0)
-        progress.follow(0, 0.0)
+        progress.update(10, 1.0)
+        progress.update(0, 0.0)
         clock["now"] = 2.0
-        progress.follow(20, 0.5)
+        progress.update(20, 0.5)
     assert lines(capsys) == [
         "0 examples",
         "10 examples, 10/s, 0:00 left",
