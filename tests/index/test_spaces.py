@@ -167,6 +167,7 @@ class TestPrecision:
             assert index.space().spec == "hashing"
 
     def test_what_a_database_says_is_not_believed(self, made):
-        space = Index.open(made).space()
+        with Index.open(made) as index:
+            space = index.space()
         for said in ("int7", None, 8, ["fp32"]):
             assert space._replace(description={"precision": said}).precision is Precision.AUTO
