@@ -99,12 +99,14 @@ def _encoder(index: Path, space: str | None) -> Encoder | None:
 
 def _named(index: Path, space: str | None) -> _Named | None:
     """What the index says of its encoder; read without SQLAlchemy, which takes long to import."""
-    query = "SELECT spec, description FROM spaces WHERE ?1 IS NULL OR name = ?1 ORDER BY space_id"
+    query = (
+        "SELECT spec, description FROM spaces WHERE :name IS NULL OR name = :name ORDER BY space_id"
+    )
     uri = f"{(index / 'index.sqlite').absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.Error, ValueError, TypeError):
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
-            row = connection.execute(query, [space]).fetchone()
+            row = connection.execute(query, {"name": space}).fetchone()
         if row:
             return _Named(row[0], dict(json.loads(row[1])))
     return None
