@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import multiprocessing
+import random
 import shutil
 import sys
 import tempfile
@@ -85,7 +86,7 @@ def fuzz_index(folder: Path) -> Target:
 TARGETS = {"filters": fuzz_filters, "corpus": fuzz_corpus, "index": fuzz_index}
 
 
-def fuzz(name: str, seconds: int, folder: Path, corpus: Path) -> None:
+def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None:
     """Run one target for some seconds; ends the process."""
     import atheris
 
@@ -96,7 +97,9 @@ def fuzz(name: str, seconds: int, folder: Path, corpus: Path) -> None:
         with contextlib.suppress(SemsearchError):
             target(data)
 
-    options = [f"-max_total_time={seconds}", "-max_len=4096", "-rss_limit_mb=4096"]
+    # libFuzzer draws a seed of its own for 0.
+    options = [f"-max_total_time={seconds}", f"-seed={seed % 2**32 or 1}"]
+    options += ["-max_len=4096", "-rss_limit_mb=4096"]
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={corpus}/crash-", str(corpus)], run)
     atheris.Fuzz()
 
@@ -106,6 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
+    parser.add_argument("--seed", type=int, help="of what is tried; the last run printed its own")
     parser.add_argument("--corpus", type=Path, help="a folder that keeps what was found")
     parser.add_argument("--input", type=Path, help="run a target on this file alone")
     arguments = parser.parse_args()
@@ -122,6 +126,8 @@ def main() -> int:
         except ImportError:
             sys.exit(str(MissingExtraError("atheris", "fuzz", "fuzzing")))
         processes = multiprocessing.get_context("spawn")
+        seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
+        print(f"seed {seed}", flush=True)
         failed = []
         for name in names:
             folder = Path(temporary) / name
@@ -129,7 +135,9 @@ def main() -> int:
             for made in (folder, corpus):
                 made.mkdir(parents=True, exist_ok=True)
             print(f"fuzzing {name} for {arguments.seconds} s", flush=True)
-            process = processes.Process(target=fuzz, args=(name, arguments.seconds, folder, corpus))
+            process = processes.Process(
+                target=fuzz, args=(name, arguments.seconds, seed, folder, corpus)
+            )
             process.start()
             process.join()
             if process.exitcode:

@@ -1,8 +1,10 @@
-"""What several tests need: the real data, the real encoder, an encoder that knows no model."""
+"""What several tests need: a seed, signals, the real data, encoders."""
 
 from __future__ import annotations
 
 import os
+import random
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,51 @@ import pytest
 from semsearch.encoders import load_encoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network, and say so to the hub's client
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--seed",
+        type=int,
+        help="Seed of all random tests and of their order; a run prints the one that it drew.",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """One seed for our own random tests, Hypothesis and pytest-randomly."""
+    drawn = config.getoption("randomly_seed", "default")
+    given = config.option.seed if config.option.seed is not None else drawn
+    if not isinstance(given, int):
+        given = random.SystemRandom().getrandbits(32)
+    config.option.seed = config.option.randomly_seed = given
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(given)
+
+
+def pytest_report_header(config):
+    return f"random tests: --seed {config.option.seed}"
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """A quiet run has no header; where something failed, the seed is needed."""
+    if exitstatus:
+        terminalreporter.write_line(f"to repeat with the same seed: --seed {config.option.seed}")
+
+
+@pytest.fixture
+def seed(pytestconfig) -> int:
+    """The seed of a random test, printed with its failure; `--seed` gives it again."""
+    print(f"--seed {pytestconfig.option.seed}")  # noqa: T201 - shown when the test fails
+    return pytestconfig.option.seed
+
+
+@pytest.fixture
+def interruptible():
+    """Children obey Ctrl-C: a shell starts what runs in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)

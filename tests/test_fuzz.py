@@ -11,16 +11,17 @@ import pytest
 FUZZ = Path(__file__).parent.parent / "scripts" / "fuzz_targets.py"
 
 
-def test_a_short_run(tmp_path):
+def test_a_short_run(tmp_path, seed):
     pytest.importorskip("atheris", reason="fuzzing needs the extra 'fuzz'")
     done = subprocess.run(
-        [sys.executable, FUZZ, "--seconds", "1"],
+        [sys.executable, FUZZ, "--seconds", "1", "--seed", str(seed)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert done.stdout.startswith(f"seed {seed}\n")
     assert done.stdout.endswith("targets: 3, failed: 0\n")
 
 

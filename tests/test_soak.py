@@ -10,11 +10,11 @@ from pathlib import Path
 SOAK = Path(__file__).parent.parent / "scripts" / "soak.py"
 
 
-def test_half_a_minute_of_it_finds_no_fault():
-    done = subprocess.run(
-        [sys.executable, SOAK, "--minutes", "0.5"], capture_output=True, text=True, check=False
-    )
+def test_half_a_minute_of_it_finds_no_fault(seed):
+    command = [sys.executable, SOAK, "--minutes", "0.5", "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"seed {seed}\n")
     figures = dict(re.findall(r"^([a-z ]+): +([\d,]+)$", done.stdout, re.MULTILINE))
     counted = {name: int(figure.replace(",", "")) for name, figure in figures.items()}
     assert counted["faults"] == 0

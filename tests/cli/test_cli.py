@@ -361,7 +361,7 @@ class TestHelp:
         assert "No such command 'serach'" in run("serach", code=2).stderr
 
 
-def test_ctrl_c_keeps_what_was_committed(tmp_path):
+def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     """A corpus that never ends, through a pipe; interrupted after some batches."""
     command = [
         sys.executable,
@@ -380,7 +380,7 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path):
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=os.setsid,
+        start_new_session=True,
     )
     for number in range(5000):
         process.stdin.write(json.dumps({"id": str(number), "text": f"Text {number}."}) + "\n")

@@ -115,7 +115,7 @@ def test_a_loss_needs_its_examples(run, base):
     assert "columns 'anchor', 'positive', 'negative' are needed" in result.stderr
 
 
-def test_ctrl_c_says_how_to_go_on(run, base, tmp_path):
+def test_ctrl_c_says_how_to_go_on(run, base, tmp_path, interruptible):
     arguments = ["--base", str(base), "--data", "p.csv", "--loss", "cosine", "--output", "model"]
     command = [sys.executable, "-m", "semsearch", "train", "siamese", *arguments]
     command += ["--epochs", "2000", "--evaluate-every", "1000000"]

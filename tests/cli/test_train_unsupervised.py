@@ -105,14 +105,9 @@ def test_mistakes_are_one_line(run, tmp_path, arguments, message):
     assert [file.name for file in tmp_path.iterdir()] == ["c.jsonl"]
 
 
-def test_ctrl_c_tells_how_to_go_on(run, tmp_path):
+def test_ctrl_c_tells_how_to_go_on(run, tmp_path, interruptible):
     arguments = ["pretrain", "c.jsonl", *map(str, SHORT), "--steps", "100000", "--output", "m"]
-    # A shell gives its background jobs a deaf ear for Ctrl-C; a terminal does not.
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from semsearch.cli import run; run()"
-    )
-    command = [sys.executable, "-c", code, "train", *arguments]
+    command = [sys.executable, "-m", "semsearch", "train", *arguments]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, cwd=tmp_path)
         try:

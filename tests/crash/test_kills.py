@@ -54,9 +54,7 @@ def expected_of(tmp_path, number):
 
 
 @pytest.mark.timeout(600)
-def test_killed_at_random_moments(tmp_path):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+def test_killed_at_random_moments(tmp_path, seed):
     chance = random.Random(seed)
     path = tmp_path / "index"
     Index.create(path, ["hashing:32"]).close()

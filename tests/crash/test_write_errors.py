@@ -108,9 +108,7 @@ def faulty_io(tmp_path_factory):
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
-def test_failing_writes(path, faulty_io, code):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+def test_failing_writes(path, faulty_io, code, seed):
     chance = random.Random(seed)
     count = 1
     failed = 0

@@ -1,0 +1,64 @@
+"""What conftest.py itself promises: seeds can be given again, children can be interrupted."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+RANDOM_TESTS = """
+import random
+from hypothesis import given, strategies as st
+
+drawn = []
+
+def test_ours(seed):
+    drawn.append(random.Random(seed).random())
+
+@given(st.integers(0, 10**9))
+def test_hypothesis(number):
+    drawn.append(number)
+
+def test_shown():
+    assert False, f"drew {sorted(drawn)}"
+"""
+
+
+@pytest.mark.parametrize("plugins", [["--randomly-dont-reorganize"], ["-p", "no:randomly"]])
+def test_a_seed_is_shown_and_can_be_given_again(pytester, plugins):
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text("utf-8"))
+    pytester.makepyfile(RANDOM_TESTS)
+
+    def run(*arguments):
+        output = pytester.runpytest_subprocess("-q", *plugins, *arguments).stdout.str()
+        [drawn] = re.findall(r"E +AssertionError: (drew .+)", output)
+        [seed] = re.findall(r"to repeat with the same seed: --seed (\d+)", output)
+        return drawn, seed
+
+    drawn, seed = run()
+    assert run("--seed", seed) == (drawn, seed)
+    assert run()[0] != drawn
+
+
+@pytest.fixture
+def background():
+    """SIGINT as a shell hands it to a job that it starts with ``&``."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_children_of_a_background_job_can_be_interrupted(background, request):
+    def child_ignores():
+        code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+        return subprocess.check_output([sys.executable, "-c", code], text=True).strip()
+
+    assert child_ignores() == "True"
+    request.getfixturevalue("interruptible")
+    assert child_ignores() == "False"
