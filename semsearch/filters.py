@@ -12,7 +12,8 @@ Grammar, keywords in any case::
                 | field [ "not" ] "like" text
                 | field [ "not" ] "between" literal "and" literal
                 | field "is" [ "not" ] "null"
-    field       = letters, digits and _, not starting with a digit | "a name" | `a name`
+    field       = [ "metadata." ] name
+    name        = letters, digits and _, not starting with a digit | "a name" | `a name`
     literal     = text | number | "true" | "false"
     text        = 'text' | "text"
 
@@ -21,6 +22,9 @@ a finite decimal fraction, with or without sign and exponent.
 
 Meaning:
 
+*   ``id`` and ``title`` are those of the document, whatever its metadata holds. A metadata field
+    of that name is ``metadata.id``, as any other can be written. Between quotes, a dot is a part
+    of the name: ``"metadata.id"`` is the metadata field called metadata.id.
 *   Every condition is true or false. A test of a field that a document lacks, or that is null
     there, is false, so its ``not`` is true. ``a != 1`` is ``not a = 1``, ``a not in …`` is
     ``not a in …``, and so on.
@@ -49,8 +53,10 @@ from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
 from semsearch.errors import FilterError
+from semsearch.records import METADATA_PREFIX, column_name
 
 __all__ = [
+    "BUILT_IN_FIELDS",
     "And",
     "Comparison",
     "Condition",
@@ -64,12 +70,18 @@ __all__ = [
     "field_text",
     "fields",
     "filter_error",
+    "metadata_field",
+    "metadata_name",
     "parse",
+    "qualified",
 ]
 
 #: The longest expression that is read, and how deep parentheses and `not` may be nested in it.
 MAX_CHARACTERS = 100_000
 MAX_NESTING = 100
+
+#: What every document has, whatever its metadata holds.
+BUILT_IN_FIELDS = ("id", "title")
 
 Value: TypeAlias = str | int | float | bool
 
@@ -188,10 +200,26 @@ def fields(condition: Condition) -> set[str]:
             return {condition.field}
 
 
-def field_text(name: str) -> str:
-    """A field's name as an expression writes it, quoted if need be."""
-    if _is_bare_name(name):
-        return name
+def metadata_field(name: str) -> str:
+    """What conditions call the metadata field of a name: ``year``, but ``metadata.id``."""
+    return column_name(name, BUILT_IN_FIELDS)
+
+
+def metadata_name(field: str) -> str:
+    """The name of a metadata field, given what conditions call it."""
+    return field.removeprefix(METADATA_PREFIX)
+
+
+def qualified(field: str) -> str:
+    """What conditions call a field, which may have the prefix without need."""
+    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
+
+
+def field_text(field: str) -> str:
+    """A field as an expression writes it, quoted if need be."""
+    name = metadata_name(field)
+    if name in BUILT_IN_FIELDS or _is_bare_name(name):
+        return field
     return '"{}"'.format(name.replace('"', '""'))
 
 
@@ -366,15 +394,27 @@ class _Parser:
 
     def _field(self) -> str:
         token = self._token
-        if token.kind is _Kind.QUOTED and token.text[0] != "'":
-            return self._advance().unquoted
-        if token.kind is _Kind.WORD and _is_bare_name(token.text):
+        prefixed = token.kind is _Kind.WORD and token.text.startswith(METADATA_PREFIX)
+        if prefixed and token.text != METADATA_PREFIX:
+            name = metadata_name(token.text)
+            if _is_bare_name(name):
+                self._advance()
+                return metadata_field(name)
+        elif prefixed:
+            self._advance()
+        elif token.kind is _Kind.WORD and _is_bare_name(token.text):
             return self._advance().text
+        if self._token.kind is _Kind.QUOTED and self._token.text[0] != "'":
+            name = self._advance().unquoted
+            return name if name in BUILT_IN_FIELDS and not prefixed else metadata_field(name)
+        raise self._no_field(token)
+
+    def _no_field(self, token: _Token) -> FilterError:
         hint = ""
         if token.kind is _Kind.QUOTED or token.kind is _Kind.WORD:
             name = token.text if token.kind is _Kind.WORD else token.unquoted
-            hint = f"a field's name goes bare or in double quotes: {field_text(name)}"
-        raise self._unexpected("a field", hint)
+            hint = f"a field's name goes bare or in double quotes: {field_text(qualified(name))}"
+        return self._unexpected("a field", hint)
 
     def _values(self) -> tuple[Value, ...]:
         self._expect("(")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "METADATA_PREFIX",
     "STORED_TYPES",
     "Chunk",
     "Coverage",
@@ -25,6 +26,7 @@ __all__ = [
     "Metadata",
     "Pair",
     "SearchMode",
+    "column_name",
 ]
 
 #: The number types in which an index can keep vectors.
@@ -32,6 +34,9 @@ STORED_TYPES = ("float32", "float16")
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]
+
+#: Stands before a metadata field's name where the bare name would mean something else.
+METADATA_PREFIX = "metadata."
 
 #: How deep lists and objects may be nested in metadata.
 METADATA_MAX_DEPTH = 32
@@ -121,15 +126,23 @@ class Hits(list[Hit]):
         self.query = query
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a hit: rank, score, id, title, text, then a column for each metadata field."""
+        """One row a hit: rank, score, id, title, text, then a column for each metadata field.
+
+        A metadata field of one of these names is in the column ``metadata.NAME``.
+        """
         import pandas
 
         columns = ["rank", "score", "id", "title", "text"]
         rows = [(hit.rank, hit.score, hit.document_id, hit.title, hit.text) for hit in self]
         frame = pandas.DataFrame(rows, columns=columns)
         metadata = pandas.DataFrame([hit.metadata for hit in self], index=frame.index)
-        clashes = {name: f"metadata.{name}" for name in columns}
-        return frame.join(metadata.rename(columns=clashes))
+        return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
+
+
+def column_name(field: str, taken: Collection[str]) -> str:
+    """The name of a metadata field's column beside others, whose names are `taken`."""
+    clashes = field in taken or field.startswith(METADATA_PREFIX)
+    return f"{METADATA_PREFIX}{field}" if clashes else field
 
 
 class SearchMode(Enum):

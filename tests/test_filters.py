@@ -18,6 +18,7 @@ from semsearch.filters import (
     Operator,
     Or,
     fields,
+    metadata_field,
     parse,
 )
 
@@ -77,6 +78,14 @@ def value(literal: str) -> object:
         ('"" is null', IsNull("")),
         ("größe_2 is null", IsNull("größe_2")),
         ("年 is null", IsNull("年")),
+        ("metadata.year = 1 or metadata.`a` = 1", Or((Comparison("year", Operator.EQUAL, 1), A))),
+        ("metadata.id is null", IsNull("metadata.id")),
+        ('metadata."title" is null', IsNull("metadata.title")),
+        ('"id" is null', IsNull("id")),
+        ('"metadata.id" is null', IsNull("metadata.metadata.id")),
+        ('metadata."metadata.id" is null', IsNull("metadata.metadata.id")),
+        ('metadata."a b" is null', IsNull("a b")),
+        ("metadata is null", IsNull("metadata")),
     ],
 )
 def test_expressions(expression, condition):
@@ -192,7 +201,28 @@ def test_fields():
 
 
 PIECES = [
-    *("a", "1", "-1.5e3", "'x'", '"y y"', "`z`", "'", "=", "<>", "!", "(", ")", ",", "\\", "\n"),
+    *(
+        "a",
+        "id",
+        "metadata.id",
+        "metadata.",
+        '"metadata.id"',
+        "metadata.a.b",
+        "1",
+        "-1.5e3",
+        "'x'",
+        '"y y"',
+        "`z`",
+        "'",
+        "=",
+        "<>",
+        "!",
+        "(",
+        ")",
+        ",",
+        "\\",
+        "\n",
+    ),
     *("not", "and", "or", "in", "like", "is", "null", "between", "true", "\0", "\ud800"),
 ]
 
@@ -218,7 +248,10 @@ ordered = (
     texts | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 )
 literals = ordered | st.booleans()
-names = st.sampled_from(["year", "in", "Null", "release date", 'a"b', "ſ", ""]) | texts
+names = (
+    st.sampled_from(["year", "in", "Null", "release date", 'a"b', "ſ", "", "metadata.", "id"])
+    | texts
+).map(metadata_field) | st.sampled_from(["id", "title"])
 equality = st.sampled_from([Operator.EQUAL, Operator.NOT_EQUAL])
 conditions = st.recursive(
     st.builds(Comparison, names, equality, literals)

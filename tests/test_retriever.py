@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 
 import numpy
@@ -127,6 +128,47 @@ def test_hybrid_takes_from_both(tmp_path):
         # reciprocal rank fusion: first of both rankings, 2 / (60 + 1)
         assert hits[0].document_id == "both"
         assert hits[0].score == pytest.approx(2 / 61)
+
+
+CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id = 'clash'", ["clash"]),
+        ("id = 'x' or title = 'T' or id is null", []),
+        ("metadata.id = 'x' and metadata.title = 'T'", ["clash"]),
+        ("metadata.id is not null", ["clash"]),
+        ("\"metadata.id\" = 'y'", ["clash"]),
+        ("\"metadata.id\" = 'x' or metadata.id = 'y'", []),
+        ("metadata.rank = 7 and rank = 7", ["clash"]),
+        ("title = 'A title'", ["clash"]),
+        ("id = 'd7'", ["d7"]),
+    ],
+)
+def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index, where, expected):
+    index.add([Document("clash", "red item", "A title", CLASHES)])
+    found = Retriever(index).search("red", where=where)
+    assert [hit.document_id for hit in found] == expected
+    assert index.passages(where=where).document_ids == expected
+
+
+def test_an_unknown_field_is_told_from_the_built_in_one(index):
+    with pytest.raises(FilterError, match="no document has a field 'metadata.id' "):
+        Retriever(index).search("x", where="metadata.id = 'x'")
+    index.add([Document("clash", "red item", metadata=CLASHES)])
+    fields = 'colour, id, metadata.id, "metadata.id", metadata.title, number, rank, title'
+    with pytest.raises(FilterError, match=re.escape(f"(fields: {fields})")):
+        Retriever(index).search("x", where="metadata.xyz = 'x'")
+
+
+def test_columns_of_a_frame_never_clash(index):
+    index.add([Document("clash", "red item", "A title", CLASHES)])
+    frame = Retriever(index).search("red item", where="id = 'clash'").to_frame()
+    own = ["metadata.id", "metadata.title", "metadata.metadata.id", "metadata.rank"]
+    assert list(frame.columns) == ["rank", "score", "id", "title", "text", *own]
+    assert frame.loc[0, ["id", *own]].tolist() == ["clash", "x", "T", "y", 7]
 
 
 def test_to_frame(index):

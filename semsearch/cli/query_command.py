@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ import click
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
@@ -45,7 +46,7 @@ QUERY_MAX_CHARACTERS = 1_000_000
     metavar="MODEL",
     help="A cross-encoder, by name or folder, that orders the first 100 documents anew.",
 )
-@click.option("--show", metavar="FIELD", multiple=True, help="A metadata field for the table.")
+@click.option("--show", metavar="FIELD", multiple=True, help="A field for the table.")
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
 )
@@ -81,10 +82,7 @@ def command(
 
     with Retriever.open(directory, space, encoders) as retriever:
         known = retriever.index.fields()
-        for name in show:
-            if name not in known:
-                raise ArgumentError(f"no metadata field '{name}' (fields: {', '.join(known)})")
-        output = hits_output(format_name, show, known)
+        output = hits_output(format_name, _shown(show, known), known)
         search = partial(
             retriever.search_many,
             k=k,
@@ -107,6 +105,16 @@ def command(
                     click.echo(visible(f"Error: {error}"), err=True)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+
+
+def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The fields to show as filters call them; `known` are the names of the metadata fields."""
+    fields = [*map(metadata_field, known), *BUILT_IN_FIELDS]
+    shown = list(map(qualified, show))
+    for name, field in zip(show, shown, strict=True):
+        if field not in fields:
+            raise ArgumentError(f"no field '{name}' (fields: {', '.join(fields)})")
+    return shown
 
 
 def _reranker(spec: str | None) -> Reranker | None:

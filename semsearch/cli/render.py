@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from semsearch.records import Hit, Hits
+from semsearch.filters import metadata_name
+from semsearch.records import Hit, Hits, column_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,7 @@ class HitsAsTable:
         table.add_column("passage", ratio=1, overflow="fold")
         for hit in hits:
             cells = [str(hit.rank), f"{hit.score:.3f}", visible(hit.title or hit.document_id)]
-            cells += [visible(_plain(hit.metadata.get(name))) for name in self._show]
+            cells += [visible(_plain(_value(hit, field))) for field in self._show]
             table.add_row(*map(Text, [*cells, shortened(visible(hit.text))]))
         self._console.print(table)
         if heading:
@@ -103,8 +104,7 @@ class HitsAsCsv:
 
     def __init__(self, fields: Sequence[str]) -> None:
         self._fields = fields
-        names = [f"metadata.{name}" if name in self.HEADER else name for name in fields]
-        self._write([*self.HEADER, *names])
+        self._write([*self.HEADER, *(column_name(name, self.HEADER) for name in fields)])
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
@@ -142,6 +142,11 @@ def _hit_record(hit: Hit) -> dict[str, Any]:
         "end": hit.chunk.end,
         "metadata": hit.metadata,
     }
+
+
+def _value(hit: Hit, field: str) -> Any:
+    built_in = {"id": hit.document_id, "title": hit.title}
+    return built_in[field] if field in built_in else hit.metadata.get(metadata_name(field))
 
 
 def _plain(value: Any) -> str:

@@ -46,6 +46,7 @@ from semsearch.filters import (
     field_text,
     fields,
     filter_error,
+    metadata_name,
 )
 
 __all__ = ["check_fields", "to_sql"]
@@ -73,7 +74,7 @@ def to_sql(
     Args:
         condition: see `semsearch.filters`.
         metadata: the column that holds each row's metadata, a JSON object.
-        columns: the names that stand for a column of text instead of a field of the metadata.
+        columns: the fields that are a column of text and not a part of the metadata.
 
     Raises:
         FilterError: the condition is more than SQLite can run.
@@ -97,8 +98,9 @@ def check_fields(condition: Condition, known: Collection[str]) -> None:
     listed = [field_text(other) for other in sorted(known)[:FIELDS_SHOWN]]
     if len(known) > FIELDS_SHOWN:
         listed.append(f"and {len(known) - FIELDS_SHOWN} more")
+    shown = name if field_text(name) == name else metadata_name(name)
     raise filter_error(
-        f"no document has a field {name!r}{suggestion} (fields: {', '.join(listed)})"
+        f"no document has a field {shown!r}{suggestion} (fields: {', '.join(listed)})"
     )
 
 
@@ -189,12 +191,12 @@ class _Compiler:
         return (
             exists()
             .select_from(field.outerjoin(element, true()))
-            .where(field.c.key == name, test(kind, value))
+            .where(field.c.key == metadata_name(name), test(kind, value))
         )
 
     def _is_null(self, name: str) -> ColumnElement[bool]:
         field = self._fields(name)
-        return not_(exists().where(field.c.key == name, field.c.type != "null"))
+        return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
     def _fields(self, name: str) -> TableValuedAlias:
         """The fields of a row, among them this one."""

@@ -16,7 +16,7 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.filters import parse
+from semsearch.filters import BUILT_IN_FIELDS, metadata_field, parse
 from semsearch.index.conditions import check_fields, to_sql
 from semsearch.index.schema import chunks, documents, fields
 from semsearch.index.snapshot import Ids
@@ -47,7 +47,7 @@ _PASSAGES = (
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
 )
 
-BUILT_IN_FIELDS = {"id": documents.c.external_id, "title": documents.c.title}
+_BUILT_IN = dict(zip(BUILT_IN_FIELDS, (documents.c.external_id, documents.c.title), strict=True))
 
 
 class Candidate(NamedTuple):
@@ -70,10 +70,8 @@ def where_clause(connection: Connection, where: str) -> ColumnElement[bool]:
         FilterError: it cannot be parsed, or names a field that no document has.
     """
     condition = parse(where)
-    known = field_names(connection)
-    check_fields(condition, [*known, *BUILT_IN_FIELDS])
-    columns = {name: column for name, column in BUILT_IN_FIELDS.items() if name not in known}
-    return to_sql(condition, metadata=documents.c.metadata, columns=columns)
+    check_fields(condition, [*map(metadata_field, field_names(connection)), *BUILT_IN_FIELDS])
+    return to_sql(condition, metadata=documents.c.metadata, columns=_BUILT_IN)
 
 
 def matching(connection: Connection, clause: ColumnElement[bool]) -> Ids:

@@ -202,6 +202,18 @@ class TestQuery:
         assert (rows[0]["id"], rows[0]["genres"]) == ("a", "Drama, Mystery")
         assert len(rows) == 3
 
+    def test_a_field_named_as_a_built_in_one(self, run, tmp_path):
+        with Index.create(tmp_path / "indexes" / "x", ["hashing"]) as index:
+            own = {"id": "mine", "title": "also mine", "metadata.id": "deep"}
+            index.add([Document("a", "train", "Title", own)])
+        row = next(csv.DictReader(io.StringIO(run("query", "train", "--format", "csv").stdout)))
+        assert (row["id"], row["metadata.id"], row["metadata.metadata.id"]) == ("a", "mine", "deep")
+        assert (row["title"], row["metadata.title"]) == ("Title", "also mine")
+        shown = ["--show", "id", "--show", "metadata.id", "--show", "metadata.metadata.id"]
+        output = run("query", "train", *shown).stdout.split()
+        assert [output.count(cell) for cell in ("a", "mine", "deep")] == [1, 1, 1]
+        assert "Title" in output
+
     def test_queries_from_a_file(self, indexed, tmp_path):
         (tmp_path / "questions.txt").write_text("train\nbread dough\n")
         output = indexed("query", "--queries", "questions.txt", "--format", "jsonl").stdout
@@ -237,7 +249,7 @@ class TestQuery:
             (["x", "--where", "yaer = 1"], "nearest: year"),
             (["x", "--where", "year ="], "where: "),
             (["x", "--encoder", "other"], "no space 'other' in this index (spaces: hashing)"),
-            (["x", "--show", "price"], "no metadata field 'price' (fields: genres, year)"),
+            (["x", "--show", "price"], "no field 'price' (fields: genres, year, id, title)"),
             (["x", "--index", "nowhere"], "no index at nowhere"),
             (["x", "--index", "corpus.csv"], "corpus.csv is a file"),
             ([" "], "the query is empty"),

@@ -211,6 +211,15 @@ class TestDeleting:
         assert index.delete(where="legs = 4 and sounds = 'meow'") == 1
         assert [row[0] for row in contents(index)] == ["dog", "hen"]
 
+    def test_a_metadata_field_named_id_is_another_field(self, index):
+        index.add([Document("c9", "A cow.", "Cows", {"id": "x", "title": "T", "metadata.id": "y"})])
+        assert index.delete(where="not id like 'c%'") == 2
+        with index.read() as connection:
+            assert sorted(connection.scalars(text("SELECT external_id FROM documents"))) == [
+                "c9",
+                "cat",
+            ]
+
     def test_an_unknown_id_deletes_nothing(self, index):
         with pytest.raises(ArgumentError, match="no document 'cow'"):
             index.delete(["cat", "cow"])
