@@ -49,8 +49,12 @@ class Encoder(Protocol):
         """Width of its vectors."""
 
     @property
-    def max_tokens(self) -> int:
-        """How many tokens of a text it reads, special tokens not counted."""
+    def max_document_tokens(self) -> int:
+        """How many tokens of a document it reads, besides its prompt and special tokens."""
+
+    @property
+    def max_query_tokens(self) -> int:
+        """How many tokens of a query it reads, besides its prompt and special tokens."""
 
     def description(self) -> Mapping[str, Any]:
         """What a person wants to know of it, as JSON values."""

@@ -9,7 +9,7 @@ vectors are then kept.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy
@@ -17,7 +17,7 @@ from sentencex import segment
 
 from semsearch.protocols import TokenSpans
 
-__all__ = ["chunk_spans"]
+__all__ = ["chunk_spans", "fitting_spans"]
 
 
 class _Piece(NamedTuple):
@@ -49,6 +49,29 @@ def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[in
             spans.append((first, last))
         start = end
     return spans
+
+
+def fitting_spans(
+    text: str, token_spans: Callable[[str], TokenSpans], max_tokens: int
+) -> list[tuple[int, int]]:
+    """As `chunk_spans`, of passages that have at most so many tokens when they stand alone, too.
+
+    Where a word's tokens depend on the space before it (byte-level BPE), the first word of a
+    passage may have more tokens than in the document.
+    """
+    tokens = token_spans(text)
+    limit = max_tokens
+    while True:
+        spans = chunk_spans(text, tokens, limit)
+        whole = spans == [(0, len(text))]
+        most = (
+            len(tokens)
+            if whole
+            else max((len(token_spans(text[i:j])) for i, j in spans), default=0)
+        )
+        if most <= max_tokens or limit == 1:
+            return spans
+        limit = max(1, limit - (most - max_tokens))
 
 
 def _passage_ends(pieces: list[_Piece], max_tokens: int) -> Iterator[int]:

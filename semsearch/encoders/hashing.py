@@ -35,11 +35,11 @@ class HashingEncoder:
         self.spec = spec
         self.dimension = int(dimension or 256)
         self.fingerprint = f"hashing-1-{self.dimension}"
-        self.max_tokens = 256
+        self.max_document_tokens = self.max_query_tokens = 256
 
     def description(self) -> Mapping[str, Any]:
         """How much of a text it reads."""
-        return {"max_tokens": self.max_tokens}
+        return {"max_tokens": self.max_document_tokens}
 
     def token_spans(self, text: str) -> TokenSpans:
         """Where the words of a text stand."""

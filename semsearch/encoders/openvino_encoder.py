@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision, float_precision
+from semsearch.encoders.prompts import tokens_left
 from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
@@ -35,11 +36,33 @@ class OpenVINOEncoder:
         self.spec = spec
         self.fingerprint = fingerprint
         self.dimension = converted.dimension
-        self.max_tokens = converted.max_tokens
         self._converted = converted
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
         self._runtime = OpenVINORuntime(converted, self._floats)
+
+    @cached_property
+    def max_document_tokens(self) -> int:
+        """How many tokens of a document it reads, besides its prompt and special tokens.
+
+        Raises:
+            EncoderError: the prompt alone is as long as what it reads.
+        """
+        return self._tokens_left("document")
+
+    @cached_property
+    def max_query_tokens(self) -> int:
+        """How many tokens of a query it reads, besides its prompt and special tokens.
+
+        Raises:
+            EncoderError: the prompt alone is as long as what it reads.
+        """
+        return self._tokens_left("query")
+
+    def _tokens_left(self, name: str) -> int:
+        prompt = self._converted.prompts.get(name)
+        used = len(self._runtime.token_spans(prompt)) if prompt else 0
+        return tokens_left(self.spec, self._converted.max_tokens, name, used)
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, its prompts, how much of a text it reads, and the numbers it computes in.
@@ -49,7 +72,7 @@ class OpenVINOEncoder:
         description = {
             "modules": self._converted.modules,
             "prompts": self._converted.prompts,
-            "max_tokens": self.max_tokens,
+            "max_tokens": self._converted.max_tokens,
             "precision": self._floats.value,
         }
         if self._is_quantized:

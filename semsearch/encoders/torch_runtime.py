@@ -15,6 +15,7 @@ from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.pooling import repooled
 from semsearch.encoders.precision import Precision
+from semsearch.encoders.prompts import tokens_left
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 
@@ -72,8 +73,31 @@ class TorchEncoder:
         return int(self.model.get_embedding_dimension())
 
     @cached_property
+    def max_document_tokens(self) -> int:
+        """How many tokens of a document it reads, besides its prompt and special tokens.
+
+        Raises:
+            EncoderError: the prompt alone is as long as what it reads.
+        """
+        return self._tokens_left("document")
+
+    @cached_property
+    def max_query_tokens(self) -> int:
+        """How many tokens of a query it reads, besides its prompt and special tokens.
+
+        Raises:
+            EncoderError: the prompt alone is as long as what it reads.
+        """
+        return self._tokens_left("query")
+
+    def _tokens_left(self, name: str) -> int:
+        prompt = self.model.prompts.get(name)
+        used = len(self.token_spans(prompt)) if prompt else 0
+        return tokens_left(self.spec, self.max_tokens, name, used)
+
+    @cached_property
     def max_tokens(self) -> int:
-        """How many tokens of a text it reads, special tokens not counted."""
+        """How many tokens it reads, those of a prompt counted and special tokens not."""
         tokenizer = self.model.tokenizer
         longest = self.model.get_max_seq_length()
         if longest is None or math.isinf(longest):  # of averaged word vectors

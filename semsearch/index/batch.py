@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy
 from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from semsearch.corpus.chunking import chunk_spans
+from semsearch.corpus.chunking import chunk_spans, fitting_spans
 from semsearch.corpus.documents import (
     FIRST_BATCH_CHARACTERS,
     FIRST_BATCH_DOCUMENTS,
@@ -22,7 +23,7 @@ from semsearch.errors import BadRowError
 from semsearch.index.plan import Change, Planned, plan_batch, text_hash
 from semsearch.index.removal import next_revision, remove_words
 from semsearch.index.schema import chunks, chunks_fts, documents, fields, vectors
-from semsearch.index.spaces import Space
+from semsearch.index.spaces import Space, warn_of_cut_passages
 from semsearch.index.stored import DamageError, StoredInteger
 from semsearch.index.values import insert_rows, values
 from semsearch.protocols import Encoder
@@ -103,7 +104,7 @@ class BatchWriter:
         self._connection = connection
         self._spaces = spaces
         self._tokenizer = spaces[0][1]
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens  # as the index has it
         self._on_bad_row = on_bad_row
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
@@ -166,13 +167,21 @@ class BatchWriter:
 
     def _cut(self, document: str) -> list[_Passage]:
         # A token is at least a byte: a text of so few need not be tokenised to be left whole.
-        short = len(document.encode()) <= self._max_tokens
-        tokens = NO_TOKENS if short else self._tokenizer.token_spans(document)
+        if len(document.encode()) <= self._passage_tokens:
+            spans = chunk_spans(document, NO_TOKENS, self._passage_tokens)
+        else:
+            spans = fitting_spans(document, self._tokenizer.token_spans, self._passage_tokens)
         cut = []
-        for start, end in chunk_spans(document, tokens, self._max_tokens):
+        for start, end in spans:
             passage = document[start:end]
             cut.append(_Passage(start, end, passage, text_hash(passage)))
         return cut
+
+    @cached_property
+    def _passage_tokens(self) -> int:
+        """How long a passage may be here: indexes made before prompts were counted say too much."""
+        warn_of_cut_passages(self._tokenizer, self._max_tokens)
+        return min(self._max_tokens, self._tokenizer.max_document_tokens)
 
     def _stored_vectors(self, texts: Mapping[str, str]) -> _Vectors:
         """The vectors that the index has for these texts already, under whatever document."""

@@ -23,7 +23,13 @@ from semsearch.index.passages import Passages, read_passages
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
 from semsearch.index.search import field_names
 from semsearch.index.snapshot import SnapshotRecord
-from semsearch.index.spaces import Space, add_space, all_spaces, find_space
+from semsearch.index.spaces import (
+    Space,
+    add_space,
+    all_spaces,
+    find_space,
+    warn_of_cut_passages,
+)
 from semsearch.index.store import Store, closed_on_error, put_setting
 from semsearch.index.view import snapshot_record
 from semsearch.protocols import Encoder
@@ -270,7 +276,9 @@ class Index:
         with self.read() as connection:
             spaces = all_spaces(connection)
         if not spaces:
-            max_tokens = encoders[0].max_tokens  # loads the model: before the transaction
+            max_tokens = encoders[0].max_document_tokens  # loads the model: before the transaction
+            for encoder in encoders[1:]:
+                warn_of_cut_passages(encoder, max_tokens)
             with self._store.write() as connection:
                 put_setting(connection, "chunk_max_tokens", max_tokens)
                 for encoder in encoders:

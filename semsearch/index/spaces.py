@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -19,7 +20,16 @@ from semsearch.index.stored import DamageError, stored_json
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
 
-__all__ = ["Space", "add_space", "all_spaces", "find_space", "off_unit"]
+__all__ = [
+    "Space",
+    "add_space",
+    "all_spaces",
+    "find_space",
+    "off_unit",
+    "warn_of_cut_passages",
+]
+
+logger = logging.getLogger(__name__)
 
 #: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
 NORM_TOLERANCE = 2e-3
@@ -105,6 +115,17 @@ class Space(NamedTuple):
     @property
     def _stored_type(self) -> numpy.dtype[Any]:
         return numpy.dtype(self.dtype).newbyteorder("<")
+
+
+def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
+    """Warn of an encoder that reads less than the passages of an index may hold."""
+    if encoder.max_document_tokens < max_tokens:
+        logger.warning(
+            "%s reads %d tokens; passages here have up to %d, whose ends it will not see",
+            encoder.spec,
+            encoder.max_document_tokens,
+            max_tokens,
+        )
 
 
 def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:

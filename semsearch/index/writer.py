@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -22,7 +21,13 @@ from semsearch.index.removal import next_revision, remove_documents
 from semsearch.index.repair import repair
 from semsearch.index.schema import documents, spaces
 from semsearch.index.search import where_clause
-from semsearch.index.spaces import Space, add_space, all_spaces, find_space
+from semsearch.index.spaces import (
+    Space,
+    add_space,
+    all_spaces,
+    find_space,
+    warn_of_cut_passages,
+)
 from semsearch.index.store import get_setting
 from semsearch.index.values import values
 from semsearch.index.verification import Fault, find_faults
@@ -30,8 +35,6 @@ from semsearch.protocols import Encoder
 from semsearch.records import Document
 
 __all__ = ["IndexWriter", "Summary"]
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +179,7 @@ class IndexWriter:
                 None,
             ) or add_space(self._connection, encoder, dtype, complete=False)
             max_tokens = get_setting(self._connection, "chunk_max_tokens")
-        if encoder.max_tokens < max_tokens:
-            logger.warning(
-                "%s reads %d tokens; passages here have up to %d, whose ends it will not see",
-                encoder.spec,
-                encoder.max_tokens,
-                max_tokens,
-            )
+        warn_of_cut_passages(encoder, max_tokens)
         self._complete([(space, encoder)])
         self._fold()
         with self._connection.begin():

@@ -63,7 +63,7 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
         tokens=tokens,
         text_tokens=sum(part.count(TokenKind.TEXT) for part in parts),
         read_to=max(end for _, end in offsets) if encoding.overflowing else len(text),
-        max_tokens=encoder.max_tokens,
+        max_tokens=encoder.max_document_tokens,
         pooling=_pooling(model),
         norm=made.norm,
         vector=made.sentence,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
-from semsearch.corpus.chunking import chunk_spans
+from semsearch.corpus.chunking import chunk_spans, fitting_spans
 
 
 def word_spans(text):
@@ -94,3 +94,34 @@ def test_an_edit_leaves_distant_passages_as_they_were(place):
     after = set(cut(" ".join(sentences), 40))
     assert len(after - before) <= 5
     assert len(after) > 50
+
+
+@pytest.fixture(scope="module")
+def byte_pairs():
+    """Token spans of a byte-level BPE, which knows words with the space before them only."""
+    from tokenizers import ByteLevelBPETokenizer
+
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator([" Zebra Yak Xerus Wombat" * 9], show_progress=False)
+
+    def token_spans(text):
+        return numpy.array(tokenizer.encode(text).offsets, numpy.int64).reshape(-1, 2)
+
+    assert len(token_spans(" Zebra")) < len(token_spans("Zebra"))
+    return token_spans
+
+
+@given(
+    words=some.lists(some.sampled_from(["Zebra", "Yak", "Xerus", "Wombat."]), max_size=60),
+    max_tokens=some.integers(8, 20),
+)
+def test_passages_fit_when_they_stand_alone(byte_pairs, words, max_tokens):
+    text = " ".join(words)
+    spans = fitting_spans(text, byte_pairs, max_tokens)
+    whole = "".join(text[start:end] for start, end in spans)
+    assert whole.replace(" ", "") == text.replace(" ", "")
+    assert all(len(byte_pairs(text[start:end])) <= max_tokens for start, end in spans)
+
+
+def test_white_space_alone_has_no_passage_that_is_too_long(byte_pairs):
+    assert len(fitting_spans(" " * 50, byte_pairs, 3)) <= 1

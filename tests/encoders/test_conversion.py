@@ -46,7 +46,8 @@ def check(spec):
     assert isinstance(plain, TorchEncoder)
     assert converted.fingerprint == plain.fingerprint
     assert converted.dimension == plain.dimension
-    assert converted.max_tokens == plain.max_tokens
+    assert converted.max_document_tokens == plain.max_document_tokens
+    assert converted.max_query_tokens == plain.max_query_tokens
     assert converted.description() == plain.description()
     numpy.testing.assert_array_equal(converted.token_spans("a b"), plain.token_spans("a b"))
     for name in ("encode_documents", "encode_queries"):
@@ -100,7 +101,7 @@ def test_what_was_cut_is_not_tokenised_again(plain_bert, monkeypatch):
     texts = [*TEXTS, "", " "]
     encoder, other = load_encoder(str(plain_bert)), load_encoder(str(plain_bert))
     spans = [encoder.token_spans(text) for text in texts]
-    whole = {text for text in texts if len(text.split()) <= encoder.max_tokens}
+    whole = {text for text in texts if len(text.split()) <= encoder.max_document_tokens}
     assert whole < set(texts)  # one is cut, and so is tokenised again
     assert set(encoder._runtime._tokenised) == whole
     numpy.testing.assert_array_equal(encoder.encode_documents(texts), other.encode_documents(texts))

@@ -57,7 +57,7 @@ def test_encoding_nothing_gives_no_rows(encoder):
 
 
 def test_reads_256_tokens_with_the_special_ones(encoder):
-    assert encoder.max_tokens == 254
+    assert encoder.max_document_tokens == encoder.max_query_tokens == 254
     words = " ".join(["word"] * 300)
     cut = " ".join(["word"] * 254)
     left, right = encoder.encode_documents([words, cut])

@@ -128,7 +128,7 @@ def test_other_types_are_refused(tmp_path):
 
 def test_a_shorter_encoder_is_told_of(index, caplog):
     encoder = load_encoder("hashing:16")
-    encoder.max_tokens = 8
+    encoder.max_document_tokens = 8
     add(index, encoder)
     assert "reads 8 tokens; passages here have up to 256" in caplog.text
 

@@ -72,7 +72,8 @@ class WordVectorEncoder:
         self._words = open_word_vectors(file, sha256)
         self.spec = f"glove:{file.name}"
         self.dimension = self._words.vectors.shape[1]
-        self.max_tokens = 256  # passages are made that long; a longer text is averaged whole
+        # Passages are made that long; a longer text is averaged whole.
+        self.max_document_tokens = self.max_query_tokens = 256
         self._count = WordCount()
         self._weights = numpy.ones(len(self._words.vectors))
         self._component = numpy.zeros(self.dimension)
@@ -96,7 +97,7 @@ class WordVectorEncoder:
             "cased": self._words.is_cased,
             "contractions": self._words.has_contractions,
             "weighting": self.weighting.value,
-            "max_tokens": self.max_tokens,
+            "max_tokens": self.max_document_tokens,
         }
 
     def knows(self, word: str) -> bool:

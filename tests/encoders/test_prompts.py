@@ -1,0 +1,103 @@
+"""Prompts take room: what stands behind them is still read to its end."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from semsearch import Document, Index
+from semsearch.encoders import load_encoder
+from semsearch.encoders.prompts import tokens_left
+from semsearch.errors import EncoderError
+from semsearch.index.store import put_setting
+
+PROMPTS = {"query": "query : query : a ", "document": "document : "}  # of 5 and of 2 tokens
+READ = 32 - 2  # tokens of the tiny BERT, [CLS] and [SEP] left out
+
+
+@pytest.fixture(scope="module")
+def prompted(plain_bert, tmp_path_factory):
+    """A folder of a model with a prompt before queries, and another before documents."""
+    folder = tmp_path_factory.mktemp("prompted")
+    model = SentenceTransformer(str(plain_bert), device="cpu")
+    model.prompts = PROMPTS
+    model.save(str(folder))
+    return str(folder)
+
+
+@pytest.fixture(params=["openvino", "torch"])
+def encoder(request, prompted):
+    device = {"openvino": None, "torch": "cpu"}[request.param]
+    return load_encoder(prompted, device=device, precision="fp32")
+
+
+def words(count, seed=0):
+    return " ".join(numpy.random.default_rng(seed).choice([*"abcdef"], count).tolist())
+
+
+def with_other_end(text):
+    return text[:-1] + ("a" if text[-1] != "a" else "b")
+
+
+def changes_nothing(encode, text):
+    """Whether the last word of a text has no part in its vector."""
+    before, after = encode([text, with_other_end(text)])
+    return bool(numpy.allclose(before, after, atol=1e-6))
+
+
+def test_the_room_behind_a_prompt_is_all_that_is_read(encoder):
+    assert encoder.max_query_tokens == READ - 5
+    assert encoder.max_document_tokens == READ - 2
+    for encode, room in [
+        (encoder.encode_queries, encoder.max_query_tokens),
+        (encoder.encode_documents, encoder.max_document_tokens),
+    ]:
+        assert not changes_nothing(encode, words(room))
+        assert changes_nothing(encode, words(room + 1))
+
+
+def test_without_prompts_the_room_is_the_models(plain_bert):
+    for device in (None, "cpu"):
+        encoder = load_encoder(str(plain_bert), device=device)
+        assert (encoder.max_query_tokens, encoder.max_document_tokens) == (READ, READ)
+
+
+def test_every_passage_is_read_to_its_end(encoder, tmp_path):
+    text = words(500)  # without sentence ends: passages are as long as may be
+    with Index.create(tmp_path / "index", [encoder]) as index:
+        index.add([Document("a", text)])
+        passages = index.passages().texts
+    assert " ".join(passages) == text
+    assert max(len(passage.split()) for passage in passages) == READ - 2
+    assert not any(changes_nothing(encoder.encode_documents, passage) for passage in passages)
+
+
+def test_an_index_that_was_made_for_longer_passages(encoder, tmp_path, caplog):
+    """As those made before prompts were counted."""
+    with Index.create(tmp_path / "index", [encoder]) as index:
+        with index._store.write() as connection:
+            put_setting(connection, "chunk_max_tokens", READ)
+        index.add([Document("a", words(100))])
+        assert max(len(text.split()) for text in index.passages().texts) == READ - 2
+    assert f"reads {READ - 2} tokens; passages here have up to {READ}" in caplog.text
+
+
+def test_a_second_encoder_that_reads_less_is_told_of(encoder, plain_bert, tmp_path, caplog):
+    """At an index's creation as when it is added later."""
+    caplog.set_level(logging.WARNING)
+    Index.create(tmp_path / "index", [load_encoder(str(plain_bert)), encoder]).close()
+    assert f"reads {READ - 2} tokens; passages here have up to {READ}" in caplog.text
+
+
+def test_a_prompt_that_leaves_nothing(plain_bert, tmp_path):
+    model = SentenceTransformer(str(plain_bert), device="cpu")
+    model.prompts = {"document": "a " * READ}
+    model.save(str(tmp_path / "model"))
+    for device in (None, "cpu"):
+        encoder = load_encoder(str(tmp_path / "model"), device=device)
+        with pytest.raises(EncoderError, match="reads 30 tokens, and its prompt for a document"):
+            Index.create(tmp_path / "index", [encoder])
+    assert tokens_left("x", 30, "document", 29) == 1
