@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
@@ -24,6 +25,7 @@ __all__ = [
     "Plan",
     "Rows",
     "Tile",
+    "unit_rows",
 ]
 
 #: Rows on each side of a tile; its scores take 4 MiB.
@@ -31,6 +33,8 @@ TILE_ROWS = 1024
 #: How many numbers of candidates' vectors are multiplied at once for their final scores.
 RESCORED_NUMBERS = 1 << 20
 SCORE_DECIMALS = 6
+#: How far from 1 the length of a vector may be: float16 keeps three digits.
+LENGTH_TOLERANCE = 1e-2
 EXCLUDED = -3.0  # below any score
 #: How far a float32 product of unit vectors may be from the score, rounding included. It decides
 #: only who is scored again.
@@ -105,6 +109,32 @@ class EveryTile:
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
         """All: no two tiles hold the same pair."""
         return numpy.ones(len(lefts), numpy.bool)
+
+
+def unit_rows(vectors: Any) -> Matrix:
+    """Vectors as the rows of a matrix of numbers, shape (n, dimension), nothing copied if it can.
+
+    Raises:
+        ArgumentError: they are something else, or one is not of unit length.
+    """
+    try:
+        matrix: Matrix = numpy.asarray(vectors)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"vectors must be the rows of a matrix: {error}") from None
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
+        raise ArgumentError(
+            f"vectors must be the rows of a matrix of numbers, not {matrix.dtype} of shape "
+            f"{matrix.shape}"
+        )
+    for start in range(0, len(matrix), TILE_ROWS):
+        rows = matrix[start : start + TILE_ROWS].astype(numpy.float32, copy=False)
+        lengths = numpy.linalg.norm(rows, axis=1)
+        for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN is off, too
+            raise ArgumentError(
+                f"vectors must be of unit length, but that of row {start + row} is "
+                f"{lengths[row]:g}; divide each by its length"
+            )
+    return matrix
 
 
 class Comparison:

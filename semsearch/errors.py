@@ -14,6 +14,7 @@
     │   ├── IndexNotFoundError      there is none
     │   ├── IndexFormatError        it is something else, damaged, or of a newer format
     │   ├── IndexBusyError          another process is writing it
+    │   ├── IndexClosedError        it was closed before it was used
     │   └── SpaceError              the embedding space is unknown or belongs to another model
     ├── TrainingError               a model cannot be trained: it diverged, or others train it
     │   └── TrainingStoppedError    it was interrupted and can go on
@@ -33,6 +34,7 @@ __all__ = [
     "EncoderError",
     "FilterError",
     "IndexBusyError",
+    "IndexClosedError",
     "IndexFormatError",
     "IndexNotFoundError",
     "IndexStoreError",
@@ -122,6 +124,10 @@ class IndexFormatError(IndexStoreError):
 
 class IndexBusyError(IndexStoreError):
     """Another process is writing the index."""
+
+
+class IndexClosedError(IndexStoreError):
+    """An index, a retriever or a writer was used after it had been closed."""
 
 
 class SpaceError(IndexStoreError):

@@ -52,6 +52,7 @@ from decimal import Decimal
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
+from semsearch.arguments import check_text
 from semsearch.errors import FilterError
 from semsearch.records import METADATA_PREFIX, column_name
 
@@ -180,7 +181,9 @@ def parse(expression: str) -> Condition:
 
     Raises:
         FilterError: the expression cannot be read; the message says where and what was expected.
+        ArgumentError: it is no string.
     """
+    check_text("where", expression)
     if len(expression) > MAX_CHARACTERS:
         raise filter_error(f"the expression is longer than {MAX_CHARACTERS:,} characters")
     if unusable := _UNUSABLE.search(expression):

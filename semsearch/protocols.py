@@ -111,6 +111,6 @@ class SearchBackend(Protocol):
     """Anything that can be searched: the local index, or a store elsewhere."""
 
     def search_many(
-        self, queries: Sequence[str], k: int = 10, *, where: str | None = None
+        self, texts: Sequence[str], k: int = 10, *, where: str | None = None
     ) -> list[Hits]:
-        """The best `k` documents for each query, in the order of the queries."""
+        """The best `k` documents for each text, in the order of the texts."""

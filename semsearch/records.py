@@ -29,7 +29,7 @@ __all__ = [
     "column_name",
 ]
 
-#: The number types in which an index can keep vectors.
+#: The number types in which an index can keep vectors, the default first.
 STORED_TYPES = ("float32", "float16")
 
 #: JSON values by field name.

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
+import numpy
 from sqlalchemy import Connection
 
-from semsearch.errors import ArgumentError
+from semsearch.arguments import (
+    check_choice,
+    check_items,
+    check_text,
+    check_whole_number,
+    shown,
+)
+from semsearch.errors import ArgumentError, IndexClosedError
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.index import Index
 from semsearch.index.search import (
@@ -42,47 +50,81 @@ class Retriever:
 
     Several threads may search with one retriever; each search sees one committed state.
 
+    Closing it closes the index only when `Retriever.open` opened that: who opened closes.
+
     Args:
-        index: where to search.
+        index: where to search; it stays its owner's to close.
         space: the name of the embedding space; None takes the first.
 
     Raises:
+        ArgumentError: `index` is no Index.
         SpaceError: there is no such space, or it is not complete yet.
     """
 
     def __init__(self, index: Index, space: str | None = None) -> None:
+        if not isinstance(index, Index):
+            raise ArgumentError(
+                f"a retriever takes an Index, not {shown(index)}; for a path: Retriever.open(path)"
+            )
         self.index = index
         self.space = index.complete_space(space)
         self._view: tuple[int, SpaceView] | None = None
+        self._owns_index = False
+        self._closed = False
 
     @classmethod
     def open(
-        cls, path: str | Path, space: str | None = None, encoders: Iterable[Encoder] = ()
+        cls,
+        path: str | Path,
+        space: str | None = None,
+        encoders: Encoder | Iterable[Encoder] = (),
     ) -> Self:
-        """A retriever on the index in a directory.
+        """A retriever on the index in a directory; closing it closes that.
 
         Args:
             path: the index.
             space: the name of the embedding space; None takes the first.
-            encoders: encoders at hand, used instead of loading the same ones again.
+            encoders: one or several at hand, used instead of loading the same ones again.
 
         Raises:
+            ArgumentError: one of these is of another type.
             IndexNotFoundError: there is no index.
             SpaceError: it has no such space.
         """
         index = Index.open(path, encoders)
         with closed_on_error(index):
-            return cls(index, space)
+            retriever = cls(index, space)
+        retriever._owns_index = True
+        return retriever
+
+    @property
+    def closed(self) -> bool:
+        """Whether it or its index was closed; then searching raises."""
+        return self._closed or self.index.closed
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self.closed else ""
+        return f"<Retriever {str(self.index.path)!r}, space {self.space.name!r}{closed}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            "a retriever cannot be pickled or copied; open it where it is needed: "
+            f"Retriever.open({str(self.index.path)!r})"
+        )
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the index."""
-        self.index.close()
+        """End its use, and that of the index if `Retriever.open` opened it."""
+        self._closed = True
+        self._view = None
+        if self._owns_index:
+            self.index.close()
 
     def search(
         self,
@@ -104,14 +146,16 @@ class Retriever:
                 then its.
 
         Raises:
-            ArgumentError: the text is empty or `k` is below 1.
+            ArgumentError: the text is empty, `k` is below 1, or one of these is of another type.
             FilterError: the filter cannot be parsed or names an unknown field.
+            IndexClosedError: the retriever or its index was closed.
         """
+        check_text("the query", text)
         return self.search_many([text], k, where=where, mode=mode, rerank=rerank)[0]
 
     def search_many(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         k: int = 10,
         *,
         where: str | None = None,
@@ -119,8 +163,16 @@ class Retriever:
         rerank: Reranker | None = None,
     ) -> list[Hits]:
         """The answers to several texts, in their order, encoded together. See `search`."""
-        mode = _mode(mode)
-        _check(texts, k)
+        self._check_open()
+        mode = check_choice("mode", SearchMode, mode)
+        k = check_whole_number("k", k, 1)
+        texts = _checked_texts(texts)
+        if where is not None:
+            check_text("where", where)
+        if rerank is not None and not callable(getattr(rerank, "score", None)):
+            raise ArgumentError(
+                f"rerank must be a reranker (load_reranker returns one), not {shown(rerank)}"
+            )
         by_meaning = mode is not SearchMode.BM25 and bool(texts)
         if where is not None or self._view is None:
             self._look_ahead(where, by_meaning=by_meaning)
@@ -133,6 +185,12 @@ class Retriever:
         except FileNotFoundError:  # a newer snapshot has replaced that of the state just read
             answers = self._answers(texts, vectors, found, where, mode, must_have=True)
         return answers if rerank is None else [_reranked(hits, rerank, k) for hits in answers]
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise IndexClosedError(
+                f"the retriever of {self.index.path} is closed; open it again: Retriever.open(…)"
+            )
 
     def _look_ahead(self, where: str | None, *, by_meaning: bool) -> None:
         """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
@@ -186,27 +244,23 @@ def _fused(rankings: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
 
 def _reranked(hits: Hits, reranker: Reranker, k: int) -> Hits:
     """The `k` best by another score; of equal ones, the one that stood first."""
-    scores = reranker.score(hits.query, [hit.text for hit in hits]).tolist()
-    scored = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])[:k]
+    found = numpy.asarray(reranker.score(hits.query, [hit.text for hit in hits]))
+    if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
+        raise ArgumentError(
+            f"the reranker must return {len(hits)} numbers, one a passage, not {shown(found)}"
+        )
+    scored = sorted(zip(found.tolist(), hits, strict=True), key=lambda pair: -pair[0])[:k]
     ranked = enumerate(scored, start=1)
     return Hits(hits.query, (hit._replace(rank=n, score=score) for n, (score, hit) in ranked))
 
 
-def _mode(mode: SearchMode | str) -> SearchMode:
-    try:
-        return SearchMode(mode)
-    except ValueError:
-        choices = ", ".join(choice.value for choice in SearchMode)
-        raise ArgumentError(f"no search mode '{mode}' (modes: {choices})") from None
-
-
-def _check(texts: Sequence[str], k: int) -> None:
-    if k < 1:
-        raise ArgumentError(f"k must be at least 1, not {k}")
+def _checked_texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
         raise ArgumentError("search_many takes a list of texts; for one text there is search")
-    for text in texts:
-        if not text.strip():
+    listed = check_items("texts", texts, "strings")
+    for text in listed:
+        if not check_text("the query", text).strip():
             raise ArgumentError("the query is empty")
         if _SURROGATE.search(text):
             raise ArgumentError("the query holds a byte that is not UTF-8, or half a character")
+    return listed

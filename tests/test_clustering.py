@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 
 import numpy
@@ -206,7 +207,7 @@ class TestGroups:
             ({"n": 0}, "the number of groups must be at least 1, not 0"),
             ({"n": 2, "min_score": 0.5}, "not both"),
             ({"min_size": 2}, "a least size is for groups by score"),
-            ({"min_score": 1.5}, "a score is a cosine, from -1 to 1, not 1.5"),
+            ({"min_score": 1.5}, "min_score must be a number from -1 to 1, not 1.5"),
             ({"min_score": float("nan")}, "from -1 to 1, not nan"),
             ({"min_score": 0.5, "min_size": 0}, "the least size must be at least 1"),
             ({"seed": -1}, "the seed must be at least 0"),
@@ -217,10 +218,38 @@ class TestGroups:
         with pytest.raises(ArgumentError, match=message):
             grouped(numpy.eye(3, dtype=numpy.float32), **options)
 
-    @pytest.mark.parametrize("shape", [(2, 3), (9,)])
-    def test_shapes_that_do_not_fit(self, shape):
-        with pytest.raises(ArgumentError, match="3 texts, but vectors of shape"):
-            cluster(numpy.ones(shape, numpy.float32), ["a"] * 3)
+    @pytest.mark.parametrize(
+        ("vectors", "message"),
+        [
+            (numpy.eye(2), "3 texts, but 2 vectors"),
+            (numpy.ones(9), "rows of a matrix of numbers, not float64 of shape (9,)"),
+            (numpy.ones((3, 0)), "rows of a matrix of numbers, not float64 of shape (3, 0)"),
+            ([["a"]] * 3, "rows of a matrix of numbers"),
+            ([[1], [1, 0], [1]], "rows of a matrix"),
+            (None, "rows of a matrix"),
+            (2 * numpy.eye(3), "that of row 0 is 2;"),
+            (numpy.diag([1.0, 1.0, numpy.nan]), "that of row 2 is nan;"),
+        ],
+    )
+    @pytest.mark.parametrize("options", [{"n": 2}, {"min_score": 0.5}])
+    def test_vectors_that_do_not_fit(self, vectors, message, options):
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            cluster(vectors, ["a"] * 3, **options)
+
+    @pytest.mark.parametrize(
+        ("texts", "message"),
+        [
+            ("abc", "texts must be a list of strings, not one string: ['abc']"),
+            (["a", "b", None], "texts[2] must be a string, not None"),
+            (None, "texts must be a list of strings, not None"),
+        ],
+    )
+    def test_texts_that_do_not_fit(self, texts, message):
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            cluster(numpy.eye(3), texts)
+
+    def test_lists_and_doubles_do_fit(self):
+        assert cluster(numpy.eye(2).tolist(), ("a", "b"), 2).labels() == [1, 2]
 
 
 TOPICS = {

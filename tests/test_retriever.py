@@ -187,7 +187,11 @@ def test_to_frame(index):
     [
         ({"text": "x", "k": 0}, ArgumentError, "k must be at least 1, not 0"),
         ({"text": " "}, ArgumentError, "the query is empty"),
-        ({"text": "x", "mode": "magic"}, ArgumentError, "modes: semantic, bm25, hybrid"),
+        (
+            {"text": "x", "mode": "magic"},
+            ArgumentError,
+            "mode must be one of semantic, bm25, hybrid, not 'magic'",
+        ),
         ({"text": "x", "where": "numbr = 1"}, FilterError, "nearest: number"),
         ({"text": "x", "where": "number ="}, FilterError, "where: "),
     ],

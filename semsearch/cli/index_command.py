@@ -59,9 +59,7 @@ __all__ = ["command"]
 @click.option(
     "--stored-type",
     type=click.Choice(STORED_TYPES),
-    default=STORED_TYPES[0],
-    show_default=True,
-    help="How new spaces keep their vectors.",
+    help="How new spaces keep their vectors.  [default: float32, or the index's own]",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
@@ -74,7 +72,7 @@ def command(
     sample: bool,
     add_space: str | None,
     drop_space: str | None,
-    stored_type: str,
+    stored_type: str | None,
     precision: str | None,
     wait: bool,
     **options: Any,
@@ -113,7 +111,7 @@ def command(
 def _index_corpus(
     corpora: tuple[str, ...],
     directory: Path | None,
-    stored_type: str,
+    stored_type: str | None,
     precision: str | None,
     wait: bool,
     *,
@@ -164,7 +162,7 @@ def _index_corpus(
 
 
 def _add_space(
-    directory: Path, spec: str, stored_type: str, precision: str | None, wait: bool
+    directory: Path, spec: str, stored_type: str | None, precision: str | None, wait: bool
 ) -> None:
     from semsearch.encoders import load_encoder
     from semsearch.index import Index
@@ -205,7 +203,10 @@ def _loading(directory: Path, encoders: Sequence[str], precision: str | None) ->
 
 
 def _opened(
-    directory: Path, encoders: Sequence[str | Encoder], stored_type: str, precision: str | None
+    directory: Path,
+    encoders: Sequence[str | Encoder],
+    stored_type: str | None,
+    precision: str | None,
 ) -> Index:
     """The index; made if need be, and checked against the encoders that were named."""
     from semsearch.index import Index

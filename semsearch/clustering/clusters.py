@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy
 
+from semsearch.arguments import (
+    check_callable,
+    check_number,
+    check_texts,
+    check_whole_number,
+)
 from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
 from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
 from semsearch.clustering.words import telling_words
-from semsearch.comparison import SCORE_DECIMALS, Rows
+from semsearch.comparison import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 
@@ -50,11 +56,15 @@ def cluster(
         on_progress: told how many comparisons are done, and of how many at most.
 
     Raises:
-        ArgumentError: these wishes contradict each other, or the shapes do not fit.
+        ArgumentError: these wishes contradict each other, the shapes do not fit, or a vector is
+            not of unit length.
     """
     check_wishes(n, min_score, min_size=min_size, seed=seed, words=words)
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise ArgumentError(f"{len(texts)} texts, but vectors of shape {vectors.shape}")
+    check_callable("notify", notify)
+    check_callable("on_progress", on_progress)
+    vectors, texts = unit_rows(vectors), check_texts("texts", texts)
+    if len(vectors) != len(texts):
+        raise ArgumentError(f"{len(texts)} texts, but {len(vectors)} vectors")
     groups: list[Rows] = []
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
@@ -98,16 +108,16 @@ def check_wishes(
         raise ArgumentError("name a number of groups, or the score that makes one, not both")
     if min_score is None and min_size is not None:
         raise ArgumentError("a least size is for groups by score; k-means puts every text in one")
-    if min_score is not None and not -1 <= min_score <= 1:  # nor is NaN
-        raise ArgumentError(f"a score is a cosine, from -1 to 1, not {min_score}")
+    if min_score is not None:
+        check_number("min_score", min_score, -1, 1)
     for what, value, least in (
         ("the number of groups", n, 1),
         ("the least size", min_size, 1),
         ("the seed", seed, 0),
         ("the number of words", words, 0),
     ):
-        if value is not None and value < least:
-            raise ArgumentError(f"{what} must be at least {least}, not {value}")
+        if value is not None:
+            check_whole_number(what, value, least)
 
 
 def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:

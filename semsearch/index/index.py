@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
 from sqlalchemy import Connection, func, select
 
+from semsearch.arguments import check_callable, check_choice, check_items, check_path, shown
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.precision import Precision
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
+    IndexClosedError,
     IndexNotFoundError,
     SpaceError,
     refuse,
@@ -27,6 +30,7 @@ from semsearch.index.spaces import (
     Space,
     add_space,
     all_spaces,
+    check_stored_type,
     find_space,
     warn_of_cut_passages,
 )
@@ -70,57 +74,77 @@ class Index:
     def __init__(self, store: Store, encoders: Iterable[Encoder] = ()) -> None:
         self._store = store
         self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
+        self._closed = False
 
     @classmethod
-    def open(cls, path: str | Path, encoders: Iterable[Encoder] = ()) -> Self:
+    def open(cls, path: str | Path, encoders: Encoder | Iterable[Encoder] = ()) -> Self:
         """The index in a directory.
 
+        Args:
+            path: the index.
+            encoders: one or several at hand, used instead of loading the same ones again.
+
         Raises:
+            ArgumentError: one of these is of another type.
             IndexNotFoundError: there is none.
             IndexFormatError: the directory is something else, or of a newer format.
         """
-        return cls(Store(Path(path)), encoders)
+        place = check_path("path", path)
+        at_hand = _listed(encoders)
+        _check_encoders(at_hand)
+        return cls(Store(place), at_hand)
 
     @classmethod
     def create(
         cls,
         path: str | Path,
-        encoders: Sequence[str | Encoder] | None = None,
+        encoders: str | Encoder | Iterable[str | Encoder] | None = None,
         *,
-        dtype: str = "float32",
+        dtype: str | None = None,
         precision: str | None = None,
     ) -> Self:
         """The index in a directory, made if it is not there yet.
 
         Args:
             path: an index, an empty directory, or none yet.
-            encoders: specs or encoders, one for each embedding space; None takes those of the
-                index, or ``minilm`` for a new one. The first one's length decides how long texts
-                are cut.
-            dtype: how a new index keeps vectors: ``float32``, or ``float16`` in half the space.
+            encoders: a spec or an encoder, or several, one for each embedding space; None takes
+                those of the index, or ``minilm`` for a new one. The first one's length decides
+                how long texts are cut.
+            dtype: how vectors are kept: ``float32``, or ``float16`` in half the space; None is
+                ``float32`` for a new index, and for an old one what it was made with.
             precision: in which numbers encoders that are named by a spec compute: ``auto``,
                 ``fp32``, ``bf16`` or ``int8``; None is ``auto`` for a new index, and for an old
                 one what it was made with.
 
         Raises:
+            ArgumentError: one of these cannot be used, or an encoder is named twice.
             IndexFormatError: the directory holds other things.
-            SpaceError: the index is there already and has other spaces.
+            SpaceError: the index is there already and has other spaces, or keeps their vectors
+                in another way.
         """
-        if encoders is None:
-            encoders = _specs(Path(path))
-            if encoders and precision is None:
-                return cls.open(path)
-            encoders = encoders or [DEFAULT_ENCODER]
-        if not encoders:
+        place = check_path("path", path)
+        check_stored_type(dtype)
+        if precision is not None:
+            precision = check_choice("precision", Precision, precision).value
+        given = _specs(place) if encoders is None else _listed(encoders)
+        if encoders is None and given and precision is None:
+            index = cls.open(place)
+            with closed_on_error(index):
+                for space in index.info().spaces:
+                    space.check_dtype(dtype)
+            return index
+        if encoders is not None and not given:
             raise ArgumentError("an index needs at least one encoder")
+        given = given or [DEFAULT_ENCODER]
         loaded = [
             load_encoder(item, precision=precision or "auto") if isinstance(item, str) else item
-            for item in encoders
+            for item in given
         ]
-        index = cls(Store.create(Path(path)), loaded)
+        _check_encoders(loaded)
         named = [
-            encoder for encoder, item in zip(loaded, encoders, strict=True) if item is not encoder
+            encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
         ]
+        index = cls(Store.create(place), loaded)
         with closed_on_error(index):
             index._take_spaces(loaded, dtype)
             index._check_precision(named, precision)
@@ -135,18 +159,39 @@ class Index:
         with self.read() as connection:
             return connection.scalar(select(func.count()).select_from(documents)) or 0
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called; then all that would read or write it raises."""
+        return self._closed
+
+    def __repr__(self) -> str:
+        return f"<Index {str(self.path)!r}{', closed' if self.closed else ''}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            f"an index cannot be pickled or copied; open it where it is needed: "
+            f"Index.open({str(self.path)!r})"
+        )
+
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of its files."""
+        """Let go of its files. Closing it again does nothing."""
+        self._closed = True
         self._store.close()
 
     def read(self) -> AbstractContextManager[Connection]:
-        """One committed state, for queries of one's own."""
+        """One committed state, for queries of one's own.
+
+        Raises:
+            IndexClosedError: the index was closed.
+        """
+        self._check_open()
         return self._store.read()
 
     @contextmanager
@@ -166,7 +211,11 @@ class Index:
 
         Raises:
             IndexBusyError: another process is writing, and `wait` is not set.
+            IndexClosedError: the index was closed.
         """
+        self._check_open()
+        check_callable("on_bad_row", on_bad_row)
+        check_callable("on_batch", on_batch)
         from semsearch.index.lock import writer_lock  # searching does without these
         from semsearch.index.writer import IndexWriter
 
@@ -176,17 +225,33 @@ class Index:
                 connection, self.path, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch
             )
 
-    def add(self, corpus: Iterable[Document] | pandas.DataFrame, **columns: Any) -> Summary:
+    def add(
+        self,
+        corpus: Iterable[Document] | pandas.DataFrame,
+        *,
+        id_column: str | None = None,
+        title_column: str | None = None,
+        text_columns: str | Sequence[str] = (),
+    ) -> Summary:
         """Add documents, or the rows of a data frame; those the index has are renewed.
 
         Args:
             corpus: documents, or a data frame.
-            columns: for a data frame: `id_column`, `title_column`, `text_columns`; guessed where
-                that is plain.
+            id_column: the column of a data frame that names the documents; guessed where there
+                is one called so.
+            title_column: the column of their titles; guessed likewise.
+            text_columns: the column of their texts, or several; guessed where it is plain.
 
         Raises:
+            ArgumentError: the corpus holds something else, or a column is named of what has none.
             BadRowError: a document cannot be used; the batches before it stay.
         """
+        columns = {
+            "id_column": id_column,
+            "title_column": title_column,
+            "text_columns": text_columns or None,
+        }
+        columns = {name: column for name, column in columns.items() if column is not None}
         with self.writer() as writer:
             return writer.upsert(_documents(corpus, columns))
 
@@ -245,6 +310,7 @@ class Index:
             EncoderError: it cannot be loaded.
             SpaceError: what its spec names has become another model.
         """
+        self._check_open()
         if space.fingerprint not in self._encoders:
             encoder = load_encoder(space.spec, precision=space.precision)
             space.check(encoder)
@@ -271,7 +337,11 @@ class Index:
                 },
             )
 
-    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str) -> None:
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
+
+    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
         """Give a new index its spaces; of an old one, check that it has them."""
         with self.read() as connection:
             spaces = all_spaces(connection)
@@ -284,8 +354,11 @@ class Index:
                 for encoder in encoders:
                     add_space(connection, encoder, dtype, complete=True)
             return
+        by_fingerprint = {space.fingerprint: space for space in spaces}
         for encoder in encoders:
-            if all(encoder.fingerprint != space.fingerprint for space in spaces):
+            if encoder.fingerprint in by_fingerprint:
+                by_fingerprint[encoder.fingerprint].check_dtype(dtype)
+            else:
                 for space in spaces:
                     if space.spec == encoder.spec:
                         space.check(encoder)
@@ -320,10 +393,35 @@ def _specs(path: Path) -> list[str]:
     return []
 
 
+def _listed(encoders: Any) -> list[Any]:
+    """One spec or encoder, or several, as a list."""
+    if isinstance(encoders, str) or _is_encoder(encoders):
+        return [encoders]
+    return check_items("encoders", encoders, "specs or encoders")
+
+
+def _is_encoder(value: object) -> bool:
+    # Not by `isinstance`: that of a protocol reads its properties, some of which load the model.
+    return not isinstance(value, type) and hasattr(value, "encode_documents")
+
+
+def _check_encoders(encoders: Sequence[Encoder]) -> None:
+    for encoder in encoders:
+        if not _is_encoder(encoder):
+            raise ArgumentError(
+                f"encoders must hold specs (create) or what load_encoder returns, not "
+                f"{shown(encoder)}"
+            )
+    counts = Counter(encoder.fingerprint for encoder in encoders)
+    for encoder in encoders:
+        if counts[encoder.fingerprint] > 1:
+            raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")
+
+
 def _documents(
     corpus: Iterable[Document] | pandas.DataFrame, columns: dict[str, Any]
 ) -> Iterable[Document]:
-    if type(corpus).__module__.partition(".")[0] == "pandas":
+    if type(corpus).__module__.partition(".")[0] == "pandas" and hasattr(corpus, "columns"):
         from semsearch.corpus import frame_documents
 
         return frame_documents(cast("pandas.DataFrame", corpus), **columns)

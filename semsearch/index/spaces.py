@@ -13,6 +13,7 @@ import numpy
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
+from semsearch.arguments import shown
 from semsearch.encoders.precision import Precision, described_precision
 from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
@@ -24,6 +25,7 @@ __all__ = [
     "Space",
     "add_space",
     "all_spaces",
+    "check_stored_type",
     "find_space",
     "off_unit",
     "warn_of_cut_passages",
@@ -107,6 +109,19 @@ class Space(NamedTuple):
                 "use the model it was made with, or index anew"
             )
 
+    def check_dtype(self, dtype: str | None) -> None:
+        """Refuse another number type than the one that its vectors are stored in.
+
+        Raises:
+            SpaceError: it is another one.
+        """
+        check_stored_type(dtype)
+        if dtype not in (None, self.dtype):
+            raise SpaceError(
+                f"space '{self.name}' stores {self.dtype}, not {dtype}; "
+                "the type is chosen when a space is made"
+            )
+
     def _damage(self) -> IndexFormatError:
         return IndexFormatError(
             f"vectors of space '{self.name}' are damaged; see: semsearch verify"
@@ -181,12 +196,22 @@ def find_space(connection: Connection, name: str | None = None) -> Space:
     raise SpaceError(f"no space '{name}' in this index (spaces: {names})")
 
 
+def check_stored_type(dtype: str | None) -> None:
+    """Refuse a number type that no space can have.
+
+    Raises:
+        ArgumentError: it is neither one of `STORED_TYPES` nor None, which leaves the choice.
+    """
+    if dtype is not None and dtype not in STORED_TYPES:
+        choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
+        raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
 def add_space(
-    connection: Connection, encoder: Encoder, dtype: str = "float32", *, complete: bool
+    connection: Connection, encoder: Encoder, dtype: str | None = None, *, complete: bool
 ) -> Space:
     """A new space for an encoder's vectors, named after its spec."""
-    if dtype not in STORED_TYPES:
-        raise ArgumentError(f"vectors are stored as {' or '.join(STORED_TYPES)}, not '{dtype}'")
+    check_stored_type(dtype)
     name = _free_name(encoder.spec, {space.name for space in all_spaces(connection)})
     connection.execute(
         insert(spaces).values(
@@ -194,7 +219,7 @@ def add_space(
             spec=encoder.spec,
             fingerprint=encoder.fingerprint,
             dimension=encoder.dimension,
-            dtype=dtype,
+            dtype=dtype or STORED_TYPES[0],
             complete=int(complete),
             description=json.dumps(dict(encoder.description())),
         )

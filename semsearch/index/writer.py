@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,8 @@ from pathlib import Path
 import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
 from sqlalchemy import ColumnElement, Connection, and_, delete, select
 
-from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.arguments import check_texts, shown
+from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter
 from semsearch.index.compaction import compact
 from semsearch.index.completion import complete_space
@@ -91,7 +92,7 @@ class IndexWriter:
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
-        self._connection = connection
+        self._opened = connection
         self._directory = directory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
@@ -103,11 +104,14 @@ class IndexWriter:
         Each batch is committed whole; what was committed stays, whatever happens next.
 
         Raises:
+            ArgumentError: the corpus holds something else than documents.
             BadRowError: a document cannot be used, and `on_bad_row` raised it.
             SpaceError: a space's model has become another one.
         """
         started = time.perf_counter()
         summary = Summary()
+        if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
+            raise ArgumentError(f"a corpus is a list of documents, not {shown(corpus)}")
         with self._connection.begin():
             forget_seen(self._connection)
             max_tokens = get_setting(self._connection, "chunk_max_tokens")
@@ -118,7 +122,7 @@ class IndexWriter:
                 "name the encoder once more"
             )
         writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
-        with closing(writer.write_all(corpus)) as batches:
+        with closing(writer.write_all(_checked(corpus))) as batches:
             for batch in batches:
                 summary = summary.plus(batch, time.perf_counter() - started)
                 self._on_batch(summary)
@@ -155,6 +159,8 @@ class IndexWriter:
         """
         if ids is None and where is None:
             raise ArgumentError("say what to delete: ids or a filter")
+        if ids is not None:
+            ids = check_texts("ids", ids)
         with self._connection.begin():
             conditions = []
             if ids is not None:
@@ -163,12 +169,20 @@ class IndexWriter:
                 conditions.append(where_clause(self._connection, where))
             return remove_documents(self._connection, and_(*conditions))
 
-    def add_space(self, encoder: Encoder, dtype: str = "float32") -> Space:
+    def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
         """Encode the stored passages into a further space; no corpus is needed.
 
         When it is cut short, the next `add_space` of the same encoder, or the next `upsert`, goes
         on from there; until then the space cannot be searched.
+
+        Raises:
+            ArgumentError: what is given is no encoder, or no type that vectors are stored in.
+            SpaceError: the encoder's space is there already and stores another type.
         """
+        if not hasattr(encoder, "encode_documents"):
+            raise ArgumentError(
+                f"a space is made by an encoder (load_encoder returns one), not {shown(encoder)}"
+            )
         with self._connection.begin():
             space = next(
                 (
@@ -178,6 +192,7 @@ class IndexWriter:
                 ),
                 None,
             ) or add_space(self._connection, encoder, dtype, complete=False)
+            space.check_dtype(dtype)
             max_tokens = get_setting(self._connection, "chunk_max_tokens")
         warn_of_cut_passages(encoder, max_tokens)
         self._complete([(space, encoder)])
@@ -215,6 +230,14 @@ class IndexWriter:
         """Build anew all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
         repair(self._connection, self._directory, self._encoders())
 
+    @property
+    def _connection(self) -> Connection:
+        if self._opened.closed:
+            raise IndexClosedError(
+                f"the writer of {self._directory} is closed: its `with` block has ended"
+            )
+        return self._opened
+
     def _spaces(self) -> list[Space]:
         with self._connection.begin():
             return all_spaces(self._connection)
@@ -246,3 +269,10 @@ class IndexWriter:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
         return named
+
+
+def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
+    for place, document in enumerate(corpus):
+        if not isinstance(document, Document):
+            raise ArgumentError(f"item {place} is no Document but {shown(document)}")
+        yield document

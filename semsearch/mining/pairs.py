@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 import numpy
 
-from semsearch.comparison import MARGIN, Comparison, EveryTile, Found, Mask, Plan, Rows
+from semsearch.arguments import check_callable, check_number, check_whole_number
+from semsearch.comparison import MARGIN, Comparison, EveryTile, Found, Mask, Plan, Rows, unit_rows
 from semsearch.errors import ArgumentError
 from semsearch.mining.cells import choose_cells
 from semsearch.protocols import Matrix
@@ -46,13 +47,21 @@ def similar_pairs(
         on_progress: told after each tile how many pairs are compared, and of how many.
 
     Raises:
-        ArgumentError: `k` is below 1, `min_score` is no cosine, or the shapes do not fit.
+        ArgumentError: `k` is below 1, `min_score` is no cosine, the shapes do not fit, or a
+            vector is not of unit length.
     """
     check_limits(k, min_score)
-    if vectors.ndim != 2:
-        raise ArgumentError(f"vectors are the rows of a matrix, not of shape {vectors.shape}")
-    if groups is not None and groups.shape != vectors.shape[:1]:
-        raise ArgumentError(f"{len(vectors)} vectors, but groups of shape {groups.shape}")
+    exact_up_to = check_whole_number("exact_up_to", exact_up_to, 0)
+    check_callable("notify", notify)
+    check_callable("on_progress", on_progress)
+    vectors = unit_rows(vectors)
+    if groups is not None:
+        groups = numpy.asarray(groups)
+        if groups.shape != vectors.shape[:1] or groups.dtype.kind not in "iu":
+            raise ArgumentError(
+                f"groups must be whole numbers, one for each of {len(vectors)} vectors, not "
+                f"{groups.dtype} of shape {groups.shape}"
+            )
     floor = -1.0 if min_score is None else min_score
 
     def found() -> Iterator[Found]:
@@ -78,10 +87,10 @@ def check_limits(k: int | None, min_score: float | None) -> None:
     Raises:
         ArgumentError: `k` is below 1, or `min_score` is no cosine.
     """
-    if k is not None and k < 1:
-        raise ArgumentError(f"k must be at least 1, not {k}")
-    if min_score is not None and not -1 <= min_score <= 1:  # nor is NaN
-        raise ArgumentError(f"a score is a cosine, from -1 to 1, not {min_score}")
+    if k is not None:
+        check_whole_number("k", k, 1)
+    if min_score is not None:
+        check_number("min_score", min_score, -1, 1)
 
 
 class _Limit:

@@ -122,7 +122,7 @@ def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
 
 
 def test_other_types_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="float32 or float16, not 'int8'"):
+    with pytest.raises(ArgumentError, match="dtype must be 'float32' or 'float16', not 'int8'"):
         Index.create(tmp_path / "x", ["hashing"], dtype="int8")
 
 

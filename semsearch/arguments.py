@@ -1,0 +1,165 @@
+"""Checks of arguments: a wrong type or value is one line, raised before anything is computed."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from semsearch.errors import ArgumentError
+
+__all__ = [
+    "check_callable",
+    "check_choice",
+    "check_items",
+    "check_number",
+    "check_path",
+    "check_text",
+    "check_texts",
+    "check_whole_number",
+    "shown",
+]
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+SHOWN_MAX_CHARACTERS = 40
+
+
+def shown(value: object) -> str:
+    """A value in a message, shortened, with its type unless that is plain."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)
+    text = repr(value)
+    if len(text) > SHOWN_MAX_CHARACTERS:
+        text = f"{text[:SHOWN_MAX_CHARACTERS]}…"
+    return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
+
+
+def check_whole_number(name: str, value: Any, least: int) -> int:
+    """An integer, numpy's too, of at least `least`; `True` is none.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    number = None
+    if not isinstance(value, bool):
+        with suppress(TypeError):
+            number = operator.index(value)
+    if number is None:
+        raise ArgumentError(f"{name} must be a whole number, not {shown(value)}")
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> float:
+    """A number, numpy's too, from `low` to `high`.
+
+    Raises:
+        ArgumentError: it is something else, or NaN.
+    """
+    try:
+        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ArgumentError(f"{name} must be a number from {low:g} to {high:g}, not {shown(value)}")
+    return number
+
+
+def check_text(name: str, value: Any) -> str:
+    """A string.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a string, not {shown(value)}")
+    return value
+
+
+def check_items(name: str, values: Any, what: str) -> list[Any]:
+    """What an ordered collection or a generator holds.
+
+    Args:
+        name: the argument.
+        values: a string, a set, a mapping and a table are none.
+        what: its items, in the plural, for the message.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if isinstance(values, str):
+        raise ArgumentError(f"{name} must be a list of {what}, not one string: [{shown(values)}]")
+    if (
+        not isinstance(values, Iterable)
+        or isinstance(values, (bytes, Mapping, set, frozenset, type))
+        or getattr(values, "ndim", 1) != 1
+    ):
+        raise ArgumentError(f"{name} must be a list of {what}, not {shown(values)}")
+    return list(values)
+
+
+def check_texts(name: str, values: Any) -> list[str]:
+    """Strings, in their order: of a list, a tuple, an array, a series, a generator.
+
+    Raises:
+        ArgumentError: it is something else, such as one string, or holds something else.
+    """
+    listed = check_items(name, values, "strings")
+    for place, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise ArgumentError(f"{name}[{place}] must be a string, not {shown(text)}")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                code = ord(text[error.start])
+                raise ArgumentError(
+                    f"{name}[{place}] holds half a character (U+{code:04X}), not Unicode text"
+                ) from None
+    return listed
+
+
+def check_choice(name: str, kind: type[_Choice], value: Any) -> _Choice:
+    """The member of an enum that is given as it is or by its value.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(str(member.value) for member in kind)
+        raise ArgumentError(f"{name} must be one of {choices}, not {shown(value)}") from None
+
+
+def check_path(name: str, value: Any) -> Path:
+    """A path, given as a string or a path.
+
+    Raises:
+        ArgumentError: it is something else, or none that a file system can have.
+    """
+    path = value
+    if isinstance(value, os.PathLike):
+        path = os.fspath(value)
+    if not isinstance(path, str):
+        raise ArgumentError(f"{name} must be a string or a Path, not {shown(value)}")
+    if not path or "\0" in path:
+        raise ArgumentError(f"{name} must be a path, not {path!r}")
+    return Path(path)
+
+
+def check_callable(name: str, value: Any) -> None:
+    """A function.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    if not callable(value):
+        raise ArgumentError(f"{name} must be a function, not {shown(value)}")

@@ -1,0 +1,359 @@
+"""Wrong arguments of the public functions and classes: each is refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+from pathlib import Path
+
+import numpy
+import pandas
+import pytest
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.errors import ArgumentError, IndexClosedError, SemsearchError, SpaceError
+from semsearch.protocols import SearchBackend
+
+PETS = [Document("a", "red apple", metadata={"year": 1990}), Document("ab", "blue sky")]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([*PETS, Document("b", "green grass")])
+        yield index
+
+
+def refused(call, message, error=ArgumentError):
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+class TestEncoders:
+    @pytest.mark.parametrize("several", [str, lambda spec: [spec], lambda spec: iter([spec])])
+    @pytest.mark.parametrize("as_encoder", [False, True])
+    def test_one_or_several_specs_or_encoders(self, tmp_path, several, as_encoder):
+        if as_encoder:
+            one = load_encoder("hashing:16")
+            given = one if several is str else several(one)
+        else:
+            given = several("hashing:16")
+        with Index.create(tmp_path / "x", given) as index:
+            assert [space.spec for space in index.info().spaces] == ["hashing:16"]
+
+    @pytest.mark.parametrize(
+        ("encoders", "message"),
+        [
+            (3, "encoders must be a list of specs or encoders, not 3"),
+            ({"hashing": 1}, "must be a list of specs or encoders, not {'hashing': 1} (dict)"),
+            ([], "at least one encoder"),
+            ([None], "not None"),
+            ([b"hashing"], "not b'hashing' (bytes)"),
+            (Path("hashing"), "not PosixPath('hashing')"),
+            (["hashing", "hashing"], "encoder 'hashing' is given twice"),
+        ],
+    )
+    def test_others_are_refused(self, tmp_path, encoders, message):
+        refused(lambda: Index.create(tmp_path / "x", encoders), message)
+        assert not (tmp_path / "x").exists()
+
+    def test_one_at_hand_is_used(self, index, hashing):
+        for encoders in (hashing, [hashing], iter([hashing])):
+            with Index.open(index.path, encoders) as again:
+                assert again.encoder(again.space()) is hashing
+
+    @pytest.mark.parametrize("encoders", ["hashing", ["hashing"], None, 3, [None]])
+    def test_only_encoders_are_at_hand(self, index, encoders):
+        refused(lambda: Index.open(index.path, encoders), "encoders must")
+        refused(lambda: Retriever.open(index.path, None, encoders), "encoders must")
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", "", "a\0b", ["x"]])
+def test_a_path_is_a_string_or_a_path(path):
+    for call in (Index.open, Index.create, Retriever.open):
+        refused(lambda call=call: call(path), "path must be a")
+
+
+class TestStoredType:
+    def test_another_one_than_the_index_has_is_refused(self, index):
+        for encoders in (None, "hashing"):
+            refused(
+                lambda encoders=encoders: Index.create(index.path, encoders, dtype="float16"),
+                "space 'hashing' stores float32, not float16",
+                SpaceError,
+            )
+        with index.writer() as writer:
+            refused(
+                lambda: writer.add_space(load_encoder("hashing"), "float16"), "float32", SpaceError
+            )
+            assert writer.add_space(load_encoder("hashing:16"), "float16").dtype == "float16"
+
+    @pytest.mark.parametrize("dtype", [None, "float32"])
+    @pytest.mark.parametrize("encoders", [None, "hashing"])
+    def test_the_same_or_none_is_fine(self, index, encoders, dtype):
+        with Index.create(index.path, encoders, dtype=dtype) as again:
+            assert again.space().dtype == "float32"
+
+    @pytest.mark.parametrize("dtype", ["float64", 16, "", numpy.float32])
+    def test_what_is_none_is_refused(self, index, tmp_path, dtype):
+        for path in (index.path, tmp_path / "new"):
+            refused(
+                lambda path=path: Index.create(path, "hashing", dtype=dtype),
+                "dtype must be 'float32' or 'float16', not ",
+            )
+
+
+@pytest.mark.parametrize("precision", ["fp16", 32, "", True])
+def test_precision(index, tmp_path, precision):
+    for path in (index.path, tmp_path / "new"):
+        refused(
+            lambda path=path: Index.create(path, "hashing", precision=precision),
+            "precision must be one of auto, fp32, bf16, int8, not ",
+        )
+
+
+class TestSearching:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"text": None}, "the query must be a string, not None"),
+            ({"text": ["red"]}, "the query must be a string, not ['red'] (list)"),
+            ({"text": b"red"}, "the query must be a string, not b'red' (bytes)"),
+            ({"k": "3"}, "k must be a whole number, not '3'"),
+            ({"k": None}, "k must be a whole number, not None"),
+            ({"k": 3.0}, "k must be a whole number, not 3.0"),
+            ({"k": True}, "k must be a whole number, not True"),
+            ({"k": numpy.int64(0)}, "k must be at least 1, not 0"),
+            ({"where": {}}, "where must be a string, not {} (dict)"),
+            ({"where": ["year = 1990"]}, "where must be a string, not ['year = 1990'] (list)"),
+            ({"where": 0}, "where must be a string, not 0"),
+            ({"mode": "sematic"}, "mode must be one of semantic, bm25, hybrid, not 'sematic'"),
+            ({"mode": None}, "mode must be one of semantic, bm25, hybrid, not None"),
+            ({"rerank": "a-model"}, "rerank must be a reranker (load_reranker returns one)"),
+            ({"rerank": False}, "rerank must be a reranker"),
+        ],
+    )
+    @pytest.mark.parametrize("mode", ["semantic", "bm25"])
+    def test_wrong_arguments(self, index, arguments, message, mode):
+        retriever = Retriever(index)
+        arguments = {"text": "red", "mode": mode} | arguments
+        refused(lambda: retriever.search(**arguments), message)
+        if not isinstance(arguments["text"], list):
+            text = arguments.pop("text")
+            refused(lambda: retriever.search_many([text], **arguments), message)
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    @pytest.mark.parametrize(
+        "several",
+        [list, tuple, iter, numpy.array, lambda texts: pandas.Series(texts, index=[7, 5])],
+    )
+    def test_texts_come_in_any_ordered_collection(self, index, mode, several):
+        found = Retriever(index).search_many(several(["red apple", "blue sky"]), k=1, mode=mode)
+        assert [(hits.query, hits[0].document_id) for hits in found] == [
+            ("red apple", "a"),
+            ("blue sky", "ab"),
+        ]
+
+    @pytest.mark.parametrize(
+        "texts",
+        [None, 3, {"red": 1}, {"red"}, b"red", pandas.DataFrame({"q": ["red"]}), ["red", None]],
+    )
+    def test_other_collections_are_refused(self, index, texts):
+        refused(lambda: Retriever(index).search_many(texts), "must be a")
+
+    @pytest.mark.parametrize("k", [numpy.int64(2), 2**70])
+    def test_any_whole_number_is_a_k(self, index, k):
+        assert len(Retriever(index).search("red", k)) == min(k, 3)
+
+    @pytest.mark.parametrize(
+        "scores", [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"]]
+    )
+    def test_a_reranker_that_returns_no_scores(self, index, scores):
+        class Broken:
+            spec = "broken"
+
+            def score(self, query, passages):
+                return scores
+
+        refused(
+            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one a"
+        )
+
+    @pytest.mark.parametrize("given", [None, "indexes/x", 3])
+    def test_a_retriever_takes_an_index(self, given):
+        refused(lambda: Retriever(given), "for a path: Retriever.open(path)")
+
+    def test_filters_elsewhere(self, index):
+        refused(lambda: index.passages(where={}), "where must be a string, not {} (dict)")
+        refused(lambda: index.delete(where={}), "where must be a string, not {} (dict)")
+        assert len(index) == 3
+
+
+class TestWriting:
+    @pytest.mark.parametrize(
+        "corpus",
+        [
+            None,
+            3,
+            "a text",
+            PETS[0],
+            {"a": "a text"},
+            ["a text"],
+            [{"id": "a", "text": "b"}],
+            [PETS],
+            [None],
+            pandas.Series(["a text"]),
+        ],
+    )
+    def test_a_corpus_holds_documents(self, index, corpus):
+        refused(lambda: index.add(corpus), "ocument")
+        with index.writer() as writer:
+            refused(lambda: writer.sync(corpus), "ocument")
+        assert len(index) == 3
+
+    def test_batches_before_a_stranger_stay(self, index):
+        documents = [Document(f"n{number}", f"text {number}") for number in range(2_000)]
+        refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 is no Document")
+        assert 3 < len(index) <= 2_003
+
+    def test_an_error_of_the_generator_is_its_own(self, index):
+        def broken():
+            yield Document("z", "zebra")
+            raise RuntimeError("mine")
+
+        with pytest.raises(RuntimeError, match="mine"):
+            index.add(broken())
+        assert len(index) == 3  # its batch was not complete
+        index.add([Document("z", "zebra")])
+        assert len(index) == 4
+
+    def test_columns_of_what_has_none(self, index):
+        refused(lambda: index.add(PETS, text_columns="text"), "columns are named for a data frame")
+
+    def test_a_string_is_no_list_of_ids(self, index):
+        # "ab" was taken for the ids a and b
+        refused(lambda: index.delete("ab"), "ids must be a list of strings, not one string: ['ab']")
+        assert len(index) == 3
+
+    @pytest.mark.parametrize("ids", [3, [3], [None], [PETS[0]], {"a"}, {"a": 1}, [["a"]]])
+    def test_ids_are_strings(self, index, ids):
+        refused(lambda: index.delete(ids), "must be a")
+        assert len(index) == 3
+
+    @pytest.mark.parametrize(
+        "several", [list, tuple, iter, numpy.array, lambda ids: pandas.Series(ids, index=[7, 5])]
+    )
+    def test_ids_come_in_any_ordered_collection(self, index, several):
+        assert index.delete(several(["a", "b"])) == 2
+
+    @pytest.mark.parametrize("name", ["on_bad_row", "on_batch"])
+    def test_callbacks_are_functions(self, index, name):
+        def write():
+            with index.writer(**{name: None}):
+                pass
+
+        refused(write, f"{name} must be a function, not None")
+
+    @pytest.mark.parametrize("encoder", ["hashing", None, 3])
+    def test_a_space_is_made_by_an_encoder(self, index, encoder):
+        with index.writer() as writer:
+            refused(lambda: writer.add_space(encoder), "load_encoder returns one")
+
+
+class TestClosing:
+    CALLS = (
+        len,
+        Index.fields,
+        Index.space,
+        Index.complete_space,
+        Index.passages,
+        Index.info,
+        lambda index: index.add(PETS),
+        lambda index: index.delete(["a"]),
+        lambda index: index.read().__enter__(),
+        lambda index: index.writer().__enter__(),
+        lambda index: index.encoder(None),
+        lambda index: index.__enter__(),
+        Retriever,
+    )
+
+    @pytest.mark.parametrize("call", CALLS)
+    def test_a_closed_index_says_so(self, index, call):
+        index.close()
+        index.close()
+        assert index.closed
+        refused(lambda: call(index), f"the index {index.path} is closed", IndexClosedError)
+
+    @pytest.mark.parametrize("texts", [[], ["red"]])
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    @pytest.mark.parametrize("how", ["retriever", "index", "opened"])
+    def test_a_closed_retriever_says_so(self, index, texts, mode, how):
+        retriever = Retriever.open(index.path) if how == "opened" else Retriever(index)
+        retriever.search("red", mode=mode)
+        (index if how == "index" else retriever).close()
+        assert retriever.closed
+        for call in (
+            lambda: retriever.search_many(texts, mode=mode),
+            lambda: retriever.search("red", mode=mode),
+            retriever.__enter__,
+        ):
+            refused(call, f"the retriever of {index.path} is closed", IndexClosedError)
+
+    def test_who_opened_closes(self, index):
+        with Retriever(index) as retriever:
+            pass
+        assert retriever.closed
+        assert len(index) == 3
+        with Retriever.open(index.path) as retriever:
+            opened = retriever.index
+        assert opened.closed
+
+    def test_a_writer_ends_with_its_block(self, index):
+        with index.writer() as writer:
+            pass
+        for call in (
+            lambda: writer.upsert(PETS),
+            lambda: writer.sync(PETS),
+            lambda: writer.delete(["a"]),
+            lambda: writer.add_space(load_encoder("hashing:16")),
+            lambda: writer.drop_space("hashing"),
+            writer.compact,
+            writer.verify,
+            writer.repair,
+        ):
+            refused(call, "is closed: its `with` block has ended", IndexClosedError)
+
+
+class TestObjects:
+    def test_two_objects_on_one_directory(self, index):
+        with Index.open(index.path) as other, Retriever.open(index.path) as retriever:
+            retriever.search("red")
+            index.add([Document("z", "zebra")])
+            assert len(other) == 4
+            assert retriever.search("zebra", 1)[0].document_id == "z"
+            with index.writer():
+                with pytest.raises(SemsearchError, match="is being written by process"):
+                    other.delete(["z"])
+
+    def test_they_name_their_index(self, index):
+        retriever = Retriever(index)
+        assert repr(index) == f"<Index '{index.path}'>"
+        assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing'>"
+        index.close()
+        assert repr(index) == f"<Index '{index.path}', closed>"
+        assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing', closed>"
+
+    @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+    def test_they_are_not_copied(self, index, duplicate):
+        refused(lambda: duplicate(index), "open it where it is needed: Index.open(")
+        refused(lambda: duplicate(Retriever(index)), "Retriever.open(")
+
+
+def test_a_retriever_is_called_as_the_protocol_says():
+    asked = inspect.signature(SearchBackend.search_many).parameters
+    given = inspect.signature(Retriever.search_many).parameters
+    assert list(asked) == [name for name in given if name in asked]
+    assert all(given[name].kind == asked[name].kind for name in asked)
