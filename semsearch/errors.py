@@ -15,7 +15,8 @@
     │   ├── IndexFormatError        it is something else, damaged, or of a newer format
     │   ├── IndexBusyError          another process is writing it
     │   ├── IndexClosedError        it was closed before it was used
-    │   └── SpaceError              the embedding space is unknown or belongs to another model
+    │   ├── SpaceError              the embedding space is unknown or belongs to another model
+    │   └── RemovalError            more documents would be removed than was allowed
     ├── TrainingError               a model cannot be trained: it diverged, or others train it
     │   └── TrainingStoppedError    it was interrupted and can go on
     └── MissingExtraError           an optional dependency is not installed
@@ -40,6 +41,7 @@ __all__ = [
     "IndexStoreError",
     "MissingExtraError",
     "ModelNotFoundError",
+    "RemovalError",
     "SemsearchError",
     "SpaceError",
     "TrainingError",
@@ -78,12 +80,14 @@ class BadRowError(CorpusError):
         source: where the row stands, as a person would look it up: ``corpus.csv:418`` (a line),
             ``films.json, item 7``; empty for a document made in Python.
         reason: what is wrong with it.
+        document_id: the id of the document in that row; None where it cannot be known.
     """
 
-    def __init__(self, source: str, reason: str) -> None:
+    def __init__(self, source: str, reason: str, document_id: str | None = None) -> None:
         super().__init__(f"{source}: {reason}" if source else reason)
         self.source = source
         self.reason = reason
+        self.document_id = document_id
 
 
 class FilterError(SemsearchError, ValueError):
@@ -132,6 +136,10 @@ class IndexClosedError(IndexStoreError):
 
 class SpaceError(IndexStoreError):
     """An embedding space is unknown, or its vectors come from another model."""
+
+
+class RemovalError(IndexStoreError):
+    """A sync or a deletion would remove more documents than was allowed; it removed none."""
 
 
 class TrainingError(SemsearchError):

@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 
 from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.removals import allowance, dry_run_option, removals_option
+from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
+from semsearch.index.preview import preview_delete
 
 __all__ = ["command"]
 
@@ -17,8 +20,17 @@ __all__ = ["command"]
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @click.option("--where", metavar="EXPR", help="Documents whose metadata meet this.")
+@removals_option
+@dry_run_option
 @wait_option
-def command(ids: tuple[str, ...], directory: Path | None, where: str | None, wait: bool) -> None:
+def command(
+    ids: tuple[str, ...],
+    directory: Path | None,
+    where: str | None,
+    allow_removals: bool,
+    dry_run: bool,
+    wait: bool,
+) -> None:
     """Remove documents, by their ids or by a filter.
 
     With ids and a filter, a document goes when both name it. An unknown id is an error, and
@@ -26,14 +38,21 @@ def command(ids: tuple[str, ...], directory: Path | None, where: str | None, wai
 
     \b
     semsearch delete doc-17 doc-18
-    semsearch delete --where "year < 1950" --index indexes/films
+    semsearch delete --where "year < 1950" --index indexes/films --dry-run
 
     Deleted documents are found no more; `semsearch compact` takes them out of the files.
     """
     if not ids and where is None:
         raise ArgumentError("say what to delete: IDs or --where")
-    with Index.open(existing_index(directory)) as index:
+    directory = existing_index(directory)
+    if dry_run:
+        removal = preview_delete(directory, list(ids) or None, where)
+        click.echo(visible(f"dry run, nothing is deleted: this would remove {removal}"))
+        return
+    with Index.open(directory) as index:
         with index.writer(wait=wait) as writer:
-            removed = writer.delete(list(ids) or None, where)
+            removed = writer.delete(
+                list(ids) or None, where, allow_removals=allowance(allow_removals)
+            )
         left = len(index)
     click.echo(f"{removed:,} documents deleted, {left:,} left")

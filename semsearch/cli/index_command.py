@@ -20,6 +20,7 @@ from semsearch.cli.options import (
     wait_option,
 )
 from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
@@ -35,6 +36,7 @@ from semsearch.records import STORED_TYPES
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
+    from semsearch.index.preview import Preview
     from semsearch.index.writer import Summary
     from semsearch.protocols import Encoder
 
@@ -62,6 +64,8 @@ __all__ = ["command"]
     help="How new spaces keep their vectors.  [default: float32, or the index's own]",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
+@removals_option
+@dry_run_option
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @precision_option
@@ -93,6 +97,8 @@ def command(
     if add_space or drop_space:
         if corpora or sample:
             raise ArgumentError("a space is added or dropped without a corpus")
+        if options["dry_run"]:
+            raise ArgumentError("--dry-run is for a corpus, not for --add-space or --drop-space")
         directory = existing_index(directory)
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait)
@@ -118,6 +124,8 @@ def _index_corpus(
     encoders: tuple[str, ...],
     input_format: str | None,
     sync: bool,
+    allow_removals: bool,
+    dry_run: bool,
     skip_bad_rows: bool,
     **columns: Any,
 ) -> None:
@@ -138,6 +146,12 @@ def _index_corpus(
             **columns,
         )
         directory = directory or INDEXES / corpus.name
+        if dry_run:
+            from semsearch.index.preview import preview_index
+
+            preview = preview_index(directory, iter(corpus), sync=sync, on_bad_row=on_bad_row)
+            click.echo(visible(_told_preview(directory, preview, skipped, allow_removals)))
+            return
         loading = _loading(directory, encoders, precision)
         # A corpus that cannot be read leaves no directory behind.
         documents = iter(corpus)
@@ -154,7 +168,12 @@ def _index_corpus(
             _told_when_interrupted(index, progress),
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
-            summary = (writer.sync if sync else writer.upsert)(chain(first, documents))
+            read = chain(first, documents)
+            if sync:
+                allowed = allowance(allow_removals, progress)
+                summary = writer.sync(read, skipped=documents.skipped, allow_removals=allowed)
+            else:
+                summary = writer.upsert(read)
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
@@ -234,6 +253,7 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
         "with new metadata": summary.metadata_changed,
         "unchanged": summary.unchanged,
         "removed": summary.removed,
+        "kept though the corpus lacks them": summary.kept,
         "bad rows skipped": skipped,
     }
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
@@ -242,3 +262,26 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
         f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
         f"written in {summary.seconds:.1f} s ({rate:,.0f} documents/s)"
     )
+
+
+def _told_preview(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
+    from semsearch.index.plan import Change
+
+    changes, removal = preview
+    counts = {
+        "documents to add": changes[Change.ADDED],
+        "to change": changes[Change.CHANGED],
+        "with new metadata": changes[Change.METADATA_CHANGED],
+        "unchanged": changes[Change.UNCHANGED],
+        "bad rows to skip": skipped,
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    line = f"{directory}: dry run, nothing is written: {told}"
+    if removal is None:
+        return line
+    if removal.kept:
+        return f"{line}; {removal.why_kept()}"
+    line += f"; to remove: {removal if removal.documents else 'none'}"
+    if removal.needs_allowance(corpus_is_empty=not changes) and not allowed:
+        line += ", which needs --allow-removals"
+    return line

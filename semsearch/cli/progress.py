@@ -45,6 +45,10 @@ class IndexingProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away, before a question or at the end."""
         if self._bar:
             self._bar.progress.stop()
 

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.delimited import read_delimited
-from semsearch.corpus.documents import Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.documents import (
+    DocumentReader,
+    Notify,
+    OnBadRow,
+    silent,
+    table_documents,
+)
 from semsearch.corpus.formats import CorpusFormat, format_by_content, format_by_name, without_gz
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines
 from semsearch.corpus.parquet import read_parquet
@@ -90,17 +96,21 @@ class Corpus:
         """How much of it is behind the reader, from 0 to 1; None when that cannot be known."""
         return self._progress.fraction
 
-    def __iter__(self) -> Iterator[Document]:
+    def __iter__(self) -> DocumentReader:
+        return DocumentReader(self._read, self._on_bad_row)
+
+    def _read(self, on_bad_row: OnBadRow) -> Iterator[Document]:
         self._progress = Progress(_total_size(self._paths))
         for path in self._paths:
             if path is not None and _is_folder(path):
-                yield from self._documents(self._read_folder(path))
+                yield from self._documents(self._read_folder(path), on_bad_row)
                 continue
             with open_source(path, self._progress) as source:
-                yield from self._documents(_read(source, self._format, self._encoding))
+                table = _read(source, self._format, self._encoding)
+                yield from self._documents(table, on_bad_row)
 
-    def _documents(self, table: Table) -> Iterator[Document]:
-        return table_documents(table, self._wanted, self._on_bad_row, self._notify)
+    def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
+        return table_documents(table, self._wanted, on_bad_row, self._notify)
 
     def _read_folder(self, path: Path) -> Table:
         if self._format not in (None, CorpusFormat.TEXT):

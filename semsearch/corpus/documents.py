@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST_BATCH_CHARACTERS",
     "FIRST_BATCH_DOCUMENTS",
+    "DocumentReader",
     "Notify",
     "OnBadRow",
+    "SkippedRows",
     "next_documents",
     "silent",
     "table_documents",
@@ -32,6 +35,53 @@ Notify = Callable[[str], None]
 #: What a corpus begins with: as many texts as are encoded at once while nobody knows how long that
 #: takes, and while the index that they go into is still being imported and made.
 FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
+
+#: How many ids of skipped rows are kept in memory; further rows count as unidentified.
+MAX_SKIPPED_IDS = 1_000_000
+
+
+@dataclass
+class SkippedRows:
+    """The bad rows that reading went on behind: which documents they are is known of some.
+
+    Args:
+        ids: the documents in rows whose id could be read.
+        unidentified: how many other rows were skipped.
+    """
+
+    ids: set[str] = field(default_factory=set)
+    unidentified: int = 0
+
+    def add(self, error: BadRowError) -> None:
+        """Count one more row."""
+        if error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
+            self.unidentified += 1
+        else:
+            self.ids.add(error.document_id)
+
+
+class DocumentReader(Iterator[Document]):
+    """The documents of a corpus as they are read, and the rows skipped so far.
+
+    Args:
+        read: makes the documents, given what to do with a bad row.
+        on_bad_row: is called with the error of each bad row. Where it returns, the row counts as
+            skipped.
+    """
+
+    def __init__(
+        self, read: Callable[[OnBadRow], Iterator[Document]], on_bad_row: OnBadRow
+    ) -> None:
+        self.skipped = skipped = SkippedRows()
+
+        def skip(error: BadRowError) -> None:
+            on_bad_row(error)
+            skipped.add(error)
+
+        self._documents = read(skip)
+
+    def __next__(self) -> Document:
+        return next(self._documents)
 
 
 def silent(message: str) -> None:
@@ -61,11 +111,13 @@ def table_documents(
     if table.announced:
         notify(describe(table, roles, wanted))
     for row in table.rows:
+        if isinstance(row, BadRowError):
+            on_bad_row(row)
+            continue
         try:
-            if isinstance(row, BadRowError):
-                raise row
             document = _document(row, roles, table)
         except BadRowError as error:
+            error.document_id = _readable_id(row, roles)
             on_bad_row(error)
             continue
         yield document
@@ -78,6 +130,15 @@ def _document(row: Row, roles: Roles, table: Table) -> Document:
     text = _text(row, roles.text, table.nothing)
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
+
+
+def _readable_id(row: Row, roles: Roles) -> str | None:
+    """The id of a row that is no document; None where it has none, or not a whole one."""
+    identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
+    try:
+        return Document(identifier, "any text").id
+    except BadRowError:
+        return None
 
 
 def _text(row: Row, columns: Sequence[str], nothing: Collection[str]) -> str:

@@ -6,10 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.columns import Roles
-from semsearch.corpus.documents import Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.documents import (
+    DocumentReader,
+    Notify,
+    OnBadRow,
+    silent,
+    table_documents,
+)
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import CorpusError, refuse
-from semsearch.records import Document
 
 if TYPE_CHECKING:
     import pandas
@@ -27,13 +32,14 @@ def frame_documents(
     text_columns: str | Sequence[str] = (),
     on_bad_row: OnBadRow = refuse,
     notify: Notify = silent,
-) -> Iterator[Document]:
+) -> DocumentReader:
     """The documents of a DataFrame, by the same rules as those of a file; see `Corpus`.
 
     The index of the frame is not read; `frame.reset_index()` makes columns of it.
     """
     wanted = Roles.wanted(text_columns, title_column, id_column)
-    return table_documents(_table(frame), wanted, on_bad_row, notify)
+    table = _table(frame)
+    return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
 
 
 def _table(frame: pandas.DataFrame) -> Table:

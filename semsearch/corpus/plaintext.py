@@ -81,7 +81,8 @@ def _rows(
 def _row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowError:
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
     if len(text) > MAX_ROW_BYTES:
-        return BadRowError(source.name, f"longer than {size_shown(MAX_ROW_BYTES)}")
+        reason = f"longer than {size_shown(MAX_ROW_BYTES)}"
+        return BadRowError(source.name, reason, document_id=identifier)
     path = without_gz(PurePath(source.name))
     title = _heading(text) if path.suffix.lower() == ".md" else None
     return Row(source.name, {"id": identifier, "title": title or path.stem, "text": text})

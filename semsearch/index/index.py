@@ -42,6 +42,7 @@ from semsearch.records import Document
 if TYPE_CHECKING:
     import pandas
 
+    from semsearch.index.removal_plan import Allowance
     from semsearch.index.writer import IndexWriter, Summary
 
 __all__ = ["Index", "IndexInfo"]
@@ -255,10 +256,16 @@ class Index:
         with self.writer() as writer:
             return writer.upsert(_documents(corpus, columns))
 
-    def delete(self, ids: Sequence[str] | None = None, where: str | None = None) -> int:
+    def delete(
+        self,
+        ids: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        allow_removals: Allowance = True,
+    ) -> int:
         """Remove documents by id or filter; returns how many. See `IndexWriter.delete`."""
         with self.writer() as writer:
-            return writer.delete(ids, where)
+            return writer.delete(ids, where, allow_removals=allow_removals)
 
     def fields(self) -> list[str]:
         """The names of all metadata fields, sorted."""

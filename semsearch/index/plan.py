@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from semsearch.index.schema import documents
 from semsearch.index.values import values
 from semsearch.records import Document
 
-__all__ = ["Change", "Planned", "forget_seen", "plan_batch", "seen", "text_hash"]
+__all__ = ["Change", "Planned", "forget_seen", "mark_seen", "plan_batch", "seen", "text_hash"]
 
 #: The documents that this run has read so far. A temporary table, which spills to disk, because
 #: a corpus can have more ids than fit in memory.
@@ -59,6 +59,13 @@ def forget_seen(connection: Connection) -> None:
     """Begin a run: nothing of its corpus has been seen."""
     seen.create(connection, checkfirst=True)
     connection.execute(delete(seen))
+
+
+def mark_seen(connection: Connection, ids: Iterable[str]) -> None:
+    """Count documents as seen though they could not be read."""
+    rows = [{"external_id": name, "source": "", "repeats": 0} for name in ids]
+    if rows:
+        connection.execute(insert(seen).on_conflict_do_nothing(), rows)
 
 
 def plan_batch(

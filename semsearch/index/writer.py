@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -9,19 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
-from sqlalchemy import ColumnElement, Connection, and_, delete, select
+from sqlalchemy import Connection, delete
 
 from semsearch.arguments import check_texts, shown
+from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter
 from semsearch.index.compaction import compact
 from semsearch.index.completion import complete_space
 from semsearch.index.folding import fold, remove_leftovers
-from semsearch.index.plan import Change, forget_seen, seen
+from semsearch.index.plan import Change, forget_seen
 from semsearch.index.removal import next_revision, remove_documents
+from semsearch.index.removal_plan import (
+    Allowance,
+    check_removal,
+    named_documents,
+    planned_removal,
+    unseen_documents,
+)
 from semsearch.index.repair import repair
-from semsearch.index.schema import documents, spaces
-from semsearch.index.search import where_clause
+from semsearch.index.schema import spaces
 from semsearch.index.spaces import (
     Space,
     add_space,
@@ -30,12 +38,13 @@ from semsearch.index.spaces import (
     warn_of_cut_passages,
 )
 from semsearch.index.store import get_setting
-from semsearch.index.values import values
 from semsearch.index.verification import Fault, find_faults
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 
 __all__ = ["IndexWriter", "Summary"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,7 @@ class Summary:
     metadata_changed: int = 0
     unchanged: int = 0
     removed: int = 0
+    kept: int = 0  #: documents that the corpus lacks, and that a skipped row may hold
     chunks: int = 0  #: passages written
     encoded: int = 0  #: texts that went through an encoder
     seconds: float = 0.0
@@ -110,8 +120,7 @@ class IndexWriter:
         """
         started = time.perf_counter()
         summary = Summary()
-        if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
-            raise ArgumentError(f"a corpus is a list of documents, not {shown(corpus)}")
+        documents = _iterated(corpus)
         with self._connection.begin():
             forget_seen(self._connection)
             max_tokens = get_setting(self._connection, "chunk_max_tokens")
@@ -122,7 +131,7 @@ class IndexWriter:
                 "name the encoder once more"
             )
         writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
-        with closing(writer.write_all(_checked(corpus))) as batches:
+        with closing(writer.write_all(_checked(documents))) as batches:
             for batch in batches:
                 summary = summary.plus(batch, time.perf_counter() - started)
                 self._on_batch(summary)
@@ -130,24 +139,65 @@ class IndexWriter:
         self._fold()
         return replace(summary, seconds=time.perf_counter() - started)
 
-    def sync(self, corpus: Iterable[Document]) -> Summary:
+    def sync(
+        self,
+        corpus: Iterable[Document],
+        *,
+        skipped: SkippedRows | None = None,
+        allow_removals: Allowance = False,
+    ) -> Summary:
         """Make the index equal to the corpus: `upsert`, then remove what the corpus lacks.
 
-        A corpus that breaks off with an error removes nothing. Rows that `on_bad_row` lets pass
-        count as lacking.
+        A corpus that breaks off with an error removes nothing. A document whose row was skipped
+        as bad stays; while it is not known which documents the skipped rows hold, none is removed.
+
+        Args:
+            corpus: all documents that the index shall have.
+            skipped: the bad rows that reading the corpus skipped; what a `Corpus` has skipped is
+                known without it.
+            allow_removals: whether more than ten documents and a tenth of those that the index
+                held before may be removed, or any when the corpus is empty. A function is called
+                with the `Removal` and returns whether to go on.
+
+        Raises:
+            RemovalError: more would be removed than is allowed; what was added and changed stays.
+            BadRowError: a document cannot be used, and `on_bad_row` raised it.
+            SpaceError: a space's model has become another one.
         """
         started = time.perf_counter()
-        summary = self.upsert(corpus)
-        vanished = documents.c.external_id.not_in(select(seen.c.external_id))
+        documents_read = _iterated(corpus)
+        if skipped is None:
+            reader = documents_read if isinstance(documents_read, DocumentReader) else None
+            skipped = reader.skipped if reader else SkippedRows()
+        summary = self.upsert(documents_read)
         with self._connection.begin():
-            removed = remove_documents(self._connection, vanished)
+            unseen, removal = unseen_documents(self._connection, skipped, summary.added)
+        if removal.kept:
+            logger.warning("%s", removal.why_kept())
+        check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
+        with self._connection.begin():
+            removed = remove_documents(self._connection, unseen) if removal.documents else 0
         self._fold()
-        return replace(summary, removed=removed, seconds=time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
 
-    def delete(self, ids: Sequence[str] | None = None, where: str | None = None) -> int:
+    def delete(
+        self,
+        ids: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        allow_removals: Allowance = True,
+    ) -> int:
         """Remove documents by their ids, by a filter, or by both at once.
 
         They are found no more from then on; what stays of them in the files goes with `compact`.
+
+        Args:
+            ids: their ids.
+            where: a filter that they meet.
+            allow_removals: whether more than ten documents and a tenth of the index may be
+                removed: by default they may, for the caller names them. A function is called
+                with the `Removal` and returns whether to go on.
 
         Returns:
             How many were removed.
@@ -156,18 +206,16 @@ class IndexWriter:
             ArgumentError: neither is given, or the index has no document of such an id; then
                 nothing is removed.
             FilterError: the filter cannot be used.
+            RemovalError: more would be removed than is allowed.
         """
-        if ids is None and where is None:
-            raise ArgumentError("say what to delete: ids or a filter")
         if ids is not None:
             ids = check_texts("ids", ids)
         with self._connection.begin():
-            conditions = []
-            if ids is not None:
-                conditions.append(self._all_present(ids))
-            if where is not None:
-                conditions.append(where_clause(self._connection, where))
-            return remove_documents(self._connection, and_(*conditions))
+            named = named_documents(self._connection, ids, where)
+            removal = planned_removal(self._connection, named)
+        check_removal(removal, allow_removals)
+        with self._connection.begin():
+            return remove_documents(self._connection, named)
 
     def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
         """Encode the stored passages into a further space; no corpus is needed.
@@ -260,15 +308,11 @@ class IndexWriter:
         for space in self._spaces():
             fold(self._connection, self._directory, space)
 
-    def _all_present(self, ids: Sequence[str]) -> ColumnElement[bool]:
-        named = documents.c.external_id.in_(values(ids))
-        present = self._connection.scalars(select(documents.c.external_id).where(named))
-        missing = sorted(set(ids).difference(present))
-        if missing:
-            shown = ", ".join(f"'{name}'" for name in missing[:5])
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
-        return named
+
+def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
+    if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
+        raise ArgumentError(f"a corpus is a list of documents, not {shown(corpus)}")
+    return iter(corpus)
 
 
 def _checked(corpus: Iterable[Document]) -> Iterator[Document]:

@@ -87,7 +87,7 @@ def test_killed_at_random_moments(tmp_path, seed):
     assert in_between > 0  # some kills did come before a version was whole
     with Index.open(path) as index:
         with index.writer() as writer:
-            writer.sync(version(reached.value))
+            writer.sync(version(reached.value), allow_removals=True)
         assert everything(index) == expected_of(tmp_path, reached.value)
         assert sorted(file.suffix for file in path.iterdir() if file.suffix == ".tmp") == []
 

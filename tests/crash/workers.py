@@ -72,7 +72,7 @@ def sync_forever(path: Path, begun: Synchronized[int], reached: Synchronized[int
         begun.value += 1
         for number in itertools.count(reached.value):
             reached.value = number
-            writer.sync(version(number))
+            writer.sync(version(number), allow_removals=True)
             if number % 3 == 0:
                 writer.compact()
 

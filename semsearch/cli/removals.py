@@ -1,0 +1,39 @@
+"""The options of commands that remove documents, and the question before many are removed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+
+if TYPE_CHECKING:
+    from semsearch.index.removal_plan import Allowance, Removal
+
+__all__ = ["allowance", "dry_run_option", "removals_option"]
+
+removals_option = click.option(
+    "--allow-removals",
+    is_flag=True,
+    help="Remove without asking even more than ten documents and a tenth of the index.",
+)
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only report what would be done; nothing is written."
+)
+
+
+def allowance(allowed: bool, progress: IndexingProgress | None = None) -> Allowance:
+    """Whether many documents may be removed: as allowed by option; else a terminal is asked."""
+    if allowed or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return allowed
+
+    def ask(removal: Removal) -> bool:
+        if progress:
+            progress.stop()
+        return click.confirm(visible(f"Remove {removal}?"), err=True)
+
+    return ask

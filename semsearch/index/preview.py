@@ -1,0 +1,89 @@
+"""What indexing a corpus or deleting documents would change, without changing it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection, create_engine
+
+from semsearch.corpus.documents import DocumentReader, next_documents
+from semsearch.errors import BadRowError, IndexNotFoundError
+from semsearch.index.plan import Change, forget_seen, plan_batch
+from semsearch.index.removal_plan import (
+    Removal,
+    named_documents,
+    planned_removal,
+    unseen_documents,
+)
+from semsearch.index.schema import create_tables
+from semsearch.index.store import Store
+
+__all__ = ["Preview", "preview_delete", "preview_index"]
+
+BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
+
+
+class Preview(NamedTuple):
+    """What indexing a corpus would do.
+
+    Args:
+        changes: how many documents of the corpus are what to the index.
+        removal: the documents that would be removed; None where only a sync removes.
+    """
+
+    changes: Counter[Change]
+    removal: Removal | None
+
+
+def preview_index(
+    directory: Path,
+    corpus: DocumentReader,
+    *,
+    sync: bool = False,
+    on_bad_row: Callable[[BadRowError], None],
+) -> Preview:
+    """Compare a corpus with an index, which is left as it is; no encoder is loaded.
+
+    Args:
+        directory: the index; all documents are new where there is none.
+        corpus: the documents.
+        sync: whether documents that the corpus lacks would be removed.
+        on_bad_row: is called with the error of each document that cannot be used.
+
+    Raises:
+        IndexFormatError: the directory holds other things.
+        CorpusError: the corpus cannot be read.
+    """
+    changes: Counter[Change] = Counter()
+    with _connected(directory) as connection:
+        forget_seen(connection)
+        while batch := next_documents(corpus, BATCH_DOCUMENTS, BATCH_CHARACTERS):
+            changes.update(plan.change for plan in plan_batch(connection, batch, on_bad_row))
+        removal = unseen_documents(connection, corpus.skipped)[1] if sync else None
+    return Preview(changes, removal)
+
+
+def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None) -> Removal:
+    """What `IndexWriter.delete` would remove; it raises the same errors."""
+    with _connected(directory) as connection:
+        return planned_removal(connection, named_documents(connection, ids, where))
+
+
+@contextmanager
+def _connected(directory: Path) -> Iterator[Connection]:
+    """One state of the index, or of an empty one in memory."""
+    try:
+        store = Store(directory)
+    except IndexNotFoundError:
+        engine = create_engine("sqlite://")
+        with engine.connect() as connection, connection.begin():
+            create_tables(connection)
+            yield connection
+        engine.dispose()
+        return
+    with closing(store), store.read() as connection:
+        yield connection

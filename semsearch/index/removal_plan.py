@@ -1,0 +1,163 @@
+"""What a sync or a deletion is about to remove, and whether that has been allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, func, select
+
+from semsearch.corpus.documents import SkippedRows
+from semsearch.errors import ArgumentError, RemovalError
+from semsearch.index.plan import mark_seen, seen
+from semsearch.index.schema import documents
+from semsearch.index.search import where_clause
+from semsearch.index.values import values
+
+__all__ = [
+    "Allowance",
+    "Removal",
+    "check_removal",
+    "named_documents",
+    "planned_removal",
+    "unseen_documents",
+]
+
+#: A removal that exceeds both this share of the index and this number of documents is a large one.
+LARGE_SHARE, LARGE_COUNT = 0.1, 10
+EXAMPLES_SHOWN = 5
+
+
+class Removal(NamedTuple):
+    """Documents that are to be removed from an index.
+
+    Args:
+        documents: how many.
+        total: how many documents the index held before.
+        examples: the ids of the first of them.
+        kept: documents that the corpus lacks and that stay nonetheless, because as many skipped
+            rows as `unidentified` says may be theirs.
+        unidentified: skipped rows whose documents are not known.
+    """
+
+    documents: int
+    total: int
+    examples: tuple[str, ...] = ()
+    kept: int = 0
+    unidentified: int = 0
+
+    def needs_allowance(self, *, corpus_is_empty: bool = False) -> bool:
+        """Whether these are more than ten documents and a tenth of the index.
+
+        Args:
+            corpus_is_empty: whether they go because there is no other; then any are too many.
+        """
+        limit = 0 if corpus_is_empty else max(LARGE_COUNT, LARGE_SHARE * self.total)
+        return self.documents > limit
+
+    def __str__(self) -> str:
+        """``90 of 100 documents ('a', 'b' and 88 more)``."""
+        ids = ", ".join(f"'{name}'" for name in self.examples)
+        more = self.documents - len(self.examples)
+        shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
+        return f"{self.documents:,} of {self.total:,} documents{shown}"
+
+    def why_kept(self) -> str:
+        """One line about the documents that stay."""
+        rows = "row" if self.unidentified == 1 else "rows"
+        return (
+            f"nothing is removed: the corpus lacks {self.kept:,} documents of the index, which may "
+            f"be those of {self.unidentified:,} skipped {rows} whose ids are unknown; correct the "
+            f"skipped {rows}, or remove documents with: semsearch delete"
+        )
+
+
+#: Whether a large removal may happen, or who is asked before it does.
+Allowance = bool | Callable[[Removal], bool]
+
+
+def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool = False) -> None:
+    """Let a small removal pass, and a large one that is allowed.
+
+    Args:
+        removal: what is to be removed.
+        allowed: whether a large one may happen; a function is asked.
+        corpus_is_empty: whether the documents go for want of any, which is taken for large.
+
+    Raises:
+        RemovalError: it is large and not allowed.
+    """
+    needed = removal.needs_allowance(corpus_is_empty=corpus_is_empty)
+    if needed and not (allowed(removal) if callable(allowed) else allowed):
+        why = "the corpus has no documents; " if corpus_is_empty else ""
+        raise RemovalError(
+            f"{why}this would remove {removal}; nothing was removed; "
+            "if that is meant, add --allow-removals (in Python: allow_removals=True)"
+        )
+
+
+def planned_removal(
+    connection: Connection, condition: ColumnElement[bool], added: int = 0
+) -> Removal:
+    """What removing the documents that meet a condition would remove.
+
+    Args:
+        connection: of the index.
+        condition: on `documents`.
+        added: how many documents of the index do not count, being new.
+    """
+    count = select(func.count()).select_from(documents)
+    ids = select(documents.c.external_id).where(condition).order_by(documents.c.document_id)
+    return Removal(
+        connection.scalar(count.where(condition)) or 0,
+        (connection.scalar(count) or 0) - added,
+        tuple(connection.scalars(ids.limit(EXAMPLES_SHOWN))),
+    )
+
+
+def named_documents(
+    connection: Connection, ids: Sequence[str] | None, where: str | None
+) -> ColumnElement[bool]:
+    """The documents of these ids, those that meet a filter, or those that both name.
+
+    Raises:
+        ArgumentError: neither is given, or the index has no document of such an id.
+        FilterError: the filter cannot be used.
+    """
+    if ids is None and where is None:
+        raise ArgumentError("say what to delete: ids or a filter")
+    conditions = []
+    if ids is not None:
+        conditions.append(_all_present(connection, ids))
+    if where is not None:
+        conditions.append(where_clause(connection, where))
+    return and_(*conditions)
+
+
+def unseen_documents(
+    connection: Connection, skipped: SkippedRows, added: int = 0
+) -> tuple[ColumnElement[bool], Removal]:
+    """The documents that the corpus lacks, as a condition and counted.
+
+    A document whose row was skipped is not lacking. Where it is not known which documents the
+    skipped rows hold, any may be among them, and none is removed.
+    """
+    mark_seen(connection, skipped.ids)
+    unseen = documents.c.external_id.not_in(select(seen.c.external_id))
+    removal = planned_removal(connection, unseen, added)
+    if skipped.unidentified:
+        removal = Removal(
+            0, removal.total, kept=removal.documents, unidentified=skipped.unidentified
+        )
+    return unseen, removal
+
+
+def _all_present(connection: Connection, ids: Sequence[str]) -> ColumnElement[bool]:
+    named = documents.c.external_id.in_(values(ids))
+    present = connection.scalars(select(documents.c.external_id).where(named))
+    missing = sorted(set(ids).difference(present))
+    if missing:
+        shown = ", ".join(f"'{name}'" for name in missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
+    return named

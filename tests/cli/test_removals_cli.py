@@ -1,0 +1,150 @@
+"""Before a command removes many documents it asks, or is refused; a dry run does nothing."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch.cli import main
+
+ROWS = [f"d{number},Text {number}.,{1900 + number}" for number in range(100)]
+
+
+def write(path, rows, **options):
+    path.write_text("\n".join(["id,text,year", *rows]), **options)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    write(tmp_path / "corpus.csv", ROWS)
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(main, list(arguments))
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    call("index", "corpus.csv", "--encoder", "hashing")
+    return call
+
+
+def left(run):
+    return run("info").stdout.partition("documents: ")[2].split()[0]
+
+
+def state(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def test_a_file_in_the_wrong_encoding(run, tmp_path):
+    write(tmp_path / "corpus.csv", [f"{row},é" for row in ROWS], encoding="latin-1")
+    text = (tmp_path / "corpus.csv").read_text("latin-1").replace("id,text,year", "id,text,year,x")
+    (tmp_path / "corpus.csv").write_text(text, "latin-1")
+    result = run("index", "corpus.csv", "--sync", "--skip-bad-rows")
+    assert "0 documents (100 bad rows skipped)" in result.stdout
+    assert left(run) == "100"
+
+
+def test_a_sync_is_refused(run, tmp_path):
+    write(tmp_path / "corpus.csv", ["new,New.,2000", *ROWS[50:]])
+    result = run("index", "corpus.csv", "--sync", code=1)
+    error = result.stderr.splitlines()[-1]
+    assert error.startswith("Error: this would remove 50 of 100 documents ('d0', 'd1',")
+    assert "--allow-removals" in error
+    assert left(run) == "101"  # what was added stays
+    assert "50 removed" in run("index", "corpus.csv", "--sync", "--allow-removals").stdout
+    assert left(run) == "51"
+
+
+def test_skipped_rows_that_could_be_any(run, tmp_path):
+    write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
+    result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
+    assert "nothing is removed: the corpus lacks 50 documents" in result.stderr
+    assert "50 kept though the corpus lacks them, 1 bad rows skipped" in result.stdout
+    dry = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--dry-run").stdout
+    assert "nothing is removed: the corpus lacks 50 documents" in dry
+
+
+def test_a_deletion_is_refused(run):
+    for arguments in (["--where", "not id like 'c%'"], [f"d{number}" for number in range(100)]):
+        result = run("delete", *arguments, code=1)
+        assert result.stderr.startswith("Error: this would remove 100 of 100 documents")
+    assert left(run) == "100"
+    arguments = ["delete", "--where", "year < 1950"]
+    dry = run(*arguments, "--dry-run").stdout
+    assert dry.startswith(
+        "dry run, nothing is deleted: this would remove 50 of 100 documents ('d0'"
+    )
+    assert left(run) == "100"
+    assert run(*arguments, "--allow-removals").stdout == "50 documents deleted, 50 left\n"
+    assert run("delete", "d60").stdout == "1 documents deleted, 49 left\n"
+
+
+class TestDryRun:
+    @pytest.fixture(autouse=True)
+    def no_encoder(self, run, monkeypatch):
+        def load(*arguments, **options):
+            raise AssertionError("an encoder is loaded")
+
+        monkeypatch.setattr("semsearch.cli.index_command.preload_for_documents", load)
+        monkeypatch.setattr("semsearch.index.index.load_encoder", load)
+
+    def test_reports_without_writing(self, run, tmp_path):
+        write(tmp_path / "corpus.csv", ["d0,Changed.,1900", *ROWS[1:50], "new,New.,2000"])
+        before = state(tmp_path)
+        result = run("index", "corpus.csv", "--sync", "--dry-run")
+        assert result.stdout == (
+            "indexes/corpus: dry run, nothing is written: 1 documents to add, 1 to change, "
+            "0 with new metadata, 49 unchanged, 0 bad rows to skip; to remove: 50 of 100 documents "
+            "('d50', 'd51', 'd52', 'd53', 'd54' and 45 more), which needs --allow-removals\n"
+        )
+        assert "remove" not in run("index", "corpus.csv", "--dry-run").stdout
+        assert state(tmp_path) == before
+
+    def test_of_a_new_index(self, run, tmp_path):
+        before = state(tmp_path)
+        result = run("index", "corpus.csv", "--index", "new/index", "--dry-run")
+        assert "100 documents to add, 0 to change" in result.stdout
+        assert state(tmp_path) == before
+
+    def test_errors_are_the_same(self, run, tmp_path):
+        write(tmp_path / "corpus.csv", [*ROWS, "d100"])
+        run("index", "corpus.csv", "--dry-run", code=1)
+        assert (
+            "1 bad rows to skip"
+            in run("index", "corpus.csv", "--dry-run", "--skip-bad-rows").stdout
+        )
+        assert "for a corpus" in run("index", "--drop-space", "x", "--dry-run", code=1).stderr
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_terminal_is_asked(run, answer):
+    ours, theirs = pty.openpty()
+    arguments = ["delete", "--where", "year < 1950", "--index", "indexes/corpus"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "semsearch", *arguments],
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.write(ours, f"{answer}\n".encode())
+        output = process.communicate(timeout=60)[0]
+    asked = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert "Remove 50 of 100 documents ('d0'" in asked
+    assert process.returncode == (0 if answer == "y" else 1)
+    assert output == ("50 documents deleted, 50 left\n" if answer == "y" else "")
+    assert left(run) == ("50" if answer == "y" else "100")

@@ -1,0 +1,229 @@
+"""A sync removes what the corpus lacks, and nothing else; many documents go only when allowed."""
+
+from __future__ import annotations
+
+import pandas
+import pytest
+
+from semsearch import Corpus, Document, Index
+from semsearch.corpus import documents as reading
+from semsearch.corpus import frame_documents
+from semsearch.errors import CorpusError, RemovalError
+from semsearch.index.preview import preview_delete, preview_index
+
+HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
+
+
+def ignore(error):
+    """Read on behind a bad row."""
+
+
+@pytest.fixture
+def index(tmp_path, hashing):
+    with Index.create(tmp_path / "hundred", [hashing]) as index:
+        index.add(HUNDRED)
+        yield index
+
+
+def sync(index, corpus, **arguments):
+    with index.writer(on_bad_row=ignore) as writer:
+        return writer.sync(corpus, **arguments)
+
+
+def csv(tmp_path, rows, encoding="utf-8"):
+    file = tmp_path / "corpus.csv"
+    file.write_bytes("\n".join(["id,text", *rows]).encode(encoding))
+    return file
+
+
+def numbered(first, last):
+    return [f"d{number},Text {number}." for number in range(first, last)]
+
+
+class TestSkippedRows:
+    def test_a_document_whose_row_is_skipped_stays(self, index, tmp_path):
+        file = csv(tmp_path, ["d0,", "d1,Text 1.", *numbered(5, 100)])
+        summary = sync(index, Corpus(file, on_bad_row=ignore))
+        assert (summary.removed, summary.kept) == (3, 0)  # d2, d3, d4
+        with index.read() as connection:
+            ids = set(connection.exec_driver_sql("SELECT external_id FROM documents").scalars())
+        assert ids == {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
+
+    def test_a_file_in_the_wrong_encoding_removes_nothing(self, index, tmp_path):
+        rows = [f"d{number},Text {number}, café.".replace(",", "\t") for number in range(100)]
+        (tmp_path / "corpus.tsv").write_bytes("\n".join(["id\ttext", *rows]).encode("cp1252"))
+        summary = sync(index, Corpus(tmp_path / "corpus.tsv", on_bad_row=ignore))
+        assert (summary.documents, summary.removed) == (0, 0)
+        assert len(index) == 100
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            "d\udce9,An id in the wrong encoding.",
+            "d99,Text 99.,too,many,cells",
+            ",A text without an id.",
+            '"d99,A quote that is never closed.',
+        ],
+    )
+    def test_nothing_goes_while_a_skipped_row_may_be_any(self, index, tmp_path, caplog, row):
+        content = "\n".join(["id,text", *numbered(0, 90), row])
+        (tmp_path / "corpus.csv").write_bytes(content.encode("utf-8", "surrogateescape"))
+        corpus = Corpus(tmp_path / "corpus.csv", on_bad_row=ignore)
+        summary = sync(index, corpus, allow_removals=True)
+        assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
+        assert "nothing is removed: the corpus lacks 10 documents of the index" in caplog.text
+        assert "1 skipped row whose ids are unknown" in caplog.text
+
+    def test_documents_named_by_their_content(self, index, tmp_path):
+        (tmp_path / "texts.csv").write_text("text,year\n,1999\nAnother text.,2000\n")
+        summary = sync(index, Corpus(tmp_path / "texts.csv", on_bad_row=ignore))
+        assert (summary.added, summary.removed, summary.kept) == (1, 0, 100)
+
+    def test_rows_of_a_frame(self, index):
+        frame = pandas.DataFrame({"id": ["d1", "d2"], "text": ["Text 1.", None]})
+        frame = pandas.concat(
+            [frame, pandas.DataFrame([(d.id, d.text) for d in HUNDRED[5:]], columns=["id", "text"])]
+        )
+        summary = sync(index, frame_documents(frame, on_bad_row=ignore))
+        assert (summary.removed, summary.kept) == (3, 0)  # d0, d3, d4
+
+    def test_a_repeated_id_is_no_missing_document(self, index, tmp_path):
+        file = csv(tmp_path, [*numbered(0, 100), "d7,Text 7 again."])
+        summary = sync(index, Corpus(file, on_bad_row=ignore))
+        assert (summary.unchanged, summary.removed, summary.kept) == (100, 0, 0)
+
+    def test_ids_beyond_the_limit_are_unknown(self, index, tmp_path, monkeypatch):
+        monkeypatch.setattr(reading, "MAX_SKIPPED_IDS", 1)
+        file = csv(tmp_path, ["d0,", "d1,", *numbered(4, 100)])
+        assert sync(index, Corpus(file, on_bad_row=ignore)).kept == 3
+
+    def test_every_iteration_counts_anew(self, tmp_path):
+        corpus = Corpus(csv(tmp_path, ["d0,", "d1,Text.", "d2"]), on_bad_row=ignore)
+        for _ in range(2):
+            documents = iter(corpus)
+            assert [document.id for document in documents] == ["d1"]
+            assert (documents.skipped.ids, documents.skipped.unidentified) == ({"d0"}, 1)
+
+
+class TestBrokenCorpora:
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("empty.csv", b""),
+            ("header.csv", b"id,text\n"),
+            ("empty.json", b"[]"),
+            ("cut.json", b'[{"id": "d1", "text": "Text 1."}, {"id": "d2", "te'),
+            ("cut.csv", b'id,text\nd1,Text 1.\nd2,"Text'),
+            ("cut.jsonl", b'{"id": "d1", "text": "Text 1."}\n{"id": "d2", "te'),
+            ("cut.csv.gz", None),
+        ],
+    )
+    def test_nothing_is_removed(self, index, tmp_path, name, content):
+        import gzip
+
+        if content is None:
+            rows = "\n".join(["id,text", *numbered(0, 50)])
+            content = gzip.compress(rows.encode())[:-20]
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(CorpusError):
+            sync(index, Corpus(tmp_path / name))
+        assert len(index) == 100
+
+    @pytest.mark.parametrize("documents", [3, 100])
+    def test_no_documents_at_all(self, index, documents):
+        index.delete([document.id for document in HUNDRED[documents:]])
+        with pytest.raises(RemovalError, match=r"^the corpus has no documents; this would remove"):
+            sync(index, [])
+        assert len(index) == documents
+        assert sync(index, [], allow_removals=True).removed == documents
+
+
+class TestManyRemovals:
+    def test_a_tenth_goes_and_more_does_not(self, index):
+        with pytest.raises(RemovalError) as error:
+            sync(index, [*HUNDRED[11:], Document("new", "A new one.")])
+        assert str(error.value) == (
+            "this would remove 11 of 100 documents ('d0', 'd1', 'd2', 'd3', 'd4' and 6 more); "
+            "nothing was removed; if that is meant, add --allow-removals (in Python: "
+            "allow_removals=True)"
+        )
+        assert len(index) == 101  # what was added stays
+        index.delete(["new"])
+        assert sync(index, HUNDRED[10:]).removed == 10
+
+    def test_ten_go_from_however_few(self, index):
+        index.delete([document.id for document in HUNDRED[11:]])
+        assert sync(index, HUNDRED[10:11]).removed == 10
+
+    def test_new_documents_do_not_make_room(self, index):
+        others = [Document(f"e{number}", f"Other {number}.") for number in range(1000)]
+        with pytest.raises(RemovalError, match="would remove 100 of 100 documents"):
+            sync(index, others)
+
+    def test_allowed(self, index):
+        assert sync(index, HUNDRED[:1], allow_removals=True).removed == 99
+
+    @pytest.mark.parametrize("answer", [True, False])
+    def test_who_is_asked(self, index, answer):
+        asked = []
+
+        def ask(removal):
+            asked.append((removal.documents, removal.total))
+            return answer
+
+        if answer:
+            assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
+        else:
+            with pytest.raises(RemovalError):
+                sync(index, HUNDRED[:1], allow_removals=ask)
+            assert len(index) == 100
+        assert asked == [(99, 100)]
+
+    def test_deleting(self, index):
+        with pytest.raises(RemovalError, match="would remove 100 of 100"):
+            index.delete(where="id like 'd%'", allow_removals=False)
+        with pytest.raises(RemovalError, match="would remove 11 of 100"):
+            index.delete([document.id for document in HUNDRED[:11]], allow_removals=False)
+        assert index.delete(["d0"], allow_removals=False) == 1
+        assert index.delete(where="id like 'd%'") == 99  # in Python, who names them means them
+
+
+class TestPreview:
+    def corpus(self, tmp_path):
+        rows = ["d0,Changed.", *numbered(1, 80), "d80,", "new,New.", "new,Again."]
+        return Corpus(csv(tmp_path, rows), on_bad_row=ignore)
+
+    def test_equals_what_happens(self, index, tmp_path):
+        corpus = self.corpus(tmp_path)
+        preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
+        summary = sync(index, corpus, allow_removals=True)
+        counts = {change.value: count for change, count in preview.changes.items()}
+        assert counts == {"added": 1, "changed": 1, "unchanged": 79}
+        assert (summary.added, summary.changed, summary.unchanged) == (1, 1, 79)
+        assert (preview.removal.documents, preview.removal.total) == (19, 100)
+        assert preview.removal.examples == ("d81", "d82", "d83", "d84", "d85")
+        assert summary.removed == 19
+
+    def test_nothing_is_written(self, index, tmp_path):
+        index.close()
+
+        def state():
+            return {file.name: file.read_bytes() for file in index.path.iterdir()}
+
+        before = state()
+        preview_index(index.path, iter(self.corpus(tmp_path)), sync=True, on_bad_row=ignore)
+        assert preview_delete(index.path, None, "id like 'd1%'").documents == 11
+        assert state() == before
+
+    def test_without_an_index_all_are_new(self, tmp_path):
+        path = tmp_path / "none" / "yet"
+        preview = preview_index(path, iter(self.corpus(tmp_path)), sync=True, on_bad_row=ignore)
+        assert {change.value: count for change, count in preview.changes.items()} == {"added": 81}
+        assert preview.removal.documents == 0
+        assert not path.parent.exists()
+
+    def test_beside_a_writer(self, index, tmp_path):
+        with index.writer() as writer:
+            corpus = iter(self.corpus(tmp_path))
+            assert preview_index(index.path, corpus, on_bad_row=ignore).removal is None
+            writer.upsert([Document("later", "Later.")])
