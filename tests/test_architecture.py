@@ -18,7 +18,7 @@ PACKAGE = Path(semsearch.__file__).parent
 FLOORS = [
     "version errors",
     "arguments",
-    "records",
+    "records texts",
     "filters protocols datasets",
     "corpus encoders fusion lexical runs",
     "index preload comparison",

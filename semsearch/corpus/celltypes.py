@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from semsearch.texts import printed_list
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType
@@ -20,18 +21,6 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 # They say nothing of a column by themselves: "nan" is a word, too.
 _NOT_FINITE = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
-
-# A flat list as Python prints it and pandas writes it: ['it', "it's", 1.5, None]. The escapes are
-# those that repr() uses, for Python's parser warns of others on standard error; of the characters
-# that it refuses, repr() writes none.
-_NO_SOURCE = r"\\\n\r\0\ud800-\udfff"
-_ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})"
-_LITERAL = (
-    rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\""
-    r"|-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?|True|False|None)"
-)
-_PYTHON_LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]")
-_PYTHON_LIST_MAX_CHARACTERS = 10_000
 
 
 def cell_type(cells: Iterable[str]) -> CellType | None:
@@ -72,9 +61,8 @@ def _list(cell: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        if len(text) > _PYTHON_LIST_MAX_CHARACTERS or not _PYTHON_LIST.fullmatch(text):
-            return cell
-        return ast.literal_eval(text)
+        items = printed_list(text)
+        return cell if items is None else items
 
 
 def _null_if_nan(cell: str) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.corpus.columns import Roles, describe, resolve
 from semsearch.errors import BadRowError
 from semsearch.records import Document
+from semsearch.texts import joined_text, sentences_text
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType, Row, Table
@@ -127,7 +128,7 @@ def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
-    text = _text(row, roles.text, table.nothing)
+    text = joined_text(_texts(row, roles.text, table))
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
 
@@ -141,18 +142,25 @@ def _readable_id(row: Row, roles: Roles) -> str | None:
         return None
 
 
-def _text(row: Row, columns: Sequence[str], nothing: Collection[str]) -> str:
-    parts = []
+def _texts(row: Row, columns: Sequence[str], table: Table) -> Iterator[str]:
     for column in columns:
         value = row.fields.get(column)
         if _is_missing(value):
             continue
-        if not isinstance(value, str):
+        text = _as_text(value, table.cell_types.get(column))
+        if text is None:
             kind = type(value).__name__
             raise BadRowError(row.source, f"{column!r} is not a string but of type {kind}")
-        if value.strip() not in nothing:
-            parts.append(value)
-    return "\n".join(parts)
+        if text.strip() not in table.nothing:
+            yield text
+
+
+def _as_text(value: Any, cell_type: CellType | None) -> str | None:
+    """A string as it is; a list of sentences (SciFact has them) as one text; else None."""
+    is_string = isinstance(value, str)
+    items = cell_type(value) if is_string and cell_type else value
+    text = sentences_text(items) if isinstance(items, list) else None
+    return value if text is None and is_string else text
 
 
 def _metadata(

@@ -12,6 +12,7 @@ from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.textlines import DataFile, numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.texts import joined_text
 
 __all__ = ["has_beir_files", "read_beir"]
 
@@ -24,7 +25,7 @@ def has_beir_files(folder: Path) -> bool:
 def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
     """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also with ``.gz``.
 
-    A document is its title and its text, joined by a space. Only the queries that the split has
+    A document is its title and its text (`joined_text`). Only the queries that the split has
     judgements of are kept.
 
     Args:
@@ -84,7 +85,7 @@ def _texts(file: DataFile) -> dict[str, str]:
             )
         if str(name) in texts:
             raise DatasetError(f"{place}: the id {str(name)!r} is there already")
-        texts[str(name)] = f"{title} {text}".strip() if title else text
+        texts[str(name)] = joined_text([str(title), text]) if title else text
     return texts
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 import re
-import tokenize
 from collections.abc import Iterator
 from zipfile import ZipFile
 
@@ -14,6 +12,7 @@ from semsearch.datasets.folder import data_file
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import check_split
 from semsearch.datasets.textlines import reading
+from semsearch.texts import joined_text, printed_list, sentences_text
 
 __all__ = ["read_scifact"]
 
@@ -23,7 +22,7 @@ _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 def read_scifact(split: str = "test") -> RetrievalSet:
     """All abstracts and some claims; what a claim cites is relevant to it.
 
-    A document is its title and its abstract, joined by a space.
+    A document is its title and its abstract (`joined_text`).
 
     Args:
         split: ``train``, or ``test`` for the validation claims: the test claims are published
@@ -37,7 +36,7 @@ def read_scifact(split: str = "test") -> RetrievalSet:
     file = data_file("ir/scifact/scifact.zip")
     with reading(file), ZipFile(file) as archive:
         documents = {
-            row["doc_id"]: f"{row['title']} {' '.join(_strings(row['abstract']))}"
+            row["doc_id"]: joined_text([row["title"], _abstract(row["abstract"])])
             for row in _rows(archive, "corpus_train.csv")
         }
         queries, qrels = {}, {}
@@ -52,7 +51,6 @@ def _rows(archive: ZipFile, name: str) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""))
 
 
-def _strings(array: str) -> list[str]:
-    """The strings of an array as numpy prints it: Python's literals without commas."""
-    tokens = tokenize.generate_tokens(io.StringIO(array).readline)
-    return [ast.literal_eval(token.string) for token in tokens if token.type == tokenize.STRING]
+def _abstract(array: str) -> str:
+    """The sentences of an array as NumPy prints it."""
+    return sentences_text(printed_list(array) or []) or array

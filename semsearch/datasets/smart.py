@@ -14,6 +14,7 @@ from pathlib import Path
 
 from semsearch.datasets.textlines import Line, numbered_lines
 from semsearch.errors import DatasetError
+from semsearch.texts import joined_text
 
 __all__ = ["id_of", "read_entries"]
 
@@ -31,10 +32,9 @@ def id_of(text: str) -> str:
 def read_entries(file: Path) -> dict[str, str]:
     """The texts of a file by id, in its order.
 
-    A text is title and body, once: where the body begins with the title, as Cranfield's do, it
-    stands for both. White space is one space. A text can be empty, as two of Cranfield are.
-    TIME's documents are called by their place, as its judgements call them, and not by the number
-    behind ``*TEXT``. What is not UTF-8 is Latin-1.
+    A text is title and body (`joined_text`), in which white space is one space; it can be empty, as
+    two of Cranfield are. TIME's documents are called by their place, as its judgements call them,
+    and not by the number behind ``*TEXT``. What is not UTF-8 is Latin-1.
 
     Raises:
         DatasetError: the file cannot be read, is in none of the dialects, or has an id twice.
@@ -69,8 +69,8 @@ def _smart(lines: list[Line]) -> Iterator[tuple[str, str, str]]:
             else:
                 part.append(line.text)
         title, body = _joined(parts["T"]), _joined(parts["W"])
-        text = body if body.startswith(title) else f"{title} {body}".strip()
-        yield lines[start].place, id_of(lines[start].text.split()[1]), text
+        name = id_of(lines[start].text.split()[1])
+        yield lines[start].place, name, joined_text([title, body])
 
 
 def _time(lines: list[Line]) -> Iterator[tuple[str, str, str]]:

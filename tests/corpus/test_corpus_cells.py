@@ -28,6 +28,7 @@ def converted(cells):
         (['["a", "b"]', "[]", "[1, [2]]"], [["a", "b"], [], [1, [2]]]),
         (["['a', \"it's\"]", "[1, -2.5, None, True]"], [["a", "it's"], [1, -2.5, None, True]]),
         ([r"['a\n\'\x00\u2028']", "[]"], [["a\n'\x00\u2028"], []]),
+        (["['a' \"it's\"\n 'b']", "['c']"], [["a", "it's", "b"], ["c"]]),  # NumPy's arrays
         (["1", "nan", "NaN"], [1, None, None]),
         (["1.5", "", "nan", "inf"], [1.5, None, "inf"]),
     ],
@@ -52,14 +53,15 @@ def test_typed(cells, values):
         ["1_000"],
         ["0x10"],
         ["yes", "no"],
-        ["['a' 'b']"],  # as numpy prints an array
+        ["['a''b']"],
+        ["[1 2]"],  # NumPy's arrays of numbers stay as they are printed
         ["['a', ['b']]"],  # nested: not as pandas writes a flat list
         ["[a, b]"],
         [r"['\d']"],
         ["['\\N{BULLET}']"],
         ["[__import__('os')]"],
         ["[" * 100_000],
-        ["['a'" + ", 'a'" * 10_000 + "]"],
+        ["['a'" + ", 'a'" * 200_000 + "]"],  # more than a million characters
         [""],
         [],
     ],
@@ -73,6 +75,7 @@ def test_text_stays_text(cells):
 def test_regular_expressions_do_not_explode():
     assert cell_type(["['" + "a', 'a" * 1000 + "!"]) is None
     assert cell_type(["[" + "1, " * 3000 + "!"]) is None
+    assert cell_type(["['" + "a' 'a" * 100_000 + "!"]) is None
 
 
 def test_later_cells_that_do_not_fit_stay_text(write):

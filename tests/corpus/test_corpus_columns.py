@@ -92,6 +92,32 @@ def test_several_text_columns_are_joined(write):
     assert [str(error) for error in bad] == ["corpus.csv:4: empty text"]
 
 
+def test_a_title_that_the_body_repeats_stands_once(write):
+    write("corpus.csv", "title,body\nGreen tea,Green tea is brewed.\n")
+    (document,) = Corpus("corpus.csv", text_columns=["title", "body"])
+    assert (document.title, document.text) == ("Green tea", "Green tea is brewed.")
+
+
+@pytest.mark.parametrize("array", ["['One.' 'Two.']", "['One.', 'Two.']", '["One.", "Two."]'])
+def test_lists_of_sentences_are_a_text(write, array):
+    quoted = array.replace('"', '""')
+    write("corpus.csv", f'id,abstract\n1,"{quoted}"\n2,"{quoted}"\n')
+    assert [document.text for document in Corpus("corpus.csv")] == ["One. Two."] * 2
+    write("corpus.jsonl", '{"id": "1", "abstract": ["One.", "Two."]}\n')
+    assert [document.text for document in Corpus("corpus.jsonl")] == ["One. Two."]
+
+
+def test_brackets_in_a_text_stay(write):
+    write("corpus.csv", "id,text\n1,['One.']\n2,[sic] plain\n")
+    assert [document.text for document in Corpus("corpus.csv")] == ["['One.']", "[sic] plain"]
+
+
+def test_lists_of_more_than_sentences_are_refused(write):
+    write("corpus.jsonl", '{"id": "1", "text": ["One.", 2]}\n')
+    with pytest.raises(BadRowError, match=r"'text' is not a string but of type list$"):
+        list(Corpus("corpus.jsonl"))
+
+
 def test_text_is_not_its_own_title(one_row):
     document, _ = read(one_row("title", "year"), text_columns=("title",))
     assert (document.title, document.text) == (None, "title")

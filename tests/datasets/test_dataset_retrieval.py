@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+from semsearch.corpus import Corpus
 from semsearch.datasets import load_retrieval_set, retrieval_names
 from semsearch.errors import DatasetError, DatasetNotFoundError
 
@@ -26,6 +27,13 @@ class TestPublished:
         found = load_retrieval_set("scifact", split)
         assert (found.name, len(found.documents), len(found.queries)) == ("scifact", 5183, claims)
         assert sum(map(len, found.qrels.values())) == cited
+
+    def test_scifact_is_indexed_as_it_is_evaluated(self, data, tmp_path):
+        with zipfile.ZipFile(data / "ir" / "scifact" / "scifact.zip") as archive:
+            file = archive.extract("corpus_train.csv", tmp_path)
+        corpus = Corpus(file, text_columns=["title", "abstract"])
+        indexed = {document.id: document.text for document in corpus}
+        assert indexed == load_retrieval_set("scifact").documents
 
     def test_cranfield(self, data):
         """1,400 abstracts, 225 queries, 1,837 judgements: Cleverdon 1967, and its files."""
@@ -107,13 +115,20 @@ class TestBeir:
 
     EXPECTED = (
         "tea",
-        {"d1": "Tea is brewed.", "d2": "Coffee is roasted.", "3": "Water runs."},
+        {"d1": "Tea\nis brewed.", "d2": "Coffee is roasted.", "3": "Water runs."},
         {"q1": "hot drinks"},
         {"q1": {"d1": 2, "3": 0}},
     )
 
     def test_folder(self, folder):
         assert load_retrieval_set(str(folder)) == self.EXPECTED
+
+    def test_documents_are_indexed_as_they_are_evaluated(self, put, folder):
+        repeated = {"_id": "d4", "title": "Milk", "text": "Milk is\npoured. "}
+        corpus = put("tea/corpus.jsonl", CORPUS + lines(repeated))
+        documents = Corpus(corpus, text_columns=["title", "text"])
+        indexed = {document.id: document.text for document in documents}
+        assert indexed == load_retrieval_set(str(folder)).documents
 
     def test_gzip(self, put, tmp_path):
         for name, text in [
@@ -223,7 +238,7 @@ class TestClassical:
     def test_texts(self, load):
         found = load("2 1 1\n")
         assert found.documents == {
-            "1": "Boiling water boiling water takes time .",
+            "1": "Boiling water\nboiling water takes time .",
             "2": "A kettle boils faster .",
             "3": "Cold tea",
         }

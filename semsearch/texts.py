@@ -1,0 +1,59 @@
+"""One text out of parts: a title and a body, several columns, a printed list of sentences."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["joined_text", "printed_list", "sentences_text"]
+
+# A flat list as Python prints it and pandas writes it, ['it', "it's", 1.5, None], or an array of
+# strings as NumPy does, without commas. The escapes are those that repr() uses, for Python's parser
+# warns of others on standard error; of the characters that it refuses, repr() writes none.
+_NO_SOURCE = r"\\\n\r\0\ud800-\udfff"
+_ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})"
+_STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\")"
+_LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|False|None)"
+_LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
+_ITEM = re.compile(_LITERAL)
+#: Items take many times the memory of their text.
+_LIST_MAX_CHARACTERS = 1_000_000
+
+
+def joined_text(parts: Iterable[str]) -> str:
+    """The parts of a document as its text, each on lines of its own.
+
+    Blank parts are left out, and so is a part that the next one begins with, word by word: a body
+    that repeats its title, as Cranfield's do, stands for both.
+    """
+    kept: list[str] = []
+    for part in parts:
+        if part.strip():
+            if kept and _begins_with(part, kept[-1]):
+                kept.pop()
+            kept.append(part)
+    return "\n".join(kept)
+
+
+def _begins_with(body: str, title: str) -> bool:
+    words = title.split()
+    beginning = " ".join(body.split(maxsplit=len(words))[: len(words)])
+    title = " ".join(words)
+    return beginning.startswith(title) and not beginning[len(title) :][:1].isalnum()
+
+
+def printed_list(text: str) -> list[Any] | None:
+    """The items of a list that Python, or of strings that NumPy, has printed; else None."""
+    if len(text) > _LIST_MAX_CHARACTERS or not _LIST.fullmatch(text):
+        return None
+    return [ast.literal_eval(item) for item in _ITEM.findall(text)]
+
+
+def sentences_text(items: Iterable[Any]) -> str | None:
+    """A list of strings as one text; None where an item is something else."""
+    sentences = list(items)
+    if all(isinstance(item, str) for item in sentences):
+        return " ".join(sentences)
+    return None

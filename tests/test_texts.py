@@ -1,0 +1,39 @@
+"""How a document's parts become its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.texts import joined_text, printed_list, sentences_text
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (["Tea", "It is brewed."], "Tea\nIt is brewed."),
+        (["", " ", "It is brewed. "], "It is brewed. "),
+        (["Green tea", "Green\n tea is brewed."], "Green\n tea is brewed."),
+        (["Green tea.", "Green tea. It is brewed."], "Green tea. It is brewed."),
+        (["Tea", "Tea, brewed"], "Tea, brewed"),
+        (["Tea", "Teapots are hot."], "Tea\nTeapots are hot."),
+        (["Green tea", "Green"], "Green tea\nGreen"),
+        (["A", "A B", "A B C"], "A B C"),
+        ([], ""),
+    ],
+)
+def test_joined(parts, text):
+    assert joined_text(parts) == text
+
+
+def test_printed_lists():
+    numpy = pytest.importorskip("numpy")
+    sentences = ["It's hot.", 'She said "tea".', "back\\slash, [brackets]", "two\nlines", "x" * 99]
+    assert printed_list(str(numpy.array(sentences))) == sentences
+    assert printed_list(str(sentences)) == sentences
+    assert printed_list("['a''b']") is None
+    assert printed_list("[a note]") is None
+
+
+def test_only_strings_are_sentences():
+    assert sentences_text(["One.", "Two."]) == "One. Two."
+    assert sentences_text(["One.", 2]) is None
