@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, shortened, visible
@@ -28,7 +29,7 @@ from semsearch.index.passages import Passages
 __all__ = ["command"]
 
 
-@click.command("cluster")
+@click.command("cluster", cls=Command)
 @index_option
 @click.option("--space", metavar="SPACE", help="The embedding space.  [default: the first]")
 @click.option(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
@@ -13,7 +14,7 @@ from semsearch.index import Index
 __all__ = ["command"]
 
 
-@click.command("compact")
+@click.command("compact", cls=Command)
 @index_option
 @wait_option
 def command(directory: Path | None, wait: bool) -> None:

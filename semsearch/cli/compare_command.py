@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import console, shortened, visible
 from semsearch.contrast import (
@@ -30,7 +31,7 @@ __all__ = ["command"]
 CELL_MAX_CHARACTERS = 160
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("text", required=False)
 @click.option(
     "--system",

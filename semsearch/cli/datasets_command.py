@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Group
 from semsearch.cli.options import format_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, visible
@@ -17,7 +18,7 @@ from semsearch.datasets.registry import KnownSet, known_set, known_sets
 __all__ = ["command"]
 
 
-@click.group("datasets")
+@click.group("datasets", cls=Group)
 def command() -> None:
     """List, find and fetch published data sets.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
@@ -16,7 +17,7 @@ from semsearch.index.preview import preview_delete
 __all__ = ["command"]
 
 
-@click.command("delete")
+@click.command("delete", cls=Command)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @click.option("--where", metavar="EXPR", help="Documents whose metadata meet this.")

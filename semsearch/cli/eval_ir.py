@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import format_option, report_option, systems_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
@@ -31,7 +32,7 @@ from semsearch.report import check_report, provenance, write_ir_report
 __all__ = ["command"]
 
 
-@click.command("ir")
+@click.command("ir", cls=Command)
 @click.option(
     "--data",
     metavar="NAME|PATH",

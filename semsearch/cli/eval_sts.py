@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import format_option, report_option, systems_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
@@ -22,7 +23,7 @@ from semsearch.report import check_report, provenance, write_sts_report
 __all__ = ["command"]
 
 
-@click.command("sts")
+@click.command("sts", cls=Command)
 @click.option(
     "--data",
     metavar="NAME|PATH",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import (
     INDEXES,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 __all__ = ["command"]
 
 
-@click.command("index")
+@click.command("index", cls=Command)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
 @directory_option("Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import visible
 from semsearch.index import Index, IndexInfo
@@ -15,7 +16,7 @@ from semsearch.index import Index, IndexInfo
 __all__ = ["command"]
 
 
-@click.command("info")
+@click.command("info", cls=Command)
 @index_option
 @format_option("text", "json", description="For people or for programs.")
 def command(directory: Path | None, format_name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
 from semsearch.cli.options import format_option
 from semsearch.cli.render import console, shortened, visible
@@ -32,7 +33,7 @@ TABLE_VALUES = 6
 DECIMALS = 6
 
 
-@click.command("inspect")
+@click.command("inspect", cls=Command)
 @click.argument("text")
 @click.option(
     "--encoder",

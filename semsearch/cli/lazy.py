@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Group
+
 __all__ = ["LazyGroup"]
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """Loads a command when it is called, and lists all of them without loading any.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 import numpy
 
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import directory_option, format_option, precision_option
 from semsearch.cli.progress import IndexingProgress
@@ -29,7 +30,7 @@ DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 
 
-@click.command("pairs")
+@click.command("pairs", cls=Command)
 @click.argument("corpora", metavar="[FILE]...", nargs=-1)
 @directory_option("Compare the passages of an index instead, by the vectors that it has.")
 @click.option(

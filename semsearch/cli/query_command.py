@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
@@ -23,9 +24,11 @@ __all__ = ["command"]
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1_000_000
+#: How many blank lines of a file of queries a message lists.
+LINES_SHOWN = 10
 
 
-@click.command("query")
+@click.command("query", cls=Command)
 @click.argument("text", required=False)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
@@ -102,7 +105,7 @@ def command(
                 try:
                     output.add(search([line])[0], heading=False)
                 except SemsearchError as error:
-                    click.echo(visible(f"Error: {error}"), err=True)
+                    _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
 
@@ -126,7 +129,9 @@ def _reranker(spec: str | None) -> Reranker | None:
 
 
 def _lines(name: str) -> Iterator[str]:
-    """The queries of a file; a blank line is told, because answers are counted by lines."""
+    """The queries of a file; blank lines are left out, and reported at its end."""
+    number = blank = 0
+    first_blank: list[int] = []
     try:
         with click.open_file(name, encoding="utf-8") as file:
             one_more = QUERY_MAX_CHARACTERS + 1
@@ -134,13 +139,25 @@ def _lines(name: str) -> Iterator[str]:
                 if len(line) > QUERY_MAX_CHARACTERS:
                     limit = f"{QUERY_MAX_CHARACTERS:,} characters"
                     raise ArgumentError(f"{name}:{number}: the query is longer than {limit}")
-                if not line.strip():
-                    raise ArgumentError(f"{name}:{number}: the query is empty")
-                yield line.strip().removeprefix("\ufeff")
+                if query := line.removeprefix("\ufeff").strip():
+                    yield query
+                else:
+                    blank += 1
+                    first_blank += [number] * (blank <= LINES_SHOWN)
+        if blank == number:
+            _tell(f"{name}: no query in it")
+        elif blank:
+            lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
+            noun = "blank line" if blank == 1 else "blank lines"
+            _tell(f"{name}: {blank:,} {noun} left out (line {lines})")
     except OSError as error:
         raise ArgumentError(f"{name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ArgumentError(f"{name}: not UTF-8") from None
+
+
+def _tell(message: str) -> None:
+    click.echo(visible(message), err=True)
 
 
 def _typed() -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
@@ -24,7 +25,7 @@ from semsearch.runs import Workspace
 __all__ = ["command"]
 
 
-@click.command("adapt")
+@click.command("adapt", cls=Command)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
 @click.option(
     "--encoder",

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.training_options import train_as_asked, training_options
 from semsearch.training import CrossEncoding
 
 __all__ = ["command"]
 
 
-@click.command("cross-encoder")
+@click.command("cross-encoder", cls=Command)
 @training_options
 def command(data: tuple[str, ...], **choices: Any) -> None:
     """Train a cross-encoder: what --rerank and --encoder cross-encoder:DIR take.

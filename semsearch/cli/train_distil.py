@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
@@ -26,7 +27,7 @@ from semsearch.runs import Workspace
 __all__ = ["command"]
 
 
-@click.command("distil")
+@click.command("distil", cls=Command)
 @click.argument("spec", metavar="MODEL")
 @click.argument("corpora", metavar="[CORPUS]...", nargs=-1)
 @click.option("--static", is_flag=True, help="Averaged word vectors: no layers at all.")

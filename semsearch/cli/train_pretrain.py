@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.interruption import interruptible
 from semsearch.cli.progress import IndexingProgress
@@ -26,7 +27,7 @@ DEFAULT_STEPS = 10_000
 SIZES = ("tiny", "mini", "small", "base")
 
 
-@click.command("pretrain")
+@click.command("pretrain", cls=Command)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
 @click.option(
     "--size",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.training_options import train_as_asked, training_options
 from semsearch.training import Loss, Recipe, Siamese
 from semsearch.training.lessons import one_each
@@ -13,7 +14,7 @@ from semsearch.training.lessons import one_each
 __all__ = ["command"]
 
 
-@click.command("siamese")
+@click.command("siamese", cls=Command)
 @click.option(
     "--loss",
     "losses",

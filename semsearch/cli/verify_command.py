@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
@@ -13,7 +14,7 @@ from semsearch.index import Index
 __all__ = ["command"]
 
 
-@click.command("verify")
+@click.command("verify", cls=Command)
 @index_option
 @click.option("--repair", is_flag=True, help="Build anew what can be derived.")
 @wait_option

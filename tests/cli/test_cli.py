@@ -261,11 +261,31 @@ class TestQuery:
     def test_mistakes_are_one_line(self, indexed, arguments, message):
         assert message in error_of(indexed("query", *arguments, code=1))
 
-    def test_an_empty_line_among_queries(self, indexed, tmp_path):
-        (tmp_path / "q.txt").write_text("a\n\nb\n")
-        assert (
-            "q.txt:2: the query is empty" in indexed("query", "--queries", "q.txt", code=1).stderr
-        )
+    @pytest.mark.parametrize(
+        ("content", "asked", "told"),
+        [
+            ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line left out (line 2)\n"),
+            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines left out (line 2, 3)\n"),
+            (
+                "a\n" + 12 * "\n",
+                ["a"],
+                "q.txt: 12 blank lines left out (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
+            ),
+            ("\ufeff\n\n", [], "q.txt: no query in it\n"),
+            ("", [], "q.txt: no query in it\n"),
+            ("a\n", ["a"], ""),
+        ],
+    )
+    def test_blank_lines_among_queries(self, indexed, tmp_path, content, asked, told):
+        (tmp_path / "q.txt").write_text(content, "utf-8")
+        result = indexed("query", "--queries", "q.txt", "--format", "jsonl")
+        assert [json.loads(line)["query"] for line in result.stdout.splitlines()] == asked
+        assert result.stderr == told
+
+    def test_lines_are_numbered_with_blank_ones(self, indexed, tmp_path):
+        (tmp_path / "q.txt").write_text("a\n\n" + "x" * 1_000_001)
+        result = indexed("query", "--queries", "q.txt", code=1)
+        assert "q.txt:3: the query is longer than" in result.stderr
 
 
 class TestWhichIndex:

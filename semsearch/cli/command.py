@@ -1,0 +1,105 @@
+"""Commands and groups that name the way out of a wrong command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from semsearch.errors import BadRowError
+
+__all__ = ["Command", "Group"]
+
+#: What stands alone only in a filter.
+_OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
+
+
+class Command(click.Command):
+    """A command whose options take one value unless they say otherwise."""
+
+    allow_extra_args = True  # refused here, with a suggestion
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Fill the context's parameters from the command line."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        if not any(parameter.is_eager for parameter in given):  # such as --help
+            _refuse_repetition(ctx, given)
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            raise click.UsageError(_refusal(ctx, rest), ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a bad row's error names the option that skips such rows."""
+        try:
+            return super().invoke(ctx)
+        except BadRowError as error:
+            if any("--skip-bad-rows" in parameter.opts for parameter in self.params):
+                way_out = f"{error.reason}; --skip-bad-rows leaves such rows out"
+                raise BadRowError(error.source, way_out) from error
+            raise
+
+
+class Group(click.Group):
+    """A group that suggests a command where there is none of that name."""
+
+    command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names, and the arguments behind it."""
+        name = args[0]
+        known = self.list_commands(ctx)
+        if name in known or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"No such command '{name}'.{self._suggestion(name, known)}", ctx)
+
+    def _suggestion(self, name: str, known: list[str]) -> str:
+        nearest = difflib.get_close_matches(name.lower(), known)
+        if nearest:
+            return f" Did you mean {' or '.join(map(repr, nearest))}?"
+        if "query" in known and " " in name.strip():
+            return f" To search: semsearch query {quoted(name)}"
+        if "index" in known and Path(name).exists():
+            return f" To index a file: semsearch index {quoted(name)}"
+        return f" (commands: {', '.join(known)})"
+
+
+def quoted(text: str) -> str:
+    """An argument as one types it; quotes only where it needs them, doubles on any system."""
+    plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> None:
+    for parameter, count in Counter(given).items():
+        if count > 1 and _takes_one_value(parameter) and not ctx.resilient_parsing:
+            name = max(parameter.opts, key=len)
+            raise click.UsageError(f"{name} is given {count} times; it takes one value", ctx)
+
+
+def _takes_one_value(parameter: click.Parameter) -> bool:
+    if not isinstance(parameter, click.Option) or parameter.multiple or parameter.count:
+        return False
+    return not parameter.is_flag or bool(parameter.secondary_opts)
+
+
+def _refusal(ctx: click.Context, rest: list[str]) -> str:
+    """What is wrong with arguments that no parameter takes."""
+    options = {name for parameter in ctx.command.params for name in parameter.opts}
+    words = [ctx.params["text"], *rest] if ctx.params.get("text") else rest
+    if ctx.params.get("where") and _OPERATORS & {word.lower() for word in words}:
+        return f'quote the filter: --where "{ctx.params["where"]} …"'
+    if ctx.params.get("sentences"):
+        return 'quote each sentence: --sentence "…"'
+    if len(words) > len(rest):
+        return f"quote the query: {ctx.command_path} {quoted(' '.join(words))}"
+    refusal = f"unexpected argument {quoted(rest[0])}"
+    if "--index" in options and len(rest) == 1:
+        return f"{refusal}; an index is named by: --index {quoted(rest[0])}"
+    return refusal

@@ -1,0 +1,146 @@
+"""Wrong command lines: what is wrong with them, and the way out."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from semsearch.cli import COMMANDS, main
+from semsearch.cli.command import Command, quoted
+
+
+def error_of(*arguments):
+    result = CliRunner().invoke(main, [*arguments])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return result.stderr.splitlines()[-1].removeprefix("Error: ")
+
+
+def commands(group, context=None):
+    """All commands that are no groups, by how they are called."""
+    context = click.Context(group, context)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            for path, inner in commands(command, context):
+                yield [name, *path], inner
+        else:
+            yield [name], command
+
+
+ALL = list(commands(main))
+
+
+def test_all_commands_are_of_the_kind_that_refuses():
+    assert len(ALL) > len(COMMANDS)
+    assert [path for path, command in ALL if not isinstance(command, Command)] == []
+
+
+SINGLE_VALUED = [
+    (path, option)
+    for path, command in ALL
+    for option in command.params
+    if isinstance(option, click.Option) and not option.is_flag and not option.multiple
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "option"),
+    SINGLE_VALUED,
+    ids=[" ".join([*path, option.name]) for path, option in SINGLE_VALUED],
+)
+def test_an_option_of_one_value_is_given_once(path, option):
+    values = ["1"] * option.nargs
+    for name in option.opts:
+        error = error_of(*path, name, *values, option.opts[0], *values)
+        assert error == f"{max(option.opts, key=len)} is given 2 times; it takes one value"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["index", "nowhere.csv", "--text-column", "a", "--text-column", "b"],
+        ["index", "nowhere.csv", "--sync", "--sync"],
+    ],
+)
+def test_others_are_given_as_often_as_one_likes(arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.stderr == "Error: no such file: nowhere.csv\n"
+
+
+def test_the_environment_does_not_count(monkeypatch, tmp_path):
+    monkeypatch.setenv("SEMSEARCH_INDEX", str(tmp_path))
+    result = CliRunner().invoke(main, ["info", "--index", str(tmp_path / "other")])
+    assert "no index at" in result.stderr
+
+
+def test_help_comes_first():
+    result = CliRunner().invoke(main, ["query", "-k", "1", "-k", "2", "--help"])
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("query ways to save money", 'quote the query: main query "ways to save money"'),
+        ("query ways to save -k 3 money", 'quote the query: main query "ways to save money"'),
+        ("compare ways to save money", 'quote the query: main compare "ways to save money"'),
+        ("inspect a word", 'quote the query: main inspect "a word"'),
+        ("compare --sentence a b --sentence c d", 'quote each sentence: --sentence "…"'),
+        ("query x --where year = 1990", 'quote the filter: --where "year …"'),
+        ("query --where year = 1990 x", 'quote the filter: --where "year …"'),
+        ("query x --where genres IN ('a')", 'quote the filter: --where "genres …"'),
+        ("info films", "unexpected argument films; an index is named by: --index films"),
+        ("verify a b", "unexpected argument a"),
+        ("qeury x", "No such command 'qeury'. Did you mean 'query'?"),
+        ("Query x", "No such command 'Query'. Did you mean 'query'?"),
+        ("train siames", "No such command 'siames'. Did you mean 'siamese'?"),
+        ("datasets lst", "No such command 'lst'. Did you mean 'list'?"),
+        ("datasets xyzzy", "No such command 'xyzzy'. (commands: fetch, list, path)"),
+        ("query x --qeuries y", "Did you mean one of: '--queries', '--where'?)"),
+    ],
+)
+def test_suggestions(arguments, message):
+    assert error_of(*arguments.split(" ")).endswith(message)
+
+
+def test_a_query_without_its_command():
+    error = error_of("ways to save money")
+    assert error.endswith('To search: semsearch query "ways to save money"')
+
+
+def test_a_file_without_its_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my corpus.csv").write_text("text\na\n")
+    (tmp_path / "corpus.csv").write_text("text\na\n")
+    assert error_of("corpus.csv").endswith("To index a file: semsearch index corpus.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [("word", "word"), ("two words", '"two words"'), ('a "b"', '"a \\"b\\""'), ("", '""')],
+)
+def test_quoting(text, typed):
+    assert quoted(text) == typed
+
+
+@pytest.mark.parametrize("command", ["index", "pairs", "train adapt"])
+@pytest.mark.parametrize(
+    ("corpus", "place"),
+    [
+        ('[{"text": "a"}, {"text": " "}]', ", item 2"),
+        ("text\na\n \n", ":3"),
+        ("id,text\na,b,c\n", ":2"),
+    ],
+)
+def test_a_bad_row_names_the_way_out(tmp_path, monkeypatch, command, corpus, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").write_text(corpus)
+    encoder = ["--encoder", "hashing"] if command != "train adapt" else []
+    result = CliRunner().invoke(main, [*command.split(" "), "corpus", *encoder])
+    assert result.exit_code == 1
+    error = result.stderr.splitlines()[-1]
+    assert error.startswith(f"Error: corpus{place}: ")
+    assert error.endswith("; --skip-bad-rows leaves such rows out")
