@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy
 
+from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
@@ -35,6 +36,9 @@ HYBRID_PREFIX = "hybrid:"
 #: How far is looked for the rank that one system gives to what another shows.
 DEPTH = 1000
 
+#: With one or two shared documents, +1 and -1 are all that a rank correlation can well be.
+MIN_SHARED = 3
+
 
 class Agreement(NamedTuple):
     """How alike the first documents of two systems are."""
@@ -44,8 +48,8 @@ class Agreement(NamedTuple):
     shared: int  #: documents that both have
     #: Kendall's tau-b over the documents that either shows, by their ranks among the first
     #: `DEPTH` of each; what a system has not among these ties behind them (Fagin, Kumar &
-    #: Sivakumar 2003). NaN when a ranking has no order.
-    rank_correlation: float
+    #: Sivakumar 2003). None when fewer than `MIN_SHARED` documents are shared.
+    rank_correlation: float | None
 
 
 class Neighbours(NamedTuple):
@@ -85,11 +89,16 @@ def compare_neighbours(
         judge: scores every passage that was found.
 
     Raises:
-        ArgumentError: there is one system only, one is named twice, or `k` is below 1.
+        ArgumentError: there is one system only, one is named twice, `k` is below 1, or one of
+            these is of another type.
         SpaceError: the index has no such space.
     """
-    if k < 1:
-        raise ArgumentError(f"k must be at least 1, not {k}")
+    k = check_whole_number("k", k, 1)
+    systems = check_texts("systems", systems)
+    if judge is not None and not callable(getattr(judge, "score", None)):
+        raise ArgumentError(
+            f"judge must be a reranker (load_reranker returns one), not {shown(judge)}"
+        )
     with Index.open(path) as index:
         systems = systems or [*(space.name for space in index.info().spaces), BM25]
         if len(set(systems)) < max(2, len(systems)):
@@ -104,23 +113,27 @@ def compare_neighbours(
 
 
 def compare_sentences(
-    sentences: Sequence[str], systems: Sequence[str]
+    sentences: Sequence[str], systems: str | Sequence[str]
 ) -> list[SentenceSimilarities]:
     """Every sentence against every other, by each system.
 
     Args:
         sentences: two or more.
-        systems: encoders (the cosine), ``cross-encoder:MODEL`` (its score; it reads the sentence
-            of the row first).
+        systems: one or several encoders (the cosine), or ``cross-encoder:MODEL`` (its score; it
+            reads the sentence of the row first).
 
     Raises:
         ArgumentError: there are fewer than two sentences, or one is empty.
         EncoderError: a system cannot be loaded.
     """
+    sentences = check_texts("sentences", sentences)
+    specs = check_texts("systems", [systems] if isinstance(systems, str) else systems)
+    if not specs:
+        raise ArgumentError("name a system to compare the sentences with")
     if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
         raise ArgumentError("two or more sentences are compared, none of them empty")
     compared = []
-    for spec in dict.fromkeys(systems):
+    for spec in dict.fromkeys(specs):
         scorer = load_pair_scorer(spec)
         if isinstance(scorer, CosineScorer):
             vectors = scorer.encoder.encode_documents(sentences)
@@ -143,16 +156,16 @@ def _searched(index: Index, system: str, text: str, k: int, where: str | None) -
 
 
 def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int) -> Agreement:
-    from scipy.stats import kendalltau
-
     ranks = [{hit.document_id: hit.rank for hit in found} for found in (left_hits, right_hits)]
     shown = [{hit.document_id for hit in found[:k]} for found in (left_hits, right_hits)]
+    shared = len(shown[0] & shown[1])
+    if shared < MIN_SHARED:
+        return Agreement(left, right, shared, None)
+    from scipy.stats import kendalltau
+
     either = sorted(shown[0] | shown[1])
     compared = [[rank.get(name, len(rank) + 1) for name in either] for rank in ranks]
-    correlation = float("nan")
-    if all(len(set(column)) > 1 for column in compared):
-        correlation = float(kendalltau(*compared).statistic)
-    return Agreement(left, right, len(shown[0] & shown[1]), correlation)
+    return Agreement(left, right, shared, float(kendalltau(*compared).statistic))
 
 
 def _verdicts(judge: Reranker | None, text: str, hits: dict[str, Hits]) -> dict[str, float]:

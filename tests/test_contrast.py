@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 
 import numpy
 import pytest
@@ -63,7 +63,7 @@ def test_what_is_shared_is_counted(path):
 
 def test_rank_correlation_looks_further_than_what_is_shown(path):
     """By hand: hashing ranks all five, bm25 those that share a word; the rest tie behind."""
-    found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=2)
+    found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=3)
     with Retriever.open(path, "hashing") as retriever:
         ranks = [
             {hit.document_id: hit.rank for hit in retriever.search("egg for breakfast", mode=mode)}
@@ -83,7 +83,37 @@ def test_a_system_agrees_with_itself(path):
 def test_no_hits_have_no_correlation(path):
     found = compare_neighbours(path, "zebra", ["hashing", "bm25"], where="name = 'a'")
     assert found.hits["bm25"] == []
-    assert math.isnan(found.agreements[0].rank_correlation)
+    assert found.agreements[0].rank_correlation is None
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"), [(["a"], 1), (["d", "e"], 2), (["c", "d", "e"], 3), (list(TEXTS), 3)]
+)
+def test_few_shared_documents_have_no_correlation(path, names, shared):
+    # One and two shared documents gave +1.00. Three of the five hold egg, for or breakfast.
+    where = f"name in ({', '.join(map(repr, names))})"
+    query = "a red fox" if names == ["a"] else "egg for breakfast"
+    found = compare_neighbours(path, query, ["hashing", "bm25"], where=where)
+    [agreement] = found.agreements
+    assert agreement.shared == shared
+    assert (agreement.rank_correlation is None) == (shared < 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": "3"}, "k must be a whole number, not '3'"),
+        ({"systems": "hashing"}, "systems must be a list of strings, not one string: ['hashing']"),
+        ({"systems": [None, "bm25"]}, "systems[0] must be a string, not None"),
+        ({"judge": "a-model"}, "judge must be a reranker"),
+        ({"text": None}, "the query must be a string, not None"),
+        ({"where": {}}, "where must be a string, not {}"),
+        ({"path": None}, "path must be a string or a Path, not None"),
+    ],
+)
+def test_wrong_arguments(path, arguments, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        compare_neighbours(**{"path": path, "text": "egg", **arguments})
 
 
 def test_the_judge_sees_every_passage_once(path):
@@ -115,6 +145,24 @@ def test_sentences_by_each_other(hashing):
     vectors = hashing.encode_documents(sentences)
     assert compared.system == "hashing"
     numpy.testing.assert_allclose(compared.matrix, vectors @ vectors.T, atol=1e-6)
+
+
+def test_one_system_of_sentences():
+    assert len(compare_sentences(("a", "b"), "hashing")) == 1
+
+
+@pytest.mark.parametrize(
+    ("sentences", "systems", "message"),
+    [
+        ("ab", ["hashing"], "sentences must be a list of strings, not one string"),
+        (["a", None], ["hashing"], "sentences[1] must be a string, not None"),
+        (["a", "b"], None, "systems must be a list of strings, not None"),
+        (["a", "b"], [], "name a system"),
+    ],
+)
+def test_wrong_sentences(sentences, systems, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        compare_sentences(sentences, systems)
 
 
 @pytest.mark.parametrize("sentences", [[], ["one"], ["one", " "]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,9 +104,11 @@ def _print_neighbours(found: Neighbours) -> None:
     out.print(table)
     out.print(Text("\n* found by all; + by more than one"))
     for left, right, shared, correlation in found.agreements:
-        line = f"{left} and {right}: {shared} documents shared"
-        if not math.isnan(correlation):
-            line += f", rank correlation {correlation:+.2f} (Kendall)"
+        line = f"{left} and {right}: "
+        if correlation is None:
+            line += f"too few shared documents ({shared}) for a rank correlation"
+        else:
+            line += f"{shared} documents shared, rank correlation {correlation:+.2f} (Kendall)"
         out.print(Text(visible(line)))
 
 
@@ -140,10 +141,7 @@ def _write_neighbours(found: Neighbours) -> None:
         ]
         click.echo(json.dumps({"system": name, "hits": records}, ensure_ascii=False))
     for agreement in found.agreements:
-        record = agreement._asdict()
-        if math.isnan(agreement.rank_correlation):
-            record["rank_correlation"] = None
-        click.echo(json.dumps(record, ensure_ascii=False))
+        click.echo(json.dumps(agreement._asdict(), ensure_ascii=False))
 
 
 def _print_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
