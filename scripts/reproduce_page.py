@@ -52,8 +52,8 @@ def interval(found: Interval) -> str:
 
 
 def difference(found: Difference) -> str:
-    p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
-    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], {p}"
+    relation = "" if found.p_shown[0] in "<≤" else "= "
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}], p {relation}{found.p_shown}"
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

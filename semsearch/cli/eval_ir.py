@@ -13,7 +13,12 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import format_option, report_option, systems_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
-from semsearch.cli.render_evaluation import ir_tables, json_number, write_json_line
+from semsearch.cli.render_evaluation import (
+    difference_record,
+    ir_tables,
+    json_number,
+    write_json_line,
+)
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import load_retrieval_set
 from semsearch.encoders import DEFAULT_ENCODER
@@ -138,7 +143,7 @@ def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
             "published": result.published,
         }
         line["differences"] = [
-            {"from": other, **{key: json_number(value) for key, value in found._asdict().items()}}
+            difference_record(other, found)
             for measure, system, other, found in evaluation.differences
             if measure == result.measure and system == result.system
         ]

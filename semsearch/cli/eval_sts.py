@@ -12,7 +12,12 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import format_option, report_option, systems_option
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
-from semsearch.cli.render_evaluation import json_number, sts_tables, write_json_line
+from semsearch.cli.render_evaluation import (
+    difference_record,
+    json_number,
+    sts_tables,
+    write_json_line,
+)
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
@@ -112,7 +117,7 @@ def _write_lines(evaluation: StsEvaluation) -> None:
             "published": result.published,
         }
         line["differences"] = [
-            {"from": other, **{key: json_number(value) for key, value in found._asdict().items()}}
+            difference_record(other, found)
             for aggregation, system, other, found in evaluation.differences
             if aggregation is result.aggregation and system == result.system
         ]

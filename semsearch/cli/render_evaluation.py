@@ -12,7 +12,7 @@ import click
 from semsearch.cli.render import console, visible
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
 
-__all__ = ["ir_tables", "json_number", "sts_tables", "write_json_line"]
+__all__ = ["difference_record", "ir_tables", "json_number", "sts_tables", "write_json_line"]
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
@@ -97,6 +97,12 @@ def json_number(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 4)
 
 
+def difference_record(other: str, found: Difference) -> dict[str, Any]:
+    """How much a system is above another, for JSON."""
+    numbers = {key: json_number(getattr(found, key)) for key in ("value", "low", "high", "p")}
+    return {"from": other, **numbers, "p_is_bound": found.p_is_bound}
+
+
 def write_json_line(line: dict[str, Any]) -> None:
     """Print a line that a program reads, at once."""
     click.echo(json.dumps(line, ensure_ascii=False))
@@ -107,8 +113,7 @@ def _interval(found: Interval) -> str:
 
 
 def _difference(found: Difference) -> list[str]:
-    p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
-    return [f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", p]
+    return [f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", found.p_shown]
 
 
 def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -46,6 +46,16 @@ class Difference(NamedTuple):
     low: float  #: of the 95 % interval
     high: float
     p: float  #: two-sided: how likely so large a difference is if there were none
+    p_is_bound: bool = (
+        False  #: as small as so many resamples can make it: the true p may be smaller
+    )
+
+    @property
+    def p_shown(self) -> str:
+        """How a table shows p: ``0.012``, ``≤ 0.002`` where that is a bound, or ``< 0.001``."""
+        if self.p < 0.001:
+            return "< 0.001"
+        return f"{'≤ ' if self.p_is_bound else ''}{self.p:.3f}"
 
 
 def interval(value: float, resampled: Values) -> Interval:
@@ -71,8 +81,9 @@ def bootstrap_difference(
     differences = resampled - other_resampled
     differences = differences[numpy.isfinite(differences)]
     observed = interval(value - other, differences)
-    beyond = min((differences <= 0).sum(), (differences >= 0).sum())
-    return Difference(*observed, p=min(1.0, 2 * (1 + int(beyond)) / (1 + len(differences))))
+    beyond = int(min((differences <= 0).sum(), (differences >= 0).sum()))
+    p = min(1.0, 2 * (1 + beyond) / (1 + len(differences)))
+    return Difference(*observed, p, p_is_bound=beyond == 0 and p < 1)
 
 
 def mean_interval(values: Values) -> Interval:
@@ -101,7 +112,10 @@ def randomised_difference(values: Values, other: Values) -> Difference:
         batch=1000,
         rng=SEED,
     )
-    return Difference(*observed, p=float(test.pvalue))
+    # Few queries have few signs: SciPy turns them in all ways, and p is exact.
+    is_exact = len(test.null_distribution) < PERMUTATIONS
+    is_least = test.pvalue <= 2 / (1 + PERMUTATIONS)
+    return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_least and not is_exact))
 
 
 def _resampled_mean(values: Values) -> Values:

@@ -86,5 +86,5 @@ def difference_cells(found: Difference) -> list[str]:
     """A difference with its interval, and how likely it is by chance."""
     if math.isnan(found.value):
         return ["", ""]
-    p = "< 0.001" if found.p < 0.001 else f"{found.p:.3f}"
-    return [f"{found.value:+z.2f} [{found.low:+z.2f},{_TIE}{found.high:+z.2f}]", p]
+    interval = f"[{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"
+    return [f"{found.value:+z.2f} {interval}", found.p_shown]

@@ -70,19 +70,21 @@ def test_samples_without_a_correlation_say_nothing():
 
 def test_a_difference_of_nothing(rng):
     resampled = rng.normal(size=RESAMPLES)
-    assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0)
+    assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0, False)
 
 
 def test_a_sure_difference(rng):
     resampled = rng.normal(size=RESAMPLES)
     found = bootstrap_difference(3.0, 1.0, resampled + 2, resampled)
-    assert found == pytest.approx((2, 2, 2, 2 / (RESAMPLES + 1)))
+    assert found == pytest.approx((2, 2, 2, 2 / (RESAMPLES + 1), True))
+    assert found.p_shown == "≤ 0.002"
 
 
 def test_p_counts_the_other_side_of_zero():
     differences = numpy.linspace(-0.1, 0.9, RESAMPLES, endpoint=False)  # 101 of them up to 0
     found = bootstrap_difference(0.4, 0.0, differences, numpy.zeros(RESAMPLES))
     assert found.p == pytest.approx(2 * (1 + 101) / (RESAMPLES + 1), abs=0.003)
+    assert (found.p_is_bound, found.p_shown) == (False, "0.204")
     assert found.low == pytest.approx(-0.075, abs=0.002)
     assert found.high == pytest.approx(0.874, abs=0.002)
 
@@ -100,11 +102,18 @@ def test_one_query_has_no_width():
     assert mean_interval(numpy.array([40.0])) == (40, 40, 40)
 
 
+def test_a_randomisation_test_cannot_go_below_its_sample():
+    """SciPy counts the observed signs among the 9,999 drawn: p is at least 2 / 10,000."""
+    found = randomised_difference(numpy.arange(1.0, 51.0), numpy.zeros(50))
+    assert (found.p, found.p_is_bound, found.p_shown) == (0.0002, True, "< 0.001")
+
+
 def test_the_randomisation_test_is_exact_for_few_queries():
     """Of 2^8 ways to set the signs, two are as extreme as eight differences of one sign."""
     found = randomised_difference(numpy.arange(1.0, 9.0), numpy.zeros(8))
     assert found.value == 4.5
     assert found.p == pytest.approx(2 / 2**8)
+    assert (found.p_is_bound, found.p_shown) == (False, "0.008")  # exact
     turned = randomised_difference(numpy.zeros(8), numpy.arange(1.0, 9.0))
     assert turned.p == found.p
     assert (turned.value, turned.low, turned.high) == (-4.5, -found.high, -found.low)
@@ -112,7 +121,7 @@ def test_the_randomisation_test_is_exact_for_few_queries():
 
 def test_equal_systems_do_not_differ():
     values = numpy.array([1.0, 2.0, 3.0])
-    assert randomised_difference(values, values) == (0, 0, 0, 1.0)
+    assert randomised_difference(values, values) == (0, 0, 0, 1.0, False)
 
 
 def test_few_like_differences_prove_nothing():

@@ -47,6 +47,7 @@ def test_what_is_unknown_is_an_empty_cell():
         "+0.00 [-1.00,\N{NO-BREAK SPACE}+2.00]",
         "< 0.001",
     ]
+    assert difference_cells(Difference(1, 1, 1, 0.002, p_is_bound=True))[1] == "≤ 0.002"
 
 
 def test_texts_are_cut_on_one_line():
