@@ -17,7 +17,12 @@ corpus_options = together(
         "text_columns",
         metavar="C",
         multiple=True,
-        help="The column that is searched; several are joined.",
+        help="The column that is searched, by name or (CSV, TSV) place; several are joined.",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first row of CSV or TSV names the columns.  [default: guessed]",
     ),
     click.option(
         "--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 import numpy
+from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
@@ -91,7 +92,13 @@ def command(
     if directory is None:
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
-        given = [p for p in click.get_current_context().command.params if reading.get(str(p.name))]
+        context = click.get_current_context()
+        given = [
+            parameter
+            for parameter in context.command.params
+            if parameter.name in reading
+            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        ]
         if given:
             option = given[0].opts[0]
             raise ArgumentError(f"{option} is about a FILE; an index has been read already")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from semsearch.errors import CorpusError
 if TYPE_CHECKING:
     from semsearch.corpus.table import Table
 
-__all__ = ["Roles", "describe", "resolve"]
+__all__ = ["Roles", "describe", "doubts", "resolve", "shortened"]
 
 # Each in the order in which they are believed.
 TEXT_NAMES = (
@@ -36,6 +37,12 @@ ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
 
 _MAX_NAMES_SHOWN = 30
 _NAME_MAX_CHARACTERS = 100
+_PLACE_MAX_DIGITS = 7
+
+#: A text column is doubted when so many of its cells are numbers, or when many hold a handful of
+#: texts.
+MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
+_NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 
 
 class Roles(NamedTuple):
@@ -56,6 +63,11 @@ class Roles(NamedTuple):
         """The roles as a caller names them; one text column may be given as it is."""
         return cls((text,) if isinstance(text, str) else tuple(text), title, id)
 
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [name for name in (*self.text, self.title, self.id) if name is not None]
+
 
 def resolve(table: Table, wanted: Roles) -> Roles:
     """The roles of a table's columns: as the user wants them, guessed where nothing is said.
@@ -65,21 +77,19 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
-            raise CorpusError(f"{table.name}: {count} columns are called '{_shown(name)}'")
-    for column in (*wanted.text, wanted.title, wanted.id):
-        if column is not None and column not in table.columns:
-            raise _no_such_column(table, column)
-    text = wanted.text or _text_candidates(table)[:1]
+            raise CorpusError(f"{table.name}: {count} columns are called '{shortened(name)}'")
+    named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
+    text = named or _text_candidates(table)[:1]
     if not text:
         raise CorpusError(
-            f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}); "
-            "name it with --text-column"
+            f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}"
+            f"{_remark(table)}); name it with --text-column"
         )
-    title = wanted.title
+    title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
         # A title that is searched with other columns is still shown as the title.
         title = _first(TITLE_NAMES, table.columns, but=text if len(text) == 1 else ())
-    identifier = wanted.id
+    identifier = None if wanted.id is None else _column(table, wanted.id)
     if identifier is None:
         identifier = _first(ID_NAMES, table.columns, but=text)
     return Roles(text, title, identifier)
@@ -99,7 +109,51 @@ def describe(table: Table, roles: Roles, wanted: Roles) -> str:
     line = f"{table.name}: {', '.join(parts)}"
     taken = {*roles.text, roles.title, roles.id}
     metadata = [column for column in table.columns if column not in taken]
-    return f"{line}; metadata: {_listed(metadata)}" if metadata else line
+    if metadata:
+        line += f"; metadata: {_listed(metadata)}"
+    return line + _remark(table)
+
+
+def doubts(table: Table, roles: Roles) -> list[str]:
+    """One line for each text column whose first cells are hardly texts to search in."""
+    lines = []
+    for column in roles.text:
+        cells = [cell for row in table.sample if (cell := row.fields.get(column))]
+        texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+        numbers = sum(1 for text in texts if _NUMBER.fullmatch(text))
+        different = len(set(texts))
+        if len(texts) >= FEW_TEXTS and numbers >= MOST * len(texts):
+            what = f"{numbers:,} of its first {len(texts):,} cells are numbers"
+        elif len(texts) >= MANY_TEXTS and different <= min(HANDFUL, len(texts) // 4):
+            what = f"its first {len(texts):,} cells hold only {different} different texts"
+        else:
+            continue
+        lines.append(
+            f"{table.name}: is '{shortened(column)}' the text? {what} ('{shortened(texts[0])}'); "
+            f"name another column with --text-column (columns: {_listed(table.columns)})"
+        )
+    return lines
+
+
+def shortened(text: str, characters: int = _NAME_MAX_CHARACTERS) -> str:
+    """A text that can be printed, and not at any length."""
+    shown = text if len(text) <= characters else f"{text[:characters]}…"
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in shown)
+
+
+def _column(table: Table, wanted: str) -> str:
+    """The column of that name; where there is none, the one at that place, counted from 1."""
+    if wanted in table.columns:
+        return wanted
+    if table.by_position and wanted.isdecimal() and len(wanted) <= _PLACE_MAX_DIGITS:
+        place = int(wanted)
+        if 1 <= place <= len(table.columns):
+            return table.columns[place - 1]
+    raise _no_such_column(table, wanted)
+
+
+def _remark(table: Table) -> str:
+    return f"; {table.remark}" if table.remark else ""
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:
@@ -117,24 +171,21 @@ def _present(names: Sequence[str], columns: Sequence[str]) -> Iterable[str]:
 
 
 def _no_such_column(table: Table, column: str) -> CorpusError:
-    message = f"{table.name}: no column {column!r} (columns: {_listed(table.columns)})"
+    message = (
+        f"{table.name}: no column {column!r} (columns: {_listed(table.columns)}{_remark(table)})"
+    )
     folded = {name.lower(): name for name in table.columns}
     nearest = get_close_matches(column.lower(), folded, n=1)
-    return CorpusError(f"{message}; nearest: {_shown(folded[nearest[0]])}" if nearest else message)
+    return CorpusError(
+        f"{message}; nearest: {shortened(folded[nearest[0]])}" if nearest else message
+    )
 
 
 def _quoted(columns: Sequence[str]) -> str:
-    return ", ".join(f"'{_shown(column)}'" for column in columns)
+    return ", ".join(f"'{shortened(column)}'" for column in columns)
 
 
 def _listed(columns: Sequence[str]) -> str:
-    shown = ", ".join(map(_shown, columns[:_MAX_NAMES_SHOWN])) or "none"
+    shown = ", ".join(map(shortened, columns[:_MAX_NAMES_SHOWN])) or "none"
     more = len(columns) - _MAX_NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _shown(column: str) -> str:
-    """A name that can be printed, and not at any length."""
-    if len(column) > _NAME_MAX_CHARACTERS:
-        column = f"{column[:_NAME_MAX_CHARACTERS]}…"
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in column)

@@ -6,10 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.delimited import read_delimited
+from semsearch.corpus.dialect import DELIMITERS
 from semsearch.corpus.documents import (
     DocumentReader,
     Notify,
@@ -34,6 +37,15 @@ CorpusPath = str | os.PathLike[str]
 _FORMATS = ", ".join(known.value for known in CorpusFormat)
 
 
+class _Reading(NamedTuple):
+    """How files are read; what is None is found out."""
+
+    format: CorpusFormat | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    names: Sequence[str] = ()  # columns that the user named
+
+
 class Corpus:
     """The documents of one or several files, read while they are asked for.
 
@@ -44,6 +56,9 @@ class Corpus:
         title_column: the column of their titles; guessed likewise.
         text_columns: the column of their texts, or several to be joined by line breaks; guessed
             where it is plain. All other columns become metadata.
+        header: whether the first row of a CSV or TSV file names the columns; None guesses. The
+            columns of a file without a header are ``column 1``, ``column 2`` …; any column of CSV
+            and TSV can be named by its place alone (``"2"``), unless one is called so.
         encoding: of all files but those that begin with a byte order mark; UTF-8 by default.
         format: of all files; else it is told by their names, or by how they begin.
         on_bad_row: is called with the error of each row that cannot be used. By default it raises
@@ -61,6 +76,7 @@ class Corpus:
         id_column: str | None = None,
         title_column: str | None = None,
         text_columns: str | Sequence[str] = (),
+        header: bool | None = None,
         encoding: str | None = None,
         format: CorpusFormat | str | None = None,  # noqa: A002 - what it is called everywhere
         on_bad_row: OnBadRow = refuse,
@@ -71,8 +87,8 @@ class Corpus:
             raise ArgumentError("a corpus needs at least one file")
         self._paths = [None if os.fspath(path) == "-" else Path(path) for path in given]
         self._wanted = Roles.wanted(text_columns, title_column, id_column)
-        self._encoding = encoding
-        self._format = None if format is None else _format(format)
+        chosen = None if format is None else _format(format)
+        self._reading = _Reading(chosen, encoding, header, self._wanted.names)
         self._on_bad_row = on_bad_row
         self._notify = notify
         self._progress = Progress(None)
@@ -106,27 +122,31 @@ class Corpus:
                 yield from self._documents(self._read_folder(path), on_bad_row)
                 continue
             with open_source(path, self._progress) as source:
-                table = _read(source, self._format, self._encoding)
+                table = _read(source, self._reading)
                 yield from self._documents(table, on_bad_row)
 
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
         return table_documents(table, self._wanted, on_bad_row, self._notify)
 
     def _read_folder(self, path: Path) -> Table:
-        if self._format not in (None, CorpusFormat.TEXT):
+        if self._reading.format not in (None, CorpusFormat.TEXT):
             raise CorpusError(f"{path} is a folder; only texts are read from folders")
-        return read_folder(path, self._encoding, self._progress)
+        return read_folder(path, self._reading.encoding, self._progress)
 
 
 @contextmanager
-def open_table(path: Path) -> Iterator[Table]:
+def open_table(path: Path, header: bool | None = None) -> Iterator[Table]:
     """The rows of one file, which need not be documents; its format is found out.
+
+    Args:
+        path: the file.
+        header: whether the first row of CSV names the columns; None guesses.
 
     Raises:
         CorpusError: there is no such file, or it cannot be read.
     """
     with open_source(path, Progress(None)) as source:
-        yield _read(source, None, None)
+        yield _read(source, _Reading(header=header))
 
 
 def _format(name: CorpusFormat | str) -> CorpusFormat:
@@ -154,20 +174,22 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
 
 
-def _read(source: Source, wanted: CorpusFormat | None, encoding: str | None) -> Table:
+def _read(source: Source, reading: _Reading) -> Table:
     """The table of an open source."""
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
+    text = partial(TextStream, source, reading.encoding)
+    encoding, header, names = reading.encoding, reading.header, reading.names
     sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
-    match wanted or format_by_name(Path(source.name)) or sniffed:
+    match reading.format or format_by_name(Path(source.name)) or sniffed:
         case CorpusFormat.CSV:
-            return read_delimited(TextStream(source, encoding, newline=""))
+            return read_delimited(text(newline=""), DELIMITERS, header, names)
         case CorpusFormat.TSV:
-            return read_delimited(TextStream(source, encoding, newline=""), delimiters="\t")
+            return read_delimited(text(newline=""), "\t", header, names)
         case CorpusFormat.JSON if sniffed is not CorpusFormat.JSONL:
-            return read_json_array(TextStream(source, encoding, newline="\n"))
+            return read_json_array(text(newline="\n"))
         case CorpusFormat.JSON | CorpusFormat.JSONL:
-            return read_json_lines(TextStream(source, encoding, newline="\n"))
+            return read_json_lines(text(newline="\n"))
         case CorpusFormat.PARQUET:
             return read_parquet(source)
         case CorpusFormat.TEXT:

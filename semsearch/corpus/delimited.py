@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.celltypes import cell_type
+from semsearch.corpus.columns import shortened
 from semsearch.corpus.dialect import (
     DELIMITERS,
+    Dialect,
     RecordReader,
     RecordTooLargeError,
     guess_dialect,
 )
-from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, look_ahead
+from semsearch.corpus.header import USUAL_NAMES, has_header
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, MAX_ROW_BYTES, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
@@ -28,34 +32,68 @@ NOTHING = ("", "NaN", "nan")
 #: Where it stands and its cells, or what is wrong with it.
 Record = tuple[str, list[str]] | BadRowError
 
+#: How much of a first row is quoted.
+CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
-def read_delimited(text: TextStream, delimiters: str = DELIMITERS) -> Table:
-    """The table of a CSV or TSV file; its delimiter is one of those given.
+
+def read_delimited(
+    text: TextStream,
+    delimiters: str = DELIMITERS,
+    header: bool | None = None,
+    wanted: Collection[str] = (),
+) -> Table:
+    """The table of a CSV or TSV file.
+
+    Args:
+        text: the file.
+        delimiters: those that it may have.
+        header: whether its first row names the columns; None guesses.
+        wanted: names of columns by which to guess.
 
     Raises:
-        CorpusError: when it has no header or no rows.
+        CorpusError: when it has no rows.
     """
     # The limit holds for the whole process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
     lines = text.lines()
     head = look_ahead(lines, lambda: text.position)
-    reader = guess_dialect(head, delimiters).reader(chain(head, lines))
+    dialect = guess_dialect(head, delimiters)
+    reader = dialect.reader(chain(head, lines))
     records = _records(reader, text.name)
-    columns = _header(records, text.name)
-    rows = _rows(records, columns)
+    remark = ""
+    if header or (header is None and has_header(_beginning(dialect, head), wanted)):
+        columns = _header(records, text.name)
+        expected = f"the header has {len(columns)}"
+    else:
+        first, records = _first_record(records, text.name)
+        columns = [f"column {number}" for number in range(1, len(first) + 1)]
+        expected = f"the first row has {len(columns)}"
+        remark = _headerless(first, guessed=header is None)
+    rows = _rows(records, columns, expected)
 
     sample = list(islice(rows, 1))
     if not sample:
-        raise CorpusError(f"{text.name} has a header but no rows")
+        plain = header or any(column.lower() in USUAL_NAMES for column in columns)
+        advice = "" if plain else "; if its first row is data, add --no-header"
+        raise CorpusError(f"{text.name} has a header but no rows{advice}")
     while reader.line_num < len(head) and (row := next(rows, None)):
         sample.append(row)
-    fields = [row.fields for row in sample if isinstance(row, Row)]
+    fields_of = [row for row in sample if isinstance(row, Row)]
     cell_types = {
         column: found
         for column in columns
-        if (found := cell_type(row.get(column, "") for row in fields))
+        if (found := cell_type(row.fields.get(column, "") for row in fields_of))
     }
-    return Table(text.name, columns, chain(sample, rows), cell_types, NOTHING)
+    return Table(
+        text.name,
+        columns,
+        chain(sample, rows),
+        cell_types,
+        NOTHING,
+        by_position=True,
+        remark=remark,
+        sample=fields_of,
+    )
 
 
 def _records(reader: RecordReader, name: str) -> Iterator[Record]:
@@ -87,7 +125,40 @@ def _header(records: Iterator[Record], name: str) -> Sequence[str]:
     return [cell.strip() or f"column_{number}" for number, cell in enumerate(record[1], 1)]
 
 
-def _rows(records: Iterator[Record], columns: Sequence[str]) -> Iterator[Row | BadRowError]:
+def _beginning(dialect: Dialect, head: Sequence[str]) -> Iterator[list[str]]:
+    """The records of the first lines, as far as they can be read; at least one, if empty."""
+    found = False
+    with suppress(csv.Error):  # a stray quote, or a record cut off at the end of the look-ahead
+        for cells in filter(None, dialect.reader(head)):
+            found = True
+            yield cells
+    if not found:
+        yield []
+
+
+def _first_record(records: Iterator[Record], name: str) -> tuple[list[str], Iterator[Record]]:
+    """The cells of the first record that can be read, which stays to be read."""
+    bad: list[Record] = []
+    for record in records:
+        if not isinstance(record, BadRowError):
+            return record[1], chain(bad, (record,), records)
+        bad.append(record)
+        if len(bad) > LOOK_AHEAD_ROWS:
+            break
+    raise bad[0] if bad and isinstance(bad[0], BadRowError) else CorpusError(f"{name} is empty")
+
+
+def _headerless(first: Sequence[str], *, guessed: bool) -> str:
+    cells = ", ".join(f"'{shortened(cell, CELL_SHOWN_CHARACTERS)}'" for cell in first[:CELLS_SHOWN])
+    more = ", …" if len(first) > CELLS_SHOWN else ""
+    if guessed:
+        return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
+    return f"no header: its first row is {cells}{more}"
+
+
+def _rows(
+    records: Iterator[Record], columns: Sequence[str], expected: str
+) -> Iterator[Row | BadRowError]:
     width = len(columns)
     for record in records:
         if isinstance(record, BadRowError):
@@ -99,4 +170,4 @@ def _rows(records: Iterator[Record], columns: Sequence[str]) -> Iterator[Row | B
             yield Row(source, fields)
         else:
             noun = "cell" if len(cells) == 1 else "cells"
-            yield BadRowError(source, f"{len(cells)} {noun} where the header has {width}")
+            yield BadRowError(source, f"{len(cells)} {noun} where {expected}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.columns import Roles, describe, resolve
+from semsearch.corpus.columns import Roles, describe, doubts, resolve
 from semsearch.errors import BadRowError
 from semsearch.records import Document
 from semsearch.texts import joined_text, sentences_text
@@ -110,7 +110,8 @@ def table_documents(
     """
     roles = resolve(table, wanted)
     if table.announced:
-        notify(describe(table, roles, wanted))
+        for line in (describe(table, roles, wanted), *doubts(table, roles)):
+            notify(line)
     for row in table.rows:
         if isinstance(row, BadRowError):
             on_bad_row(row)

@@ -13,7 +13,7 @@ from semsearch.corpus.documents import (
     silent,
     table_documents,
 )
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import CorpusError, refuse
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def _table(frame: pandas.DataFrame) -> Table:
     columns = [str(column) for column in frame.columns]
     if frame.empty:
         raise CorpusError("frame has no rows")
-    return Table("frame", columns, _rows(frame, columns))
+    sample = tuple(_rows(frame.head(LOOK_AHEAD_ROWS), columns))
+    return Table("frame", columns, _rows(frame, columns), sample=sample)
 
 
 def _rows(frame: pandas.DataFrame, columns: Sequence[str]) -> Iterator[Row]:

@@ -56,7 +56,7 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     if not good and isinstance(head[0], BadRowError):
         raise head[0]
     columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(text.name, tuple(columns), chain(head, rows))
+    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:

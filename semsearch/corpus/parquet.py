@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def read_parquet(source: Source) -> Table:
         columns = file.schema_arrow.names
     if not file.metadata.num_rows:
         raise CorpusError(f"{source.name} has no rows")
-    return Table(source.name, columns, _rows(file, source.name, source.progress, size))
+    rows = _rows(file, source.name, source.progress, size)
+    head = list(islice(rows, LOOK_AHEAD_ROWS))
+    sample = [row for row in head if isinstance(row, Row)]
+    return Table(source.name, columns, chain(head, rows), sample=sample)
 
 
 def _rows(

@@ -55,6 +55,9 @@ class Table:
         nothing: how a cell says that it holds no text.
         announced: whether a person is told which column is taken for what; not worth a word
             where the columns are semsearch's own.
+        by_position: whether a column can be named by its place, counted from 1.
+        remark: what else a person has to know about the columns.
+        sample: the first rows, where they have been read to judge by.
     """
 
     name: str
@@ -63,6 +66,9 @@ class Table:
     cell_types: Mapping[str, CellType] = field(default_factory=dict)
     nothing: Collection[str] = ("",)
     announced: bool = True
+    by_position: bool = False
+    remark: str = ""
+    sample: Sequence[Row] = ()
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

@@ -1,0 +1,146 @@
+"""Whether the first row of a CSV file names its columns or is data like the rows below it.
+
+Every column votes. Its first cell speaks for data where it is of the same kind as the cells below
+(a number above numbers, a date above dates, prose above prose, a label that occurs again), and for
+a header where it is of another. A tie is a header, and so is a first row with a usual name in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice, pairwise
+
+from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
+
+__all__ = ["has_header"]
+
+#: How much is looked at.
+MAX_RECORDS, MAX_CELL_CHARACTERS = 100, 1_000
+
+#: Names that columns often have, in small letters.
+USUAL_NAMES = {*TEXT_NAMES, *TITLE_NAMES, *ID_NAMES}
+USUAL_NAMES |= {"author", "category", "class", "date", "label", "labels", "score", "sentiment"}
+USUAL_NAMES |= {"sentence1", "sentence2", "tags", "topic", "type", "url", "year"}
+
+#: How much of a column has to be of one kind, for the kind to say anything.
+MOST = 0.9
+MOSTLY_PROSE = 2 / 3
+#: So many rows with at most a fifth as many values show what the values of a column are.
+ROWS_OF_LABELS = 10
+
+_NUMBER = re.compile(r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d+)?%?")
+_YEAR = re.compile(r"(?:19|20)\d\d|2100")
+_CLOCK = r"(?:[T ]\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_KINDS = {
+    "date": re.compile(
+        rf"(?:\d{{4}}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{{2,4}}){_CLOCK}"
+        rf"|(?:[a-z]{{3}},? )?\d\d?[- ]{_MONTH}[- ]\d{{2,4}}.{{0,20}}"
+        rf"|(?:[a-z]{{3}},? )?{_MONTH} \d\d?,? .{{0,24}}\d{{4}}",
+        re.IGNORECASE,
+    ),
+    "time": re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]m)?", re.IGNORECASE),
+    "url": re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE),
+    "address": re.compile(r"[^@\s]+@[^@\s]+\.[a-z]+", re.IGNORECASE),
+    "hash": re.compile(r"(?=.*\d)[0-9a-f-]{16,}", re.IGNORECASE),
+}
+_CODE_MAX_CHARACTERS = 40
+_DIGITS = re.compile(r"\d+")
+
+_PROSE_WORDS = 4
+_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？]$")
+# Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_PROSE_UNSPACED = 8
+
+
+def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> bool:
+    """Whether the first of these records names the columns.
+
+    Args:
+        records: the beginning of a file, cell by cell; at least one.
+        wanted: names of columns that the user gave; what holds one of them is a header.
+    """
+    first, *below = (
+        [cell[:MAX_CELL_CHARACTERS].strip() for cell in record]
+        for record in islice(records, MAX_RECORDS)
+    )
+    if any(name in first for name in wanted if not name.isdecimal()):
+        return True
+    # Files that were joined have their header again in the middle.
+    rows = [row for row in below if len(row) == len(first) and row != first]
+    columns = [[row[place] for row in rows if row[place]] for place in range(len(first))]
+    for name, cells in zip(first, columns, strict=True):
+        if name.lower() in USUAL_NAMES and name not in cells:
+            return True
+    named = [name for name in first if name]
+    votes = 1 if len(set(named)) < len(named) else 0  # names are not given twice
+    numbering = _is_numbering(first)
+    for name, cells in zip(first, columns, strict=True):
+        if name and cells and not (numbering and _NUMBER.fullmatch(name)):
+            votes += _vote(name, cells)
+    return votes <= 0
+
+
+def _vote(name: str, cells: Sequence[str]) -> int:
+    """1 if the first cell of a column is data like the others, -1 if not; 0 if that is open."""
+    kind, most = _kind(name), _most(map(_kind, cells))
+    if most == "number" and kind == "year":
+        return 0  # a number among numbers, or one year's column
+    if most is not None:
+        return 1 if kind == most else -1
+    if name in cells:
+        return 1
+    if sum(map(_is_prose, cells)) >= MOSTLY_PROSE * len(cells):
+        short = sorted(map(len, cells))[len(cells) // 10]
+        if 2 * len(name) < short:
+            return -1
+        return 1 if _is_prose(name) else 0
+    if len(cells) >= ROWS_OF_LABELS and 5 * len(set(cells)) <= len(cells):
+        return -1
+    return 0
+
+
+def _kind(cell: str) -> str | None:
+    """What a cell is, where its form says so; of a code like ``doc-17``, its form: ``doc-9``."""
+    if _YEAR.fullmatch(cell):
+        return "year"
+    if _NUMBER.fullmatch(cell):
+        return "number"
+    for kind, form in _KINDS.items():
+        if form.fullmatch(cell):
+            return kind
+    if len(cell) <= _CODE_MAX_CHARACTERS and " " not in cell and _DIGITS.search(cell):
+        return _DIGITS.sub("9", cell)
+    return None
+
+
+def _most(kinds: Iterable[str | bool | None]) -> str | bool | None:
+    """The kind that most are of; years among numbers are numbers."""
+    counts = Counter(kinds)
+    if counts["number"]:
+        counts["number"] += counts.pop("year", 0)
+    kind, count = counts.most_common(1)[0]
+    return kind if count >= MOST * counts.total() else None
+
+
+def _is_prose(cell: str) -> bool:
+    words = cell.count(" ") + 1
+    return (
+        words >= _PROSE_WORDS
+        or (words > 1 and _SENTENCE_END.search(cell) is not None)
+        or len(_UNSPACED.findall(cell)) >= _PROSE_UNSPACED
+    )
+
+
+def _is_numbering(first: Iterable[str]) -> bool:
+    """Whether the numbers in the first row count columns (0, 1, 2 …) or years (2019, 2020 …)."""
+    numbers = [int(cell) for cell in first if re.fullmatch(r"\d{1,4}", cell)]
+    if len(numbers) < 2:
+        return False
+    steps = {after - before for before, after in pairwise(numbers)}
+    return steps == {1} or (
+        min(steps) > 0 and all(_YEAR.fullmatch(str(number)) for number in numbers)
+    )

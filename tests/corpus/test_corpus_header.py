@@ -1,0 +1,285 @@
+"""Files without a header: guessed, said aloud, overruled; columns by their places."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsearch.corpus import Corpus, open_table
+from semsearch.corpus.header import has_header
+from semsearch.errors import BadRowError, CorpusError
+
+NEWS = [
+    ("3", "Oil prices climb again", "Reuters - Crude rose for a third day, traders said."),
+    ("4", "A phone that folds twice", "The maker showed a device with two hinges."),
+    ("3", "Bank raises its forecast", "Growth may reach two percent, the bank says."),
+    ("1", "Talks resume in the capital", "Both sides returned to the table on Monday."),
+] * 3
+STS = [
+    ("A plane takes off.", "An aeroplane is taking off.", "5.0"),
+    ("A man plays a flute.", "A man is eating.", "0.8"),
+    ("Two dogs run through the snow.", "Two dogs play in the snow.", "3.6"),
+]
+MIND = [
+    ("N55528", "lifestyle", "royals", "The brands that a queen swears by", "https://x.org/a"),
+    ("N19639", "health", "weight", "Fifty habits that ruin a good night", "https://x.org/b"),
+    ("N61837", "lifestyle", "news", "The cost of trenches in a long war", "https://x.org/c"),
+]
+ITEMS = [
+    ("1", "Night Train", "01-Jan-1995", "", "http://films.org/?n=1", "0", "1"),
+    ("2", "Bread and Salt", "02-Jan-1995", "", "http://films.org/?n=2", "1", "1"),
+    ("3", "The Bay", "12-Mar-1996", "", "http://films.org/?n=3", "0", "0"),
+]
+TWEETS = [
+    ("0", "1467810369", "Mon Apr 06 22:19:45 PDT 2009", "NO_QUERY", "ann", "that is a bummer"),
+    ("0", "1467810672", "Mon Apr 06 22:19:49 PDT 2009", "NO_QUERY", "bob", "is upset about it"),
+    ("4", "1467810917", "Mon Apr 06 22:19:53 PDT 2009", "NO_QUERY", "eve", "dived many times"),
+]
+SPAM = [("ham", "Are you there?"), ("spam", "Win a prize now!"), ("ham", "See you at eight.")]
+CHINESE = [
+    ("今天的天气非常好我们去公园", "5"),
+    ("银行提高了今年的增长预测", "3"),
+    ("两只狗在雪地里奔跑玩耍", "4"),
+]
+HEADLINES = [("Oil prices climb for a third day",), ("Bank raises its forecast again",)]
+IRIS = [("5.1", "3.5", "setosa"), ("4.9", "3.0", "setosa"), ("6.4", "3.2", "versicolor")]
+LAYOUTS = [NEWS, STS, MIND, ITEMS, TWEETS, SPAM, CHINESE, HEADLINES, IRIS]
+HEADERS = {
+    3: ["Class Index", "Title of it", "Description of it"],
+    5: ["Nr", "Section", "Part", "What", "Where"],
+    7: ["Nr", "Film", "Released", "On video", "Link", "Crime", "Drama"],
+    6: ["Polarity", "Number", "When", "Query", "User", "Said"],
+    2: ["Kind of message", "Words"],
+    1: ["Top story"],
+}
+
+
+def written(rows, delimiter=","):
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+class TestTheGuess:
+    @pytest.mark.parametrize("rows", LAYOUTS)
+    def test_published_layouts_without_a_header(self, rows):
+        assert not has_header(rows)
+
+    @pytest.mark.parametrize("rows", LAYOUTS)
+    def test_the_same_below_a_header(self, rows):
+        assert has_header([HEADERS[len(rows[0])], *rows])
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            ["", "0", "1", "2"],  # pandas, from a frame without names
+            ["country", "2019", "2020", "2021"],
+            ["country", "2010", "2015", "2020"],
+            ["Province", "1/22/20", "1/23/20", "1/24/20"],
+            ["Q1 2019", "Q2 2019", "Q3 2019", "Q4 2019"],
+            ["x1", "x2", "x3", "y"],
+            ["Timestamp", "How satisfied are you with us?", "What else?", "Age"],
+        ],
+    )
+    def test_headers_with_numbers_in_them(self, header):
+        body = [["Peru", "12", "2500", "7"], ["Chad", "19", "31", "1999"], ["Fiji", "3", "4", "5"]]
+        assert has_header([header, *body])
+
+    def test_a_single_year(self):
+        assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
+
+    def test_a_usual_name_decides(self):
+        assert has_header([["Review"], ["It was good."], ["It was not."]])
+        assert not has_header([["review", "It was good."], ["review", "It was not good."]])
+
+    def test_a_header_that_comes_again(self):
+        rows = [["kind", "weight"], ["pear", "12"], ["kind", "weight"], ["plum", "3"]]
+        assert has_header(rows)
+
+    def test_what_the_user_names_is_in_a_header(self):
+        rows = [
+            ["A long walk home", "One more day of rain"],
+            ["Another long walk", "And so on it is"],
+        ]
+        assert not has_header(rows)
+        assert has_header(rows, ["A long walk home"])
+        assert not has_header([["3", *row] for row in rows], ["3"])
+
+    NAMES = st.lists(
+        st.lists(st.from_regex(r"[A-Za-z_#]{1,12}", fullmatch=True), min_size=1, max_size=3).map(
+            " ".join
+        ),
+        min_size=1,
+        max_size=6,
+        unique=True,
+    )
+    WORDS = st.lists(st.sampled_from(["rain", "fell", "on", "the", "town", "4", "—"]), min_size=1)
+    CELLS = (
+        st.integers().map(str),
+        st.floats(allow_nan=False).map(str),
+        st.dates().map(str),
+        st.sampled_from(["yes", "no"]),
+        st.sampled_from(["https://a.org/1", "https://b.org/2"]),
+        WORDS.map(" ".join),
+        WORDS.map(" ".join).map(lambda words: f"{words}."),
+        st.uuids().map(str),
+        st.just(""),
+    )
+
+    @given(NAMES, st.data())
+    @settings(deadline=None)
+    def test_ordinary_names_are_never_taken_for_rows(self, names, data):
+        kinds = [data.draw(st.sampled_from(self.CELLS)) for _ in names]
+        rows = data.draw(st.lists(st.tuples(*kinds), min_size=1, max_size=30))
+        cells = {cell for row in rows for cell in row}
+        if not cells.intersection(names):
+            assert has_header([names, *rows])
+
+    @given(st.lists(st.lists(st.text()), min_size=1))
+    @settings(deadline=None)
+    def test_anything_has_one_or_not(self, rows):
+        assert has_header(rows) in (True, False)
+
+    @pytest.mark.parametrize("cell", ["1" * 10**6, "1," * 10**6, "a.b" * 10**6, "1" * 10**6 + "x"])
+    def test_cells_of_any_length(self, cell):
+        assert has_header([[cell]] * 2000) in (True, False)
+
+
+class TestPublishedFiles:
+    @pytest.mark.parametrize("language", ["de", "en", "pt"])
+    @pytest.mark.parametrize("part", ["train", "dev", "test"])
+    def test_sts_translated(self, data, language, part):
+        with open_table(data / f"sts/stsb-multi/stsb-{language}-{part}.csv") as table:
+            assert table.columns == ["column 1", "column 2", "column 3"]
+            assert sum(1 for _ in table.rows) == {"train": 5749, "dev": 1500, "test": 1379}[part]
+
+    @pytest.mark.parametrize(
+        ("file", "first"),
+        [
+            ("pairs/quora_dev.tsv", "column 1"),
+            ("pairs/msr-para-train.tsv", "Quality"),
+            ("nli/snli_dev.csv", "gold_label"),
+        ],
+    )
+    def test_others(self, data, file, first):
+        with open_table(data / file) as table:
+            assert table.columns[0] == first
+
+
+class TestReading:
+    def read(self, rows, write, **options):
+        lines = []
+        write("train.csv", written(rows))
+        return list(Corpus("train.csv", notify=lines.append, **options)), lines
+
+    def test_the_lack_is_said_aloud(self, write):
+        documents, lines = self.read(NEWS, write, text_columns="3")
+        assert len(documents) == 12
+        assert documents[0].text == NEWS[0][2]
+        assert documents[0].source == "train.csv:1"
+        assert documents[0].metadata == {"column 1": 3, "column 2": NEWS[0][1]}
+        assert lines == [
+            "train.csv: text from 'column 3', no id column: documents are named by their content; "
+            "metadata: column 1, column 2; no header: its first row looks like data ('3', "
+            "'Oil prices climb again', 'Reuters - Crude rose for a thi…'); if not, add --header"
+        ]
+
+    def test_the_header_can_be_asked_for(self, write):
+        documents, lines = self.read(NEWS, write, header=True, text_columns=NEWS[0][2])
+        assert len(documents) == 11
+        assert "no header" not in lines[0]
+
+    def test_and_be_denied(self, write):
+        rows = [("id", "text"), ("a", "b")]
+        documents, lines = self.read(rows, write, header=False, text_columns="2", id_column="1")
+        assert [(document.id, document.text) for document in documents] == [
+            ("id", "text"),
+            ("a", "b"),
+        ]
+        assert "no header: its first row is 'id', 'text'" in lines[0]
+
+    def test_the_text_is_not_guessed_among_columns_without_names(self, write):
+        with pytest.raises(CorpusError) as error:
+            self.read(NEWS, write)
+        assert "(columns: column 1, column 2, column 3; no header: its first row" in str(
+            error.value
+        )
+        assert "'Oil prices climb again'" in str(error.value)
+
+    def test_a_single_column_is_the_text(self, write):
+        documents, _ = self.read(HEADLINES, write)
+        assert [document.text for document in documents] == [row[0] for row in HEADLINES]
+
+    def test_a_place_in_a_header(self, write):
+        rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
+        documents, lines = self.read(rows, write, text_columns="2", id_column="1")
+        assert [(document.id, document.text) for document in documents] == [rows[1], rows[2]]
+        assert lines[0].startswith("train.csv: text from 'what', id from 'nr'")
+
+    def test_a_name_goes_before_a_place(self, write):
+        rows = [("text", "3", "2"), ("one", "two", "three")]
+        documents, _ = self.read(rows, write, text_columns="2")
+        assert documents[0].text == "three"
+
+    @pytest.mark.parametrize("place", ["0", "4", "-1", "1.0", "²", "9" * 5000])
+    def test_no_such_place(self, write, place):
+        with pytest.raises(CorpusError, match="no column"):
+            self.read(NEWS, write, text_columns=place)
+
+    def test_json_has_names_only(self, write):
+        write("rows.jsonl", '{"a": "One.", "b": "Two."}\n')
+        with pytest.raises(CorpusError, match="no column '2'"):
+            list(Corpus("rows.jsonl", text_columns="2"))
+
+    def test_rows_of_another_width(self, write):
+        write("train.tsv", "Rain fell on the town.\t1\nIt was a long day.\t2\nThe end of it all.\n")
+        errors = []
+        corpus = Corpus("train.tsv", text_columns="1", on_bad_row=errors.append)
+        assert len(list(corpus)) == 2
+        assert [str(error) for error in errors] == ["train.tsv:3: 1 cell where the first row has 2"]
+
+    def test_a_bad_first_row(self, write):
+        write("train.csv", '"a"b,1\nx,2\n')
+        errors = []
+        documents = list(
+            Corpus("train.csv", header=False, text_columns="1", on_bad_row=errors.append)
+        )
+        assert [document.text for document in documents] == ["x"]
+        assert [type(error) for error in errors] == [BadRowError]
+
+    def test_a_header_without_rows(self, write):
+        with pytest.raises(CorpusError, match="no rows; if its first row is data, add --no-header"):
+            self.read(HEADLINES[:1], write)
+        assert len(self.read(HEADLINES[:1], write, header=False)[0]) == 1
+
+
+class TestDoubtedTexts:
+    def doubts(self, name, content, write, **options):
+        lines = []
+        write(name, content)
+        list(Corpus(name, notify=lines.append, on_bad_row=lambda error: None, **options))
+        return lines[1:]
+
+    def test_numbers(self, write):
+        assert self.doubts("train.csv", written(NEWS), write, text_columns="1") == [
+            "train.csv: is 'column 1' the text? 12 of its first 12 cells are numbers ('3'); name "
+            "another column with --text-column (columns: column 1, column 2, column 3)"
+        ]
+
+    def test_a_handful_of_texts(self, write):
+        rows = [{"text": f"class {n % 3}", "body": f"{n}"} for n in range(50)]
+        [doubt] = self.doubts("rows.jsonl", "\n".join(map(json.dumps, rows)), write)
+        assert doubt == (
+            "rows.jsonl: is 'text' the text? its first 50 cells hold only 3 different texts "
+            "('class 0'); name another column with --text-column (columns: text, body)"
+        )
+
+    def test_texts_are_not_doubted(self, write):
+        assert self.doubts("train.csv", written(NEWS), write, text_columns="3") == []
+        rows = [{"text": "Yes." if n % 2 else "No."} for n in range(6)]
+        assert self.doubts("rows.jsonl", "\n".join(map(json.dumps, rows)), write) == []
