@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from semsearch.encoders.model_folder import ModelFolder, model_modules
+from semsearch.encoders.model_files import model_modules
+from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_runtime import loading
 from semsearch.errors import EncoderError
 from semsearch.protocols import Scores
@@ -77,7 +78,7 @@ def check_head(folder: ModelFolder) -> None:
     except (OSError, ValueError, TypeError, AttributeError):
         raise EncoderError(f"model '{folder.spec}': its config.json cannot be read") from None
     is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
-    modules = [module["type"] for module in model_modules(folder.path)]
+    modules = [module.type for module in model_modules(folder.path)]
     if not is_classifier and not any(".cross_encoder." in module for module in modules):
         raise EncoderError(
             f"model '{folder.spec}' is no cross-encoder: it has no trained head that scores pairs "

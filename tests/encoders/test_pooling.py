@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy
 import pytest
 import torch
@@ -86,6 +88,10 @@ def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
     kept = {name: value for name, value in weights.items() if "pooler" not in name}
     save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(EncoderError, match="no trained pooler; take @mean, @cls or @max"):
+        load_encoder(f"{tmp_path}@pooler")
+    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which nobody reads
+    shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")
+    with pytest.raises(EncoderError, match="no trained pooler"):
         load_encoder(f"{tmp_path}@pooler")
     assert load_encoder(f"{tmp_path}@cls").dimension == 32
 

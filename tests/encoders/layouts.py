@@ -1,0 +1,105 @@
+"""Tiny models of random weights in the layouts that sentence-transformers writes or wrote."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    CNN,
+    LSTM,
+    Dense,
+    LayerNorm,
+    Normalize,
+    Pooling,
+    Router,
+    StaticEmbedding,
+    Transformer,
+    WordEmbeddings,
+    WordWeights,
+)
+from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+WORDS = ["[UNK]", *"abcdef"]
+WIDTH = 32  # of the tiny BERT
+
+
+def bert(plain_bert):
+    return [Transformer(str(plain_bert)), Pooling(WIDTH, "mean")]
+
+
+def static():
+    tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, "[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    return StaticEmbedding(tokenizer, torch.randn(len(WORDS), 8).numpy())
+
+
+def words():
+    tokenizer = WhitespaceTokenizer(WORDS, stop_words=["f"], do_lower_case=True)
+    return WordEmbeddings(tokenizer, torch.randn(len(WORDS), 8).numpy())
+
+
+#: By name, what makes the modules of a model out of the folder of a tiny BERT.
+MODULES = {
+    "transformer": bert,
+    "dense": lambda plain: [*bert(plain), Dense(WIDTH, 16), LayerNorm(16), Normalize()],
+    "static": lambda plain: [static(), Normalize()],
+    "words": lambda plain: [words(), Pooling(8, "max")],
+    "weighted words": lambda plain: [
+        words(),
+        WordWeights(WORDS, {"a": 0.5, "b": 2.0, "c": 1.5}),
+        Pooling(8, "mean"),
+    ],
+    "cnn": lambda plain: [words(), CNN(8, 4, [1, 3]), Pooling(8, "mean")],
+    "lstm": lambda plain: [words(), LSTM(8, 4), Pooling(8, "mean")],
+    "router": lambda plain: [Router.for_query_document([static()], [static()])],
+}
+#: These are made of the ones above.
+LAYOUTS = [*MODULES, "numbered transformer", "vocabulary file", "shards", "plain BERT"]
+
+
+def write_model(layout: str, plain_bert: Path, folder: Path, *, safe: bool = True) -> Path:
+    """Write a model of that layout into a new folder."""
+    torch.manual_seed(0)
+    if layout == "plain BERT":
+        shutil.copytree(plain_bert, folder)
+        return folder
+    make = MODULES.get(layout, MODULES["dense"])
+    prompts = {"query": "a : ", "document": "b : "}
+    model = SentenceTransformer(modules=make(plain_bert), prompts=prompts, device="cpu")
+    model.save(str(folder), safe_serialization=safe)
+    if layout in ("numbered transformer", "vocabulary file"):
+        number_transformer(folder)
+    if layout == "vocabulary file":
+        vocabulary_file(folder / "0_Transformer")
+    if layout == "shards":
+        (folder / "model.safetensors").unlink()
+        model[0].model.save_pretrained(folder, max_shard_size="20KB")
+    return folder
+
+
+def number_transformer(folder: Path) -> None:
+    """Lay the transformer into a folder of its own, as sentence-transformers did before 2.0."""
+    own = folder / "0_Transformer"
+    own.mkdir()
+    kept = {"modules.json", "config_sentence_transformers.json", "README.md"}
+    for file in folder.iterdir():
+        if file.is_file() and file.name not in kept:
+            file.rename(own / file.name)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = own.name
+    (folder / "modules.json").write_text(json.dumps(modules))
+
+
+def vocabulary_file(folder: Path) -> None:
+    """Keep the tokenizer as a list of words, as BERT's own code did."""
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)))
+    (folder / "tokenizer.json").unlink()

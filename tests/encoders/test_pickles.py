@@ -1,0 +1,237 @@
+"""Pickled weights are refused wherever they would be read, and nothing in them runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from layouts import MODULES, number_transformer, write_model
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+from semsearch import Document
+from semsearch.encoders import load_encoder, load_reranker
+from semsearch.errors import EncoderError, UnsafeModelError
+from semsearch.runs import Workspace
+from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
+from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
+from semsearch.unsupervised.distillation import DistillationSettings, distil
+from semsearch.unsupervised.loop import Length
+from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
+
+
+class Trap:
+    """Unpickled, it leaves a file behind."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """What a trap that has run leaves behind."""
+    return tmp_path / "trace"
+
+
+@pytest.fixture
+def trap(trace):
+    """Puts a trap in the place of a file of weights; whoever unpickles it leaves the trace."""
+
+    def put(folder, name="pytorch_model.bin", old="model.safetensors"):
+        torch.save({"weights": Trap(trace)}, folder / name)
+        if old:
+            (folder / old).unlink()
+        return str(folder)
+
+    return put
+
+
+def test_the_trap_works(trap, trace, tmp_path):
+    file = Path(trap(tmp_path, old=None)) / "pytorch_model.bin"
+    assert not trace.exists()
+    torch.load(file, weights_only=False)
+    assert trace.exists()
+
+
+def refused(spec, trace, match="pickle"):
+    for device in (None, "cpu"):
+        with pytest.raises(UnsafeModelError, match=match):
+            load_encoder(spec, device=device).encode_documents(["a"])
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("layout", MODULES)
+def test_every_module_with_weights(layout, plain_bert, trap, trace, tmp_path):
+    """One at a time: the other modules keep their safetensors."""
+    folder = write_model(layout, plain_bert, tmp_path / "model")
+    weights = sorted(folder.rglob("model.safetensors"))
+    for number, file in enumerate(weights):
+        again = write_model(layout, plain_bert, tmp_path / f"model-{number}")
+        trap(again / file.parent.relative_to(folder))
+        refused(str(again), trace)
+
+
+@pytest.mark.parametrize("layout", MODULES)
+def test_models_that_were_saved_as_pickles(layout, plain_bert, trace, tmp_path):
+    """By sentence-transformers, or with what it no longer pickles pickled as it once did."""
+    folder = write_model(layout, plain_bert, tmp_path / "model", safe=False)
+    for file in folder.rglob("model.safetensors"):
+        torch.save({}, file.with_name("pytorch_model.bin"))
+        file.unlink()
+    refused(str(folder), trace)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pth", "weights.pkl"])
+def test_a_transformer_in_a_folder_of_its_own(name, plain_bert, trap, trace, tmp_path):
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    number_transformer(folder)
+    trap(folder / "0_Transformer", name)
+    refused(str(folder), trace)
+
+
+def test_pickles_that_are_not_read_do_not_matter(plain_bert, trap, trace, tmp_path):
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    for place in (folder, folder / "2_Dense"):
+        trap(place, old=None)
+        trap(place, "optimizer.pt", old=None)
+    (folder / "checkpoint-5").mkdir()
+    trap(folder / "checkpoint-5", old=None)
+    load_encoder(str(folder), device="cpu").encode_documents(["a"])
+    assert not trace.exists()
+
+
+def test_pickled_shards(plain_bert, trap, trace, tmp_path):
+    """The index of shards is safetensors', what it names is not."""
+    folder = write_model("shards", plain_bert, tmp_path / "model")
+    index = folder / "model.safetensors.index.json"
+    shards = json.loads(index.read_text())
+    for name in ("shard.bin", "../model.safetensors", "/model.safetensors", "a\\b.safetensors"):
+        names = dict.fromkeys(shards["weight_map"], name)
+        index.write_text(json.dumps(shards | {"weight_map": names}))
+        trap(folder, "shard.bin", old=None)
+        refused(str(folder), trace, "names weights that are no .safetensors file beside it")
+
+
+def test_weights_that_the_configuration_names(plain_bert, trap, trace, tmp_path):
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    named = config | {"transformers_weights": "adapter_model.bin"}
+    (folder / "config.json").write_text(json.dumps(named))
+    refused(trap(folder, "adapter_model.bin", old=None), trace, "names weights")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "os.system",
+        "sentence_transformers_evil.modules.Module",
+        "sentence_transformers.base.modules.module.torch",
+        "sentence_transformers.util.import_from_string",
+    ],
+)
+def test_modules_that_are_none_of_sentence_transformers(kind, plain_bert, trace, tmp_path):
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[2]["type"] = kind
+    (folder / "modules.json").write_text(json.dumps(modules))
+    refused(str(folder), trace, "code of its own")
+
+
+def test_a_router_leads_to_no_other_code(plain_bert, trace, tmp_path):
+    folder = write_model("router", plain_bert, tmp_path / "model")
+    config = json.loads((folder / "router_config.json").read_text())
+    config["types"]["query_0_StaticEmbedding"] = "os.system"
+    (folder / "router_config.json").write_text(json.dumps(config))
+    refused(str(folder), trace, "code of its own")
+
+
+@pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../b", "C:\\elsewhere"])
+def test_a_module_outside_of_the_folder(path, plain_bert, tmp_path):
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[2]["path"] = path
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(EncoderError, match="is outside of the folder"):
+        load_encoder(str(folder))
+
+
+@pytest.mark.parametrize("name", [".", "", "a/.."])
+def test_a_router_inside_of_itself(name, plain_bert, tmp_path):
+    folder = write_model("router", plain_bert, tmp_path / "model")
+    config = json.loads((folder / "router_config.json").read_text())
+    config["types"] = {name: "sentence_transformers.models.Router"}
+    (folder / "router_config.json").write_text(json.dumps(config))
+    with pytest.raises(EncoderError, match="inside of itself|outside of the folder"):
+        load_encoder(str(folder))
+
+
+def test_parts_that_lie_elsewhere(plain_bert, tmp_path):
+    """What is not in the folder, its fingerprint cannot know."""
+    folder = write_model("dense", plain_bert, tmp_path / "model")
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(EncoderError, match="is an adapter"):
+        load_encoder(str(folder))
+    (folder / "adapter_config.json").unlink()
+    settings = json.loads((folder / "sentence_bert_config.json").read_text())
+    for more in (
+        {"tokenizer_name_or_path": "someone/else"},
+        {"model_args": {"gguf_file": "model.gguf"}},
+    ):
+        (folder / "sentence_bert_config.json").write_text(json.dumps(settings | more))
+        with pytest.raises(EncoderError, match="reads a part from elsewhere"):
+            load_encoder(str(folder))
+
+
+@pytest.fixture
+def pickled_classifier(plain_bert, trap, tmp_path):
+    folder = tmp_path / "classifier"
+    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
+    return trap(folder)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_rerankers(pickled_classifier, trace, device):
+    with pytest.raises(UnsafeModelError, match="pickle"):
+        load_reranker(pickled_classifier, device).score("a", ["b"])
+    assert not trace.exists()
+
+
+DOCUMENTS = [Document(str(number), f"a b {number}. c d. e f.", "d e") for number in range(60)]
+
+
+def course(base, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a b\tc d\t1\ne f\ta\t0\nb\tc\t1\n")
+    data = [str(tmp_path / "pairs.tsv")]
+    return Course(base=base, output=tmp_path / "out", data=data, recipes=[Recipe()])
+
+
+QUIET = (lambda message: None, lambda done, total: None)
+TRAININGS = {
+    "siamese": lambda base, tmp_path: train(
+        Siamese([Loss.RANKING]), course(base, tmp_path), *QUIET
+    ),
+    "cross-encoder": lambda base, tmp_path: train(CrossEncoding(), course(base, tmp_path), *QUIET),
+    "adapt": lambda base, tmp_path: adapt(
+        DOCUMENTS, Workspace(tmp_path / "out"), AdaptationSettings(base)
+    ),
+    "distil": lambda base, tmp_path: distil(
+        DOCUMENTS, Workspace(tmp_path / "out"), DistillationSettings(base)
+    ),
+    "pretrain": lambda base, tmp_path: pretrain(
+        DOCUMENTS, Workspace(tmp_path / "out"), PretrainingSettings(base=base, length=Length(1))
+    ),
+}
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_bases_of_training(training, plain_bert, trap, trace, tmp_path):
+    folder = write_model("transformer", plain_bert, tmp_path / "model")
+    with pytest.raises(UnsafeModelError, match="pickle"):
+        TRAININGS[training](trap(folder), tmp_path)
+    assert not trace.exists()
