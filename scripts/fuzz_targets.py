@@ -26,15 +26,15 @@ Target = Callable[[bytes], None]
 def fuzz_filters(folder: Path) -> Target:
     """Expressions, through the parser and through SQLite."""
     from semsearch import Document, Index
+    from semsearch.index.filtering import read_filter
     from semsearch.index.schema import documents
-    from semsearch.index.search import where_clause
 
     index = Index.create(folder / "index", ["hashing:8"])
     index.add([Document("a", "a text", metadata={"year": 1990, "genres": ["Drama"], "b": True})])
 
     def run(data: bytes) -> None:
         with index.read() as connection:
-            clause = where_clause(connection, data.decode("utf-8", "replace"))
+            clause = read_filter(connection, data.decode("utf-8", "replace")).clause
             connection.execute(documents.select().where(clause)).all()
 
     return run

@@ -34,6 +34,8 @@ Meaning:
 *   A literal compares with values of its own JSON type only: numbers with numbers (1990 equals
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
+    An index converts or refuses a literal of a type that the field never has
+    (`semsearch.index.literals`).
 *   Text is equal when its code points are; code points give it its order too.
 *   ``like`` matches the whole text: ``%`` stands for any run of characters, ``_`` for any one, a
     backslash makes the next character ordinary. Only A-Z equal their small letters.
@@ -71,9 +73,12 @@ __all__ = [
     "field_text",
     "fields",
     "filter_error",
+    "filter_message",
+    "literal_text",
     "metadata_field",
     "metadata_name",
     "parse",
+    "parse_number",
     "qualified",
 ]
 
@@ -107,7 +112,7 @@ class Comparison:
     value: Value
 
     def __str__(self) -> str:
-        return f"{field_text(self.field)} {self.operator.value} {_literal_text(self.value)}"
+        return f"{field_text(self.field)} {self.operator.value} {literal_text(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class In:
     values: tuple[Value, ...]
 
     def __str__(self) -> str:
-        return f"{field_text(self.field)} in ({', '.join(map(_literal_text, self.values))})"
+        return f"{field_text(self.field)} in ({', '.join(map(literal_text, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ class Like:
     pattern: str
 
     def __str__(self) -> str:
-        return f"{field_text(self.field)} like {_literal_text(self.pattern)}"
+        return f"{field_text(self.field)} like {literal_text(self.pattern)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,19 +231,36 @@ def field_text(field: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def filter_error(reason: str, column: int | None = None) -> FilterError:
-    """An error of one printable line, whatever the expression or the names of fields hold."""
+def filter_message(reason: str, column: int | None = None) -> str:
+    """One printable line about a filter, whatever the expression or the fields hold."""
     place = "" if column is None else f" (column {column})"
     line = "".join(character if character.isprintable() else " " for character in reason)
-    return FilterError(f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}")
+    return f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}"
 
 
-def _literal_text(value: Value) -> str:
+def filter_error(reason: str, column: int | None = None) -> FilterError:
+    """An error with a `filter_message`."""
+    return FilterError(filter_message(reason, column))
+
+
+def literal_text(value: Value) -> str:
+    """A literal as an expression writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return "'{}'".format(value.replace("'", "''"))
     return repr(value)
+
+
+def parse_number(text: str) -> int | float | None:
+    """The number that a text is as a literal; infinite if it is too large; None if it is none."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number: int | float = float(text)
+    if math.isfinite(number) and text.lstrip("+-").isdigit():
+        number = int(Decimal(text))  # int() refuses a text of thousands of digits
+    in_range = isinstance(number, float) or -(2**63) <= number < 2**63
+    return number if in_range else math.inf
 
 
 def _operand_text(condition: Condition, *looser: type[And | Or]) -> str:
@@ -440,12 +462,16 @@ class _Parser:
             if word in ("true", "false"):
                 self._advance()
                 return word == "true"
-            if _NUMBER.fullmatch(word):
-                return self._number()
+            number = parse_number(word)
+            if number is not None:
+                self._advance()
+                if math.isinf(number):
+                    raise filter_error(f"the number {token} is too large", token.column)
+                return number
             if word == "null":
                 hint = "null equals nothing; write 'is null' or 'is not null'"
             elif word not in _KEYWORDS:
-                hint = f"put text in quotes: {before}{_literal_text(token.text)}"
+                hint = f"put text in quotes: {before}{literal_text(token.text)}"
         raise self._unexpected("a value", hint)
 
     def _ordered_value(self, before: str = "") -> Value:
@@ -454,15 +480,6 @@ class _Parser:
         if isinstance(value, bool):
             raise filter_error(f"{token.text} has no order, only = and !=", token.column)
         return value
-
-    def _number(self) -> int | float:
-        token = self._advance()
-        number: int | float = float(token.text)
-        if math.isfinite(number) and token.text.lstrip("+-").isdigit():
-            number = int(Decimal(token.text))  # int() refuses a text of thousands of digits
-        if math.isinf(number) or (isinstance(number, int) and not -(2**63) <= number < 2**63):
-            raise filter_error(f"the number {token} is too large", token.column)
-        return number
 
     def _pattern(self) -> str:
         token = self._token

@@ -26,7 +26,6 @@ from semsearch.index.search import (
     fetch_hits,
     search_vectors,
     search_words,
-    where_clause,
 )
 from semsearch.index.store import closed_on_error, get_setting
 from semsearch.index.view import SpaceView
@@ -147,7 +146,8 @@ class Retriever:
 
         Raises:
             ArgumentError: the text is empty, `k` is below 1, or one of these is of another type.
-            FilterError: the filter cannot be parsed or names an unknown field.
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with what it never holds.
             IndexClosedError: the retriever or its index was closed.
         """
         check_text("the query", text)
@@ -196,7 +196,7 @@ class Retriever:
         """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
         with self.index.read() as connection:
             if where is not None:
-                where_clause(connection, where)
+                self.index.filter(connection, where)
             if by_meaning:
                 with suppress(FileNotFoundError):
                     self._current_view(connection, must_have=False)
@@ -213,7 +213,8 @@ class Retriever:
     ) -> list[Hits]:
         """The answers of one committed state."""
         with self.index.read() as connection:
-            clause = None if where is None else where_clause(connection, where)
+            chosen = None if where is None else self.index.filter(connection, where)
+            clause = chosen.clause if chosen else None
             depth = k * HYBRID_DEPTH if mode is SearchMode.HYBRID else k
             rankings = []
             if vectors is not None:
@@ -221,6 +222,8 @@ class Retriever:
                 rankings.append(search_vectors(connection, view, vectors, depth, clause))
             if mode is not SearchMode.SEMANTIC:
                 rankings.append([search_words(connection, text, depth, clause) for text in texts])
+            if chosen and not any(any(ranking) for ranking in rankings):
+                self.index.explain_no_match(connection, chosen)
             answers = zip(texts, *rankings, strict=True)
             return [fetch_hits(connection, text, _fused(ranked)[:k]) for text, *ranked in answers]
 

@@ -10,10 +10,14 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
-from semsearch.cli.render import visible
+from semsearch.cli.render import shortened, visible
+from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
+from semsearch.index.kinds import Field
 
 __all__ = ["command"]
+
+EXAMPLE_MAX_CHARACTERS = 60
 
 
 @click.command("info", cls=Command)
@@ -41,7 +45,9 @@ def _record(info: IndexInfo) -> dict[str, Any]:
         "format": info.format,
         "documents": info.documents,
         "chunks": info.chunks,
-        "fields": info.fields,
+        "fields": [field.name for field in info.fields],
+        "field_kinds": {field.name: field.kinds for field in info.fields},
+        "examples": {field.name: field.example for field in info.fields},
         "spaces": [
             {
                 "name": space.name,
@@ -77,8 +83,9 @@ def _lines(info: IndexInfo) -> list[str]:
         f"index: {info.path} (format {info.format})",
         f"documents: {info.documents:,}",
         f"chunks: {info.chunks:,}",
-        f"fields: {', '.join(info.fields) or 'none'}",
+        f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
     ]
+    lines += [f"field {_described(field)}" for field in info.fields]
     lines += [
         f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
         f"{space.description.get('precision', 'fp32')}, fingerprint {space.fingerprint[:12]}"
@@ -97,6 +104,17 @@ def _lines(info: IndexInfo) -> list[str]:
     ]
     lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
     return lines
+
+
+def _described(field: Field) -> str:
+    """``year: number (1,598 documents), text (1), such as 1990``."""
+    (kind, most), *others = field.kinds.items()
+    counts = [f"{kind} ({most:,} {'document' if most == 1 else 'documents'})"]
+    counts += [f"{other} ({count:,})" for other, count in others]
+    such = ""
+    if field.example is not None:
+        such = f", such as {shortened(literal_text(field.example), EXAMPLE_MAX_CHARACTERS)}"
+    return f"{field_text(metadata_field(field.name))}: {', '.join(counts)}{such}"
 
 
 def _measured(parity: dict[str, float]) -> str:

@@ -20,9 +20,10 @@ from semsearch.corpus.documents import (
     next_documents,
 )
 from semsearch.errors import BadRowError
+from semsearch.index.kinds import add_kinds, subtract_kinds
 from semsearch.index.plan import Change, Planned, plan_batch, text_hash
 from semsearch.index.removal import next_revision, remove_words
-from semsearch.index.schema import chunks, chunks_fts, documents, fields, vectors
+from semsearch.index.schema import chunks, chunks_fts, documents, vectors
 from semsearch.index.spaces import Space, warn_of_cut_passages
 from semsearch.index.stored import DamageError, StoredInteger
 from semsearch.index.values import insert_rows, values
@@ -214,6 +215,7 @@ class BatchWriter:
         return _Encoded(found, len(encoded), time.perf_counter() - started)
 
     def _put_documents(self, plans: Sequence[Planned]) -> None:
+        written = [plan for plan in plans if plan.change is not Change.UNCHANGED]
         rows = [
             {
                 "document_id": plan.document_id,
@@ -222,21 +224,19 @@ class BatchWriter:
                 "metadata": plan.metadata,
                 "text_hash": plan.text_hash,
             }
-            for plan in plans
-            if plan.change is not Change.UNCHANGED
+            for plan in written
         ]
         if not rows:
             return
+        replaced = values(plan.document_id for plan in written if plan.document_id is not None)
+        subtract_kinds(self._connection, documents.c.document_id.in_(replaced))
         statement = sqlite_insert(documents)
         renewed = {name: statement.excluded[name] for name in ("title", "metadata", "text_hash")}
         self._connection.execute(
             statement.on_conflict_do_update(index_elements=["external_id"], set_=renewed), rows
         )
-        names = {name for plan in plans for name in plan.document.metadata}
-        if names:
-            self._connection.execute(
-                sqlite_insert(fields).on_conflict_do_nothing(), [{"name": name} for name in names]
-            )
+        new = values(plan.external_id for plan in written)
+        add_kinds(self._connection, documents.c.external_id.in_(new))
 
     def _put_passages(
         self, plans: Sequence[Planned], passages: Mapping[str, list[_Passage]], stored: _Vectors

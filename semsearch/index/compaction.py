@@ -8,8 +8,9 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexBusyError
-from semsearch.index.derived import rebuild_fields, rebuild_words
+from semsearch.index.derived import rebuild_words
 from semsearch.index.folding import fold, remove_leftovers
+from semsearch.index.kinds import rebuild_kinds
 from semsearch.index.spaces import Space
 
 __all__ = ["compact"]
@@ -28,7 +29,7 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     for space in spaces:
         fold(connection, directory, space, thoroughly=True)
     with connection.begin():
-        rebuild_fields(connection)
+        rebuild_kinds(connection)
         rebuild_words(connection)
     remove_leftovers(connection, directory, keep_previous=False)
     raw = connection.connection.driver_connection

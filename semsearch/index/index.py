@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -21,10 +22,11 @@ from semsearch.errors import (
     SpaceError,
     refuse,
 )
+from semsearch.index.filtering import Filter, no_match, read_filter
 from semsearch.index.folding import remove_leftovers
+from semsearch.index.kinds import Field, all_fields, field_names
 from semsearch.index.passages import Passages, read_passages
 from semsearch.index.schema import FORMAT_VERSION, chunks, documents
-from semsearch.index.search import field_names
 from semsearch.index.snapshot import SnapshotRecord
 from semsearch.index.spaces import (
     Space,
@@ -47,6 +49,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "IndexInfo"]
 
+#: How many messages are remembered, so that they are not logged again.
+WARNINGS_KEPT = 1000
+
+logger = logging.getLogger(__name__)
+
 
 class IndexInfo(NamedTuple):
     """What an index holds."""
@@ -55,7 +62,7 @@ class IndexInfo(NamedTuple):
     format: int
     documents: int
     chunks: int
-    fields: list[str]
+    fields: list[Field]
     spaces: list[Space]
     snapshots: dict[str, SnapshotRecord]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
@@ -76,6 +83,7 @@ class Index:
         self._store = store
         self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
         self._closed = False
+        self._warned: set[str] = set()
 
     @classmethod
     def open(cls, path: str | Path, encoders: Encoder | Iterable[Encoder] = ()) -> Self:
@@ -304,11 +312,44 @@ class Index:
 
         Raises:
             SpaceError: there is no such space, or it is not complete yet.
-            FilterError: the filter cannot be parsed or names an unknown field.
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with what it never holds.
         """
         found = self.complete_space(space)
         with self.read() as connection:
-            return read_passages(connection, found, where)
+            if where is None:
+                return read_passages(connection, found)
+            chosen = self.filter(connection, where)
+            passages = read_passages(connection, found, chosen.clause)
+            if not passages.texts:
+                self.explain_no_match(connection, chosen)
+            return passages
+
+    def filter(self, connection: Connection, where: str) -> Filter:
+        """A filter for documents, as one state of the index reads it.
+
+        Literals that are converted to what a field holds are logged, once.
+
+        Raises:
+            FilterError: it cannot be parsed, names an unknown field, or compares a field with
+                what it never holds.
+        """
+        chosen = read_filter(connection, where)
+        for note in chosen.notes:
+            self._warn_once(note)
+        return chosen
+
+    def explain_no_match(self, connection: Connection, chosen: Filter) -> None:
+        """Log, once, that a filter matches no document, with the nearest values, if it does not."""
+        if message := no_match(connection, chosen.condition):
+            self._warn_once(message)
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            if len(self._warned) == WARNINGS_KEPT:
+                self._warned.clear()
+            self._warned.add(message)
+            logger.warning("%s", message)
 
     def encoder(self, space: Space) -> Encoder:
         """The encoder of a space.
@@ -334,7 +375,7 @@ class Index:
                 format=FORMAT_VERSION,
                 documents=connection.scalar(select(func.count()).select_from(documents)) or 0,
                 chunks=connection.scalar(select(func.count()).select_from(chunks)) or 0,
-                fields=field_names(connection),
+                fields=all_fields(connection),
                 spaces=spaces,
                 snapshots={name: record for name, record in records.items() if record},
                 files={

@@ -7,12 +7,21 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexFormatError
-from semsearch.index.schema import FORMAT_VERSION
+from semsearch.index.kinds import rebuild_kinds
+from semsearch.index.schema import FORMAT_VERSION, fields
 
 __all__ = ["migrate"]
 
-#: What makes format n + 1 of format n. There has been one format so far.
-STEPS: dict[int, Callable[[Connection], None]] = {}
+
+def _count_kinds(connection: Connection) -> None:
+    """Format 2 knows what the metadata fields hold, and not only their names."""
+    connection.exec_driver_sql("DROP TABLE fields")
+    fields.create(connection)
+    rebuild_kinds(connection)
+
+
+#: What makes format n + 1 of format n.
+STEPS: dict[int, Callable[[Connection], None]] = {1: _count_kinds}
 
 
 def migrate(connection: Connection) -> None:

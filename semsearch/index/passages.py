@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from semsearch.index.schema import chunks, documents
-from semsearch.index.search import where_clause
 from semsearch.index.spaces import Space
 from semsearch.index.stored import DamageError
 from semsearch.index.view import vector_blocks
@@ -27,25 +26,23 @@ class Passages(NamedTuple):
     vectors: Matrix
 
 
-def read_passages(connection: Connection, space: Space, where: str | None = None) -> Passages:
-    """The passages whose documents meet a filter; all without one.
-
-    Raises:
-        FilterError: the filter cannot be parsed or names an unknown field.
-    """
+def read_passages(
+    connection: Connection, space: Space, clause: ColumnElement[bool] | None = None
+) -> Passages:
+    """The passages whose documents meet a condition; all without one."""
     query = (
         select(chunks.c.chunk_id, chunks.c.document_id, documents.c.external_id, chunks.c.text)
         .join(documents, documents.c.document_id == chunks.c.document_id)
         .order_by(chunks.c.chunk_id)
     )
-    if where is not None:
-        query = query.where(where_clause(connection, where))
+    if clause is not None:
+        query = query.where(clause)
     rows = connection.execute(query).all()
     chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
     vectors = numpy.empty((len(rows), space.dimension), numpy.float32)
     filled = 0
     for ids, block in vector_blocks(connection, space):
-        if where is not None:
+        if clause is not None:
             wanted = numpy.isin(ids, chunk_ids)
             ids, block = ids[wanted], block[wanted]
         if not numpy.array_equal(ids, chunk_ids[filled : filled + len(ids)]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, literal, select
 
+from semsearch.index.kinds import subtract_kinds
 from semsearch.index.schema import chunks, chunks_fts, documents
 from semsearch.index.store import get_setting, put_setting
 
@@ -17,6 +18,7 @@ def remove_documents(connection: Connection, condition: ColumnElement[bool]) -> 
         How many documents.
     """
     remove_words(connection, condition)
+    subtract_kinds(connection, condition)
     removed = connection.execute(delete(documents).where(condition)).rowcount
     if removed:
         next_revision(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -9,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, RemovalError
+from semsearch.index.filtering import no_match, read_filter
 from semsearch.index.plan import mark_seen, seen
 from semsearch.index.schema import documents
-from semsearch.index.search import where_clause
 from semsearch.index.values import values
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "planned_removal",
     "unseen_documents",
 ]
+
+logger = logging.getLogger(__name__)
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.
 LARGE_SHARE, LARGE_COUNT = 0.1, 10
@@ -130,7 +133,11 @@ def named_documents(
     if ids is not None:
         conditions.append(_all_present(connection, ids))
     if where is not None:
-        conditions.append(where_clause(connection, where))
+        chosen = read_filter(connection, where)
+        for message in (*chosen.notes, no_match(connection, chosen.condition)):
+            if message:
+                logger.warning("%s", message)
+        conditions.append(chosen.clause)
     return and_(*conditions)
 
 

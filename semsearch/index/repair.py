@@ -8,8 +8,9 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, select
 
 from semsearch.index.completion import complete_space
-from semsearch.index.derived import rebuild_fields, rebuild_words
+from semsearch.index.derived import rebuild_words
 from semsearch.index.folding import fold, remove_leftovers
+from semsearch.index.kinds import rebuild_kinds
 from semsearch.index.removal import next_revision
 from semsearch.index.schema import chunks, documents, snapshots, spaces, vectors
 from semsearch.index.spaces import Space
@@ -38,7 +39,7 @@ def repair(
                 vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
             )
         )
-        rebuild_fields(connection)
+        rebuild_kinds(connection)
         rebuild_words(connection)
         connection.execute(delete(snapshots))
         next_revision(connection)

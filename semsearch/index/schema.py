@@ -1,8 +1,8 @@
-"""The tables of ``index.sqlite``, format 1.
+"""The tables of ``index.sqlite``, format 2.
 
     settings     what holds for the whole index
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
-    fields       the names of metadata fields, for messages and output
+    fields       what the metadata holds, to check filters and for messages
     chunks_fts   the words of the chunks, for BM25
 
 Whatever the vectors can be computed from, and the vectors themselves, are here; files beside the
@@ -49,7 +49,7 @@ __all__ = [
 #: "SEMS": tells our databases from other people's (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
 #: PRAGMA user_version; grows with every change that older programs could not read.
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 tables = MetaData()
 
@@ -124,7 +124,14 @@ snapshots = Table(
     Column("recall", StoredFloat, nullable=False),  # of the 10 nearest, against exact search
 )
 
-fields = Table("fields", tables, Column("name", StoredText, primary_key=True))
+fields = Table(
+    "fields",
+    tables,
+    Column("name", StoredText, primary_key=True),
+    Column("kind", StoredText, primary_key=True),
+    Column("in_list", StoredInteger, primary_key=True),  # 1 for elements of lists
+    Column("documents", StoredInteger, nullable=False),  # how many have a value of this kind
+)
 
 #: External content: the texts stand in `chunks` alone. Its rows are written beside those of
 #: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.

@@ -16,9 +16,7 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.filters import BUILT_IN_FIELDS, metadata_field, parse
-from semsearch.index.conditions import check_fields, to_sql
-from semsearch.index.schema import chunks, documents, fields
+from semsearch.index.schema import chunks, documents
 from semsearch.index.snapshot import Ids
 from semsearch.index.stored import DamageError, StoredFloat, stored_json
 from semsearch.index.values import values_later
@@ -30,11 +28,9 @@ from semsearch.records import Chunk, Hit, Hits
 __all__ = [
     "Candidate",
     "fetch_hits",
-    "field_names",
     "matching",
     "search_vectors",
     "search_words",
-    "where_clause",
 ]
 
 # Built once: building a statement takes SQLAlchemy longer than running it.
@@ -47,8 +43,6 @@ _PASSAGES = (
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
 )
 
-_BUILT_IN = dict(zip(BUILT_IN_FIELDS, (documents.c.external_id, documents.c.title), strict=True))
-
 
 class Candidate(NamedTuple):
     """A document, by its best chunk."""
@@ -56,22 +50,6 @@ class Candidate(NamedTuple):
     document_id: int
     chunk_id: int
     score: float
-
-
-def field_names(connection: Connection) -> list[str]:
-    """The names of the metadata fields, sorted."""
-    return list(connection.scalars(select(fields.c.name).order_by(fields.c.name)))
-
-
-def where_clause(connection: Connection, where: str) -> ColumnElement[bool]:
-    """A filter expression as a condition on `documents`.
-
-    Raises:
-        FilterError: it cannot be parsed, or names a field that no document has.
-    """
-    condition = parse(where)
-    check_fields(condition, [*map(metadata_field, field_names(connection)), *BUILT_IN_FIELDS])
-    return to_sql(condition, metadata=documents.c.metadata, columns=_BUILT_IN)
 
 
 def matching(connection: Connection, clause: ColumnElement[bool]) -> Ids:

@@ -21,6 +21,7 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
 )
+from semsearch.index.lock import writer_lock
 from semsearch.index.migrations import migrate
 from semsearch.index.schema import (
     APPLICATION_ID,
@@ -186,8 +187,17 @@ class Store:
                 f"{FORMAT_VERSION}: update semsearch"
             )
         if version < FORMAT_VERSION:
-            with self.write() as connection:
-                migrate(connection)
+            self._migrate(version)
+
+    def _migrate(self, version: int) -> None:
+        if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
+            raise IndexFormatError(
+                f"{self.directory} has index format {version}, which has to be brought to "
+                f"{FORMAT_VERSION}, but cannot be written; copy it to where it can be"
+            )
+        # One that an older semsearch is writing must not change below its feet.
+        with writer_lock(self.directory, wait=True), self.write() as connection:
+            migrate(connection)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

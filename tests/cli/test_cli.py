@@ -228,7 +228,12 @@ class TestQuery:
         where = "year >= 1990 and genres = 'Drama'"
         line = json.loads(indexed("query", "x", "--where", where, "--format", "jsonl").stdout)
         assert [hit["id"] for hit in line["hits"]] == ["b"]
-        assert indexed("query", "x", "--where", "year > 3000").stdout == "no hits\n"
+        nothing = indexed("query", "x", "--where", "year > '3000'")
+        assert nothing.stdout == "no hits\n"
+        assert nothing.stderr.splitlines() == [
+            "where: year holds numbers; reading '3000' as 3000",
+            "where: no document matches; year > 3000: nearest: 2004",
+        ]
 
     @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
     def test_modes(self, indexed, mode):
@@ -307,17 +312,29 @@ class TestInfo:
         info = json.loads(indexed("info", "--format", "json").stdout)
         assert (info["documents"], info["chunks"]) == (3, 3)
         assert info["fields"] == ["genres", "year"]
+        assert info["field_kinds"] == {
+            "genres": {"list of text": 2, "list": 1},
+            "year": {"number": 3},
+        }
+        assert info["examples"] == {"genres": "Drama", "year": 1951}
         (space,) = info["spaces"]
         assert (space["encoder"], space["dimension"]) == ("hashing", 256)
         assert space["fingerprint"] == "hashing-1-256"
         assert set(info["files"]) == set(info["sizes"]) >= {"index.sqlite", "hashing-1.faiss"}
 
     def test_text(self, indexed):
-        assert "space hashing: encoder hashing, dimension 256" in indexed("info").stdout
+        output = indexed("info").stdout
+        assert "space hashing: encoder hashing, dimension 256" in output
+        genres = "field genres: list of text (2 documents), list (1), such as 'Drama'\n"
+        assert genres + "field year: number (3 documents), such as 1951\n" in output
 
 
 class TestDelete:
     def test_by_id_and_by_filter(self, indexed):
+        nothing = indexed("delete", "--where", "id = 7")
+        assert nothing.stdout == "0 documents deleted, 3 left\n"
+        assert "where: id holds text; reading 7 as '7'\n" in nothing.stderr
+        assert "where: no document matches" in nothing.stderr
         assert indexed("delete", "a").stdout == "1 documents deleted, 2 left\n"
         assert indexed("delete", "--where", "year > 2000").stdout == "1 documents deleted, 1 left\n"
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from semsearch import Document, Index
 from semsearch.errors import FilterError
 from semsearch.filters import parse
-from semsearch.index.search import matching, where_clause
+from semsearch.index.filtering import read_filter
+from semsearch.index.search import matching
 
 deterministic = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -100,7 +101,7 @@ def found(connection, expression: str) -> list[int] | str:
     try:
         condition = parse(expression)
         assert parse(str(condition)) == condition
-        return matching(connection, where_clause(connection, expression)).tolist()
+        return matching(connection, read_filter(connection, expression).clause).tolist()
     except FilterError as error:
         message = str(error)
     assert message.isprintable()

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +18,9 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SpaceError
+from semsearch.index.lock import writer_lock
+from semsearch.index.migrations import STEPS
+from semsearch.index.schema import FORMAT_VERSION
 
 FIXTURE = Path(__file__).parent / "format-1"
 OPEN_FILES = Path("/proc/self/fd")
@@ -82,19 +88,71 @@ def format_of(path):
 def next_format(monkeypatch):
     """A program whose format is the next one, which has a table more."""
     for module in ("store", "migrations"):
-        monkeypatch.setattr(f"semsearch.index.{module}.FORMAT_VERSION", 2)
+        monkeypatch.setattr(f"semsearch.index.{module}.FORMAT_VERSION", FORMAT_VERSION + 1)
 
     def install(step):
-        monkeypatch.setattr("semsearch.index.migrations.STEPS", {1: step})
+        monkeypatch.setattr("semsearch.index.migrations.STEPS", STEPS | {FORMAT_VERSION: step})
 
     return install
+
+
+def schema_of(path):
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema")]
+        return {
+            name: sorted(row[1:6] for row in connection.execute(f"PRAGMA table_xinfo('{name}')"))
+            for name in tables
+        }
+
+
+def test_the_first_format_becomes_what_a_new_index_is(path, tmp_path):
+    Index.create(tmp_path / "new", ["hashing:16"]).close()
+    with Index.open(path) as index:
+        assert [(field.name, field.kinds) for field in index.info().fields] == [
+            ("even", {"boolean": 5}),
+            ("number", {"number": 5}),
+            ("tags", {"list of text": 5}),
+        ]
+    assert format_of(path) == FORMAT_VERSION
+    assert schema_of(path) == schema_of(tmp_path / "new")
+
+
+def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
+    """As root, whom no permission stops, the tests have none but read-only file systems."""
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and access(place, mode))
+    with pytest.raises(IndexFormatError, match=r"has index format 1, .*; copy it to where it can"):
+        Index.open(path)
+    assert format_of(path) == 1
+
+
+def test_an_old_index_is_migrated_once_by_many_at_once(path):
+    def documents(_):
+        with Index.open(path) as index:
+            return len(index)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(documents, range(8))) == [6] * 8
+    with Index.open(path) as index, index.writer() as writer:
+        assert writer.verify() == []
+
+
+def test_an_old_index_that_is_being_written_is_waited_for(path, caplog):
+    with ThreadPoolExecutor(1) as pool, writer_lock(path):
+        opening = pool.submit(Index.open, path)
+        while not caplog.messages:
+            time.sleep(0.01)
+        assert "waiting for it" in caplog.text
+        assert format_of(path) == 1
+    opening.result().close()
+    assert format_of(path) == FORMAT_VERSION
 
 
 def test_an_older_format_is_migrated(path, next_format):
     next_format(lambda connection: connection.exec_driver_sql("CREATE TABLE more (x)"))
     with Index.open(path) as index:
         assert len(index) == 6
-    assert format_of(path) == 2
+    assert format_of(path) == FORMAT_VERSION + 1
 
 
 def test_a_migration_lands_whole_or_not_at_all(path, next_format):

@@ -1,0 +1,203 @@
+"""Literals of a kind that a field never has, and filters that match nothing, are told aloud."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.contrast import compare_neighbours
+from semsearch.errors import FilterError
+
+GENRES = ["Drama", "Horror", "Science Fiction"]
+
+
+def film(number):
+    return Document(
+        str(number),
+        f"A film, number {number}.",
+        f"Film {number}",
+        {
+            "year": 2000 + number,
+            "genres": [GENRES[number % 3]],
+            "seen": number % 2 == 0,
+            "price": f"{number},5",
+            "on": f"200{number}-05-01",
+            "day": f"1/5/200{number}",
+            "mixed": number if number % 2 else str(number),
+            "maker": {"name": "Ann"},
+            "nothing": None,
+            "flag": f"{number}" if number else True,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("films") / "films"
+    with Index.create(path, ["hashing:16"]) as index:
+        index.add(map(film, range(10)))
+    return path
+
+
+@pytest.fixture
+def retriever(path):
+    with Retriever.open(path) as retriever:
+        yield retriever
+
+
+def found(retriever, where):
+    return sorted(hit.document_id for hit in retriever.search("film", k=20, where=where))
+
+
+def test_what_fits_is_said_nothing_of(retriever, caplog):
+    for where, count in [
+        ("id = '1' and title = 'Film 1'", 1),
+        ("year > 2004 and year != 2006.0", 4),
+        ("genres in ('Drama', 'Horror') and seen = true", 3),
+        ("on > '2004' and on <= '2006-05-01' and on < '2006-05-01T10:00'", 3),
+        ("on like '2004%' and price = '4,5'", 1),
+        ("mixed = 1 or mixed = '2' or mixed > 8", 3),
+        ("flag = true or flag = '1'", 2),
+        ("nothing is null and nothing != 1 and not nothing = 'x'", 10),
+        ("maker is not null", 10),
+    ]:
+        assert len(found(retriever, where)) == count, where
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("where", "ids", "message"),
+    [
+        ("id = 1", ["1"], "where: id holds text; reading 1 as '1'"),
+        ("id != 1 and year < 2002", ["0"], "where: id holds text; reading 1 as '1'"),
+        ("year > '2008'", ["9"], "where: year holds numbers; reading '2008' as 2008"),
+        ("year >= '+2008.5'", ["9"], "where: year holds numbers; reading '+2008.5' as 2008.5"),
+        ("metadata.year = '2001'", ["1"], "where: year holds numbers; reading '2001' as 2001"),
+        (
+            "id in (1, 2, 3, '4', 5, 6)",
+            list("123456"),
+            "where: id holds text; reading 1 as '1', 2 as '2', 3 as '3' and 2 more",
+        ),
+        (
+            "not year between '2001' and 2009",
+            ["0"],
+            "where: year holds numbers; reading '2001' as 2001",
+        ),
+        (
+            "seen = 'True' and id < '3'",
+            ["0", "2"],
+            "where: seen holds true or false; reading 'True' as true",
+        ),
+    ],
+)
+def test_a_literal_is_converted_where_that_is_plain(retriever, caplog, where, ids, message):
+    assert found(retriever, where) == ids
+    assert caplog.messages == [message]
+    found(retriever, where)
+    assert caplog.messages == [message]  # once
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("year = 'abc'", "year holds numbers, such as 2000, not 'abc'"),
+        ("year in (2001, 'abc')", "year holds numbers, such as 2000, not 'abc'"),
+        ("year = '2,000'", "year holds numbers, such as 2000, not '2,000'"),
+        ("not year = true", "year holds numbers, such as 2000, not true"),
+        ("year like '20%'", "year holds numbers, such as 2000, not '20%'"),
+        (
+            "price > 1",
+            "price holds text, such as '0,5', not 1; put text in quotes, or index the f",
+        ),
+        ("price = 1.5", "price holds text, such as '0,5', not 1.5; put text in quotes"),
+        ("id > 1", "id holds text, such as '0', not 1; put text in quotes"),
+        ("title = true", "title holds text, such as 'Film 0', not true"),
+        ("seen = 1", "seen holds true or false, such as true, not 1"),
+        ("seen > 'a'", "seen holds true or false, such as true, not 'a'"),
+        (
+            "on > 2004",
+            "on holds dates, such as '2000-05-01', not 2004; write dates as '2020-05-01'",
+        ),
+        ("on = 2004", "on holds dates, such as '2000-05-01', not 2004; write dates as"),
+        ("on > '01/05/2004'", "on holds dates, such as '2000-05-01', not '01/05/2004'; write dat"),
+        ("on = 'May 2004'", "on holds dates, such as '2000-05-01', not 'May 2004'; write dates as"),
+        (
+            "day > '2004-05-01'",
+            "day holds dates that do not sort as text, such as '1/5/2000'; index them as",
+        ),
+        ("day between '2/5/2001' and '3/5/2002'", "day holds dates that do not sort as text"),
+        ("mixed = true", "mixed holds text or numbers, such as '0', not true"),
+        ("maker = 'Ann'", "maker holds objects, not 'Ann'"),
+        ("genres = 5.5", "genres holds text, such as 'Drama', not 5.5; put text in quotes"),
+        (
+            "seen = true and (id = '1' or not year < 'x')",
+            "year holds numbers, such as 2000, not 'x'",
+        ),
+    ],
+)
+def test_a_literal_that_its_field_never_holds_is_refused(path, retriever, where, message):
+    for use in (
+        lambda: found(retriever, where),
+        lambda: retriever.index.passages(where=where),
+        lambda: retriever.index.delete(where=where),
+        lambda: compare_neighbours(path, "film", where=where),
+    ):
+        with pytest.raises(FilterError, match=f"^where: {re.escape(message)}"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("genres = 'horror'", "; genres = 'horror': did you mean 'Horror'?"),
+        ("genres in ('drama ', 'x')", "; genres = 'drama ': did you mean 'Drama'?"),
+        (
+            "genres = 'Science-Fiction' and year = 2030",
+            "; genres = 'Science-Fiction': did you mean 'Science Fiction'?; "
+            "year = 2030: nearest: 2009",
+        ),
+        ("year > 2009", "; year > 2009: nearest: 2009"),
+        ("year = 2004.5", "; year = 2004.5: nearest: 2004 or 2005"),
+        ("on = '2004-06-01'", "; on = '2004-06-01': nearest: '2004-05-01' or '2005-05-01'"),
+        ("title = 'film 3'", "; title = 'film 3': did you mean 'Film 3'?"),
+        ("id = 'zz'", "; id = 'zz': nearest: '9'"),
+        ("title > 'Film 9'", "; title > 'Film 9': nearest: 'Film 9'"),
+        ("price = '3.5'", "; price = '3.5': did you mean '3,5'?"),
+        ("mixed = 'zz'", "; mixed = 'zz': nearest: '8'"),
+        ("year = 2001 and id = '2'", ""),  # each alone matches
+        ("not genres like '%'", ""),
+        ("seen = true and seen = false", ""),
+        ("nothing = 5", ""),
+    ],
+)
+def test_a_filter_that_matches_nothing_names_the_nearest_values(retriever, caplog, where, hint):
+    message = f"where: no document matches{hint}"
+    for use in (
+        lambda: found(retriever, where),
+        lambda: retriever.search("number", where=where, mode="bm25"),
+        lambda: retriever.index.passages(where=where).texts,
+    ):
+        assert not use()
+        assert caplog.messages == [message]
+    assert retriever.index.delete(where=where) == 0
+    assert caplog.messages == [message] * 2
+
+
+def test_no_word_in_common_is_no_fault_of_the_filter(retriever, caplog):
+    assert retriever.search("zebra", where="year = 2001", mode="bm25") == []
+    assert caplog.messages == []
+
+
+def test_a_message_is_one_line_whatever_the_values_hold(tmp_path, caplog):
+    evil = "\x1b[2J\nevil " * 40
+    with Index.create(tmp_path / "x", ["hashing:8"]) as index:
+        index.add([Document("1", "One.", metadata={evil: evil})])
+        name = evil.replace('"', '""')
+        with pytest.raises(FilterError) as refused:
+            Retriever(index).search("x", where=f'"{name}" = 5.5')
+        Retriever(index).search("x", where=f"\"{name}\" = '{evil}x'")
+    assert all(text.isprintable() for text in [str(refused.value), *caplog.messages])
+    assert max(len(text) for text in [str(refused.value), *caplog.messages]) < 600
+    assert len(caplog.messages) == 1

@@ -1,0 +1,143 @@
+"""The kinds of values in the metadata are counted exactly, whatever is written and removed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index
+from semsearch.index.kinds import EXAMPLES, Field
+
+
+def fields(index):
+    return {field.name: (field.kinds, field.example) for field in index.info().fields}
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:8"]) as index:
+        yield index
+
+
+def test_kinds_and_examples(index):
+    index.add(
+        [
+            Document("1", "One.", metadata={"year": 1990, "tags": ["a", "b", 1], "day": "1/5/90"}),
+            Document("2", "Two.", metadata={"year": 2.5, "tags": "a", "on": "2019-05-01"}),
+            Document("3", "Three.", metadata={"year": None, "on": "2019-05-01T10:00", "ok": False}),
+            Document("4", "Four.", metadata={"year": "MCM", "tags": [], "in": {"a": 1}}),
+            Document("5", "Five.", metadata={"tags": [[1], None], "on": "2019-05-01st", "id": "x"}),
+        ]
+    )
+    assert fields(index) == {
+        "day": ({"text": 1}, "1/5/90"),
+        "id": ({"text": 1}, "x"),
+        "in": ({"object": 1}, None),
+        "ok": ({"boolean": 1}, False),
+        "on": ({"date": 2, "text": 1}, "2019-05-01"),
+        "tags": (
+            {
+                "list": 1,
+                "list of list": 1,
+                "list of null": 1,
+                "list of number": 1,
+                "list of text": 1,
+                "text": 1,
+            },
+            None,
+        ),
+        "year": ({"number": 2, "null": 1, "text": 1}, 1990),
+    }
+    assert index.fields() == ["day", "id", "in", "ok", "on", "tags", "year"]
+
+
+def test_what_nobody_has_any_more_is_forgotten(index):
+    index.add(
+        [Document("1", "One.", metadata={"a": 1}), Document("2", "Two.", metadata={"a": "x"})]
+    )
+    index.add([Document("1", "One.", metadata={"b": True})])  # the text is the same
+    assert fields(index) == {"a": ({"text": 1}, "x"), "b": ({"boolean": 1}, True)}
+    index.delete(["2"])
+    assert fields(index) == {"b": ({"boolean": 1}, True)}
+    index.add([Document("1", "Another one.")])
+    assert fields(index) == {}
+
+
+def test_many_fields_are_listed_and_the_first_have_an_example(index):
+    index.add([Document("1", "One.", metadata={f"f{n:03}": n for n in range(EXAMPLES + 5)})])
+    found = index.info().fields
+    assert len(found) == EXAMPLES + 5
+    assert found[-6:-4] == [
+        Field(f"f{EXAMPLES - 1:03}", {"number": 1}, EXAMPLES - 1),
+        Field(f"f{EXAMPLES:03}", {"number": 1}, None),
+    ]
+
+
+def expected(corpus):
+    """The same counts by a plain reading of JSON."""
+    counts = Counter()
+    for metadata in corpus.values():
+        counts.update(
+            {
+                (name, f"list of {kind(item)}" if inside else kind(item))
+                for name, value in metadata.items()
+                for inside, item in (
+                    [(True, each) for each in value]
+                    if isinstance(value, list) and value
+                    else [(False, value)]
+                )
+            }
+        )
+    return counts
+
+
+def kind(value):
+    if value == "2020-02-03":
+        return "date"
+    kinds = {str: "text", int: "number", float: "number", bool: "boolean", dict: "object"}
+    return (kinds | {list: "list", type(None): "null"})[type(value)]
+
+
+scalars = st.sampled_from(["x", "2020-02-03", 1, 2.5, True, False, None, {"a": 1}, [], ""])
+metadata = st.dictionaries(
+    st.sampled_from(["a", "id", 'q"', "é"]), scalars | st.lists(scalars, max_size=3), max_size=3
+)
+writes = st.lists(
+    st.tuples(st.sampled_from(["add", "sync", "delete", "compact"]), st.integers(0, 3), metadata),
+    max_size=8,
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(writes)
+def test_counts_are_those_of_a_plain_reading(tmp_path_factory, steps):
+    corpus = {}
+    with Index.create(tmp_path_factory.mktemp("kinds") / "x", ["hashing:8"]) as index:
+        for step, number, own in steps:
+            if step == "delete" and str(number) in corpus:
+                del corpus[str(number)]
+                index.delete([str(number)])
+            elif step in ("add", "sync"):
+                kept = {} if step == "sync" else corpus
+                corpus = kept | {str(number): own, "text": own} if step == "sync" else corpus
+                corpus[str(number)] = own
+                documents = [
+                    Document(name, f"Text {len(own)}", metadata=corpus[name]) for name in corpus
+                ]
+                with index.writer() as writer:
+                    if step == "sync":
+                        writer.sync(documents, allow_removals=True)
+                    else:
+                        writer.upsert(documents)
+            elif step == "compact":
+                with index.writer() as writer:
+                    writer.compact()
+        found = {(f.name, kind): n for f in index.info().fields for kind, n in f.kinds.items()}
+        assert found == expected(corpus)
+        with index.writer() as writer:
+            assert writer.verify() == []
