@@ -47,6 +47,7 @@ __all__ = [
     "TrainingError",
     "TrainingStoppedError",
     "UnsafeModelError",
+    "first_line",
     "refuse",
 ]
 
@@ -166,3 +167,8 @@ class MissingExtraError(SemsearchError, ImportError):
 def refuse(error: BadRowError) -> None:
     """What to do with a bad row unless told otherwise: stop there."""
     raise error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what a library says, or what kind of error it is where it says nothing."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -16,12 +16,18 @@ from semsearch.encoders.openvino_library import import_converter, import_openvin
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.torch_runtime import quiet_transformers, whole_text_tokenizer
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-__all__ = ["PROBE", "NotConvertibleError", "cached_conversion", "save_converted"]
+__all__ = [
+    "PROBE",
+    "ConversionFailedError",
+    "NotConvertibleError",
+    "cached_conversion",
+    "save_converted",
+]
 
 #: Grows with every change of what is written here.
 VERSION = 3
@@ -41,6 +47,10 @@ class NotConvertibleError(EncoderError):
     """A model is of a kind that only torch can run."""
 
 
+class ConversionFailedError(NotConvertibleError):
+    """A model could not be converted, for a reason that nobody foresaw."""
+
+
 def cached_conversion(
     kind: str, folder: ModelFolder, fingerprint: str, convert: Callable[[ModelFolder, Path], None]
 ) -> Converted:
@@ -54,10 +64,22 @@ def cached_conversion(
 
     Raises:
         NotConvertibleError: it is not BERT-like, or would say something else.
-        EncoderError: it cannot be loaded, or the cache cannot be written.
+        ConversionFailedError: anything else went wrong, the model itself being broken included.
     """
     if reason := why_not_bert_like(folder):
         raise NotConvertibleError(reason)
+    try:
+        return _cached_conversion(kind, folder, fingerprint, convert)
+    except NotConvertibleError:
+        raise
+    except Exception as error:  # of the libraries, the cache, the memory: torch may yet run it
+        reason = f"its conversion for OpenVINO failed ({first_line(error)})"
+        raise ConversionFailedError(reason) from error
+
+
+def _cached_conversion(
+    kind: str, folder: ModelFolder, fingerprint: str, convert: Callable[[ModelFolder, Path], None]
+) -> Converted:
     version = import_openvino().get_version().partition("-")[0]
     name = f"{kind}-{VERSION}-{version}-{fingerprint[:32]}"
 

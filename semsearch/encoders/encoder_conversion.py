@@ -26,8 +26,8 @@ def converted_encoder(folder: ModelFolder, fingerprint: str) -> Converted:
     """The model, converted now if it has not been before.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, or its vectors would be other ones.
-        EncoderError: it cannot be loaded, or the cache cannot be written.
+        NotConvertibleError: it is not BERT-like, its vectors would be other ones, or its
+            conversion failed.
     """
     return cached_conversion("openvino", folder, fingerprint, _convert)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import logging
 import sys
+from typing import TypeVar
 
-from semsearch.encoders.conversion import NotConvertibleError
+from semsearch.encoders.conversion import ConversionFailedError, NotConvertibleError
 from semsearch.encoders.cross_encoder import CROSS_ENCODER_PREFIX, TorchReranker, check_head
 from semsearch.encoders.encoder_conversion import converted_encoder
 from semsearch.encoders.hashing import HashingEncoder
@@ -14,6 +15,7 @@ from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder, Reranker
 
 __all__ = ["DEFAULT_ENCODER", "load_encoder", "load_reranker"]
@@ -58,9 +60,10 @@ def load_encoder(
         try:
             converted = converted_encoder(folder, fingerprint)
         except NotConvertibleError as error:
-            logger.warning("model '%s' runs on torch: %s", spec, error)
-        else:
-            return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
+            if precision is Precision.INT8:
+                raise EncoderError(f"model '{spec}' has no int8 here: {error}") from error
+            return _on_torch(TorchEncoder(folder, precision=precision), error)
+        return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
     return TorchEncoder(folder, device=device, precision=precision)
 
 
@@ -86,10 +89,26 @@ def load_reranker(
         from semsearch.encoders.openvino_reranker import OpenVINOReranker, converted_reranker
 
         try:
-            return OpenVINOReranker(folder, converted_reranker(folder), Precision(precision))
+            converted = converted_reranker(folder)
         except NotConvertibleError as error:
-            logger.warning("model '%s' runs on torch: %s", spec, error)
+            return _on_torch(TorchReranker(folder), error)
+        return OpenVINOReranker(folder, converted, Precision(precision))
     return TorchReranker(folder, device)
+
+
+OnTorch = TypeVar("OnTorch", TorchEncoder, TorchReranker)
+
+
+def _on_torch(model: OnTorch, error: NotConvertibleError) -> OnTorch:
+    """A model that OpenVINO does not run, and a word of that.
+
+    Raises:
+        EncoderError: torch cannot load it either.
+    """
+    if isinstance(error, ConversionFailedError):
+        model.model  # noqa: B018  # loaded now: were the model broken, that would be the reason
+    logger.warning("model '%s' runs on torch: %s", model.spec, error)
+    return model
 
 
 def has_gpu() -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from semsearch.encoders.hashes import file_sha256
 from semsearch.encoders.model_files import UNREAD, check_safe, deciding_files, model_modules
 from semsearch.encoders.pooling import Pooling, split_pooling
-from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError, first_line
 
 __all__ = ["BUNDLED_HUB_NAME", "BUNDLED_SPEC", "ModelFolder", "find_model"]
 
@@ -64,7 +64,7 @@ def find_model(spec: str) -> ModelFolder:
         path = Path(spec).expanduser()
         is_folder = path.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # too long, no such home, a NUL
-        raise ModelNotFoundError(f"no model {spec[:100]!r}: {_line(error)[:100]}") from None
+        raise ModelNotFoundError(f"no model {spec[:100]!r}: {first_line(error)[:100]}") from None
     if spec == BUNDLED_SPEC:
         folder = _bundled_folder() or _hub_folder(BUNDLED_HUB_NAME)
         _check_weights(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
@@ -101,18 +101,13 @@ def _hub_folder(name: str) -> Path:
         return Path(snapshot_download(name, ignore_patterns=[*UNREAD, *UNREAD_FOLDERS]))
     except (HFValidationError, HfHubHTTPError) as error:
         raise ModelNotFoundError(
-            f"no model '{name}': neither a folder here nor a model on the hub ({_line(error)})"
+            f"no model '{name}': neither a folder here nor a model on the hub ({first_line(error)})"
         ) from None
     except (LocalEntryNotFoundError, OSError) as error:
         raise ModelNotFoundError(
             f"no model '{name}': it is no folder here and not in the hub's cache, "
-            f"and the hub cannot be reached ({_line(error)})"
+            f"and the hub cannot be reached ({first_line(error)})"
         ) from None
-
-
-def _line(error: Exception) -> str:
-    """The first line of what a library says."""
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _check_weights(file: Path, expected: str) -> None:

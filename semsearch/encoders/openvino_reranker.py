@@ -55,8 +55,8 @@ def converted_reranker(folder: ModelFolder) -> Converted:
     """The cross-encoder, with its activation, converted now if it has not been before.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, or its scores would be other ones.
-        EncoderError: it cannot be loaded, or the cache cannot be written.
+        NotConvertibleError: it is not BERT-like, its scores would be other ones, or its
+            conversion failed.
     """
     return cached_conversion("reranker", folder, folder.fingerprint(), _convert)
 

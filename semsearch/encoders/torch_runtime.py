@@ -16,7 +16,7 @@ from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.pooling import repooled
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.prompts import tokens_left
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, first_line
 from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
@@ -261,8 +261,7 @@ def loading(spec: str) -> Iterator[None]:
     except EncoderError:
         raise
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise EncoderError(f"model '{spec}' cannot be loaded: {reason}") from error
+        raise EncoderError(f"model '{spec}' cannot be loaded: {first_line(error)}") from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.torch_runtime import loading
 from semsearch.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -75,22 +75,18 @@ def load_bert(spec: str) -> LoadedBert:
     from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
 
     folder = find_model(spec)
-    try:
-        with quiet_transformers():
-            config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
-            if config.model_type != "bert":
-                raise EncoderError(f"'{spec}' is a {config.model_type}, and it takes a BERT")
-            tokenizer = BertTokenizerFast.from_pretrained(folder.path, local_files_only=True)
-            model, told = BertForPreTraining.from_pretrained(
-                folder.path,
-                local_files_only=True,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise EncoderError(f"model '{spec}' cannot be loaded: {reason}") from error
+    with loading(spec):
+        config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
+        if config.model_type != "bert":
+            raise EncoderError(f"'{spec}' is a {config.model_type}, and it takes a BERT")
+        tokenizer = BertTokenizerFast.from_pretrained(folder.path, local_files_only=True)
+        model, told = BertForPreTraining.from_pretrained(
+            folder.path,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
     missing = set(told["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
         raise EncoderError(f"model '{spec}' is not whole: it lacks {lacking[0]}")

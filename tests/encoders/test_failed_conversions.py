@@ -1,0 +1,145 @@
+"""A conversion that fails, for whatever reason: the model runs on torch, and a line says why."""
+
+from __future__ import annotations
+
+import errno
+
+import numpy
+import pytest
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders.cross_encoder import TorchReranker
+from semsearch.encoders.openvino_runtime import OpenVINORuntime
+from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.errors import EncoderError
+
+TEXTS = ["a b c", "d"]
+NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
+
+#: What fails, with what, and what is said of it.
+FAILURES = [
+    ("_traced", RuntimeError("Check 'x' failed at src/y.cpp:1:\nmore"), "Check 'x' failed at "),
+    ("_traced", NotImplementedError(), "failed (NotImplementedError)"),
+    ("_traced", KeyError("key"), "failed ('key')"),
+    ("_traced", MemoryError(), "failed (MemoryError)"),
+    ("_traced", RecursionError("maximum depth"), "failed (maximum depth)"),
+    ("_traced", EncoderError("a vector without direction"), "a vector without direction"),
+    ("import_openvino", ImportError("libopenvino.so"), "failed (libopenvino.so)"),
+    ("whole_text_tokenizer", AttributeError("no tokenizer"), "failed (no tokenizer)"),
+    ("save_converted", NO_SPACE, "cannot be written (No space left on device)"),
+    ("why_not_bert_like", None, "no conversion today"),
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Nothing has been converted yet."""
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def classifier(plain_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classifier")
+    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Lets a step of the conversion fail."""
+
+    def fail(name, error):
+        def step(*arguments, **options):
+            if error is None:
+                return "no conversion today"
+            raise error
+
+        for module in ("conversion", "encoder_conversion", "openvino_reranker"):
+            monkeypatch.setattr(f"semsearch.encoders.{module}.{name}", step, raising=False)
+
+    return fail
+
+
+def told(caplog, spec):
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"model '{spec}' runs on torch: ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(("name", "error", "reason"), FAILURES)
+def test_an_encoder_runs_on_torch(failing, plain_bert, caplog, cache, name, error, reason):
+    failing(name, error)
+    encoder = load_encoder(str(plain_bert))
+    assert isinstance(encoder, TorchEncoder)
+    assert reason in told(caplog, plain_bert)
+    expected = load_encoder(str(plain_bert), device="cpu").encode_documents(TEXTS)
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
+    assert not list(cache.glob("openvino-*.*/*"))  # no half of a conversion is left
+
+
+@pytest.mark.parametrize(("name", "error", "reason"), FAILURES)
+def test_a_reranker_runs_on_torch(failing, classifier, caplog, name, error, reason):
+    failing(name, error)
+    reranker = load_reranker(classifier)
+    assert isinstance(reranker, TorchReranker)
+    assert reason in told(caplog, f"cross-encoder:{classifier}")
+    expected = load_reranker(classifier, "cpu").score("a", ["b", "c d"])
+    numpy.testing.assert_allclose(reranker.score("a", ["b", "c d"]), expected, atol=1e-6)
+
+
+def test_a_model_that_cannot_be_compiled(plain_bert, caplog, monkeypatch):
+    def keep_compiled(runtime):
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(OpenVINORuntime, "keep_compiled", keep_compiled)
+    assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
+    assert "failed (no kernel)" in told(caplog, plain_bert)
+
+
+def test_a_cache_that_cannot_be_written(plain_bert, classifier, caplog, cache):
+    cache.write_text("a file where the folder should be")
+    assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
+    assert "SEMSEARCH_CACHE names another folder" in told(caplog, plain_bert)
+    caplog.clear()
+    assert isinstance(load_reranker(classifier), TorchReranker)
+    assert "SEMSEARCH_CACHE names another folder" in told(caplog, f"cross-encoder:{classifier}")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_is_no_failure(failing, plain_bert, classifier, error):
+    failing("_traced", error())
+    with pytest.raises(error):
+        load_encoder(str(plain_bert))
+    with pytest.raises(error):
+        load_reranker(classifier)
+
+
+def test_a_model_that_torch_cannot_load_either(classifier, plain_bert, caplog, tmp_path):
+    for spec, load in [(classifier, load_reranker), (plain_bert, load_encoder)]:
+        folder = tmp_path / load.__name__
+        folder.mkdir()
+        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+            (folder / name).write_bytes((type(tmp_path)(spec) / name).read_bytes())
+        (folder / "model.safetensors").write_bytes(b"nothing")
+        with pytest.raises(EncoderError, match="cannot be loaded"):
+            load(str(folder))
+    assert not caplog.records
+
+
+def test_int8_says_why_there_is_none(failing, plain_bert):
+    failing("_traced", RuntimeError("no tracing today"))
+    with pytest.raises(EncoderError, match=r"has no int8 here: .*no tracing today"):
+        load_encoder(str(plain_bert), precision="int8")
+
+
+def test_the_next_process_converts_it(failing, plain_bert, monkeypatch, cache):
+    failing("_traced", RuntimeError("today"))
+    assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
+    monkeypatch.undo()
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(cache))
+    assert not isinstance(load_encoder(str(plain_bert)), TorchEncoder)
