@@ -14,6 +14,7 @@
     │   ├── IndexNotFoundError      there is none
     │   ├── IndexFormatError        it is something else, damaged, or of a newer format
     │   ├── IndexBusyError          another process is writing it
+    │   │   └── IndexChangedError   it was written while it was read without locks
     │   ├── IndexClosedError        it was closed before it was used
     │   ├── SpaceError              the embedding space is unknown or belongs to another model
     │   └── RemovalError            more documents would be removed than was allowed
@@ -35,6 +36,7 @@ __all__ = [
     "EncoderError",
     "FilterError",
     "IndexBusyError",
+    "IndexChangedError",
     "IndexClosedError",
     "IndexFormatError",
     "IndexNotFoundError",
@@ -129,6 +131,10 @@ class IndexFormatError(IndexStoreError):
 
 class IndexBusyError(IndexStoreError):
     """Another process is writing the index."""
+
+
+class IndexChangedError(IndexBusyError):
+    """A read-only index was written while it was read; reading it again gives the new state."""
 
 
 class IndexClosedError(IndexStoreError):

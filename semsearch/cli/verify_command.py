@@ -28,7 +28,8 @@ def command(directory: Path | None, repair: bool, wait: bool) -> None:
     semsearch verify --repair --index indexes/films
     """
     directory = existing_index(directory)
-    with Index.open(directory) as index, index.writer(wait=wait) as writer:
+    opened = Index.open(directory, accept_copy=True)
+    with opened as index, index.writer(wait=wait) as writer:
         faults = writer.verify()
         for fault in faults:
             click.echo(visible(f"{fault.what}; to mend it: {fault.remedy}"))

@@ -86,22 +86,31 @@ class Index:
         self._warned: set[str] = set()
 
     @classmethod
-    def open(cls, path: str | Path, encoders: Encoder | Iterable[Encoder] = ()) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        encoders: Encoder | Iterable[Encoder] = (),
+        *,
+        accept_copy: bool = False,
+    ) -> Self:
         """The index in a directory.
 
         Args:
             path: the index.
             encoders: one or several at hand, used instead of loading the same ones again.
+            accept_copy: open the index even if it was copied while it was being written, to
+                verify it.
 
         Raises:
             ArgumentError: one of these is of another type.
             IndexNotFoundError: there is none.
-            IndexFormatError: the directory is something else, or of a newer format.
+            IndexFormatError: the directory is something else, of a newer format, or was copied
+                while the index was being written.
         """
         place = check_path("path", path)
         at_hand = _listed(encoders)
         _check_encoders(at_hand)
-        return cls(Store(place), at_hand)
+        return cls(Store(place, accept_copy=accept_copy), at_hand)
 
     @classmethod
     def create(
@@ -153,7 +162,7 @@ class Index:
         named = [
             encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
         ]
-        index = cls(Store.create(place), loaded)
+        index = cls(_store(place, loaded, dtype), loaded)
         with closed_on_error(index):
             index._take_spaces(loaded, dtype)
             index._check_precision(named, precision)
@@ -389,19 +398,18 @@ class Index:
         if self._closed:
             raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
-    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
-        """Give a new index its spaces; of an old one, check that it has them."""
+    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str) -> None:
+        """Check that the index has the spaces of these encoders.
+
+        An index whose creation was interrupted, by an older version, is given them.
+        """
         with self.read() as connection:
             spaces = all_spaces(connection)
         if not spaces:
-            max_tokens = encoders[0].max_document_tokens  # loads the model: before the transaction
-            for encoder in encoders[1:]:
-                warn_of_cut_passages(encoder, max_tokens)
             with self._store.write() as connection:
-                put_setting(connection, "chunk_max_tokens", max_tokens)
-                for encoder in encoders:
-                    add_space(connection, encoder, dtype, complete=True)
-            return
+                if not all_spaces(connection):
+                    _add_spaces(connection, encoders, dtype)
+                spaces = all_spaces(connection)
         by_fingerprint = {space.fingerprint: space for space in spaces}
         for encoder in encoders:
             if encoder.fingerprint in by_fingerprint:
@@ -432,6 +440,26 @@ class Index:
                         f"space '{space.name}' was made in {made}, not {named}; "
                         "the precision is chosen when a space is made"
                     )
+
+
+def _store(path: Path, encoders: Sequence[Encoder], dtype: str) -> Store:
+    """The store at `path`, created with the spaces of these encoders if there is none."""
+    try:
+        return Store(path)
+    except IndexNotFoundError:
+        for encoder in encoders:
+            encoder.description()  # loads the model: before the transaction
+        return Store.create(path, lambda connection: _add_spaces(connection, encoders, dtype))
+
+
+def _add_spaces(connection: Connection, encoders: Sequence[Encoder], dtype: str) -> None:
+    """The spaces of a new index."""
+    max_tokens = encoders[0].max_document_tokens
+    put_setting(connection, "chunk_max_tokens", max_tokens)
+    for encoder in encoders[1:]:
+        warn_of_cut_passages(encoder, max_tokens)
+    for encoder in encoders:
+        add_space(connection, encoder, dtype, complete=True)
 
 
 def _specs(path: Path) -> list[str]:

@@ -39,9 +39,13 @@ logger = logging.getLogger(__name__)
 
 Ids = NDArray[numpy.int64]
 
-#: Up to so many multiplications (some milliseconds), a search has one thread. To wait for others
-#: takes as long as they save and, where something else has their core, fifty times as long.
+#: A search of fewer multiplications (some milliseconds) is single-threaded: waiting for threads
+#: takes as long as they save and, on a busy machine, up to fifty times as long.
 ONE_THREAD_PRODUCTS = 10_000_000
+
+#: Where FAISS's file of an index with ids says what it is within: behind four letters for itself,
+#: its width, its length, two fillers, a flag and its metric.
+_FLAT_KIND_AT = 4 + 4 + 8 + 8 + 8 + 1 + 4
 
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
 
@@ -61,25 +65,40 @@ class SnapshotRecord(NamedTuple):
 
 
 class Snapshot:
-    """An opened snapshot: exact inner products over a memory-mapped file."""
+    """An opened snapshot: inner products over a memory-mapped file.
+
+    Args:
+        index: FAISS's, a flat one with the ids of chunks.
+
+    Raises:
+        ValueError: `index` is of another type or metric, or its ids do not grow.
+    """
 
     def __init__(self, index: Any) -> None:
+        import faiss
+
+        flat = faiss.downcast_index(index.index) if type(index) is faiss.IndexIDMap else None
+        if type(flat) not in (faiss.IndexFlat, faiss.IndexFlatIP) or {
+            index.metric_type,
+            flat.metric_type,
+        } != {faiss.METRIC_INNER_PRODUCT}:
+            raise ValueError("is not a flat index of inner products")
         self._index = index
+        self._flat = flat
+        self.ids: Ids = faiss.vector_to_array(index.id_map)
+        #: Shape (len(ids), dimension); a view of the file.
+        self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
+        self.vectors = self.vectors.reshape(flat.ntotal, flat.d)
+        if not len(self.ids) == index.ntotal == flat.ntotal or (numpy.diff(self.ids) <= 0).any():
+            raise ValueError("has ids that do not grow")
 
     def __len__(self) -> int:
-        return int(self._index.ntotal)
+        return len(self.ids)
 
     @property
     def dimension(self) -> int:
         """Width of its vectors."""
-        return int(self._index.d)
-
-    def contents(self) -> tuple[Ids, Matrix]:
-        """The ids and vectors in it."""
-        import faiss
-
-        ids: Ids = faiss.vector_to_array(self._index.id_map)
-        return ids, self._index.index.reconstruct_n(0, len(self))
+        return int(self._flat.d)
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest chunks of each query: scores and chunk ids, shape (len(queries), n).
@@ -184,10 +203,15 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
         with _open(directory, record) as stream:
             fault = _fault(stream, record)
             if fault is None:
-                return Snapshot(_mapped(file, stream))
+                snapshot = Snapshot(_mapped(file, stream))
+                if len(snapshot) == record.vectors:
+                    return snapshot
+                fault = "holds another number of vectors than recorded"
     except FileNotFoundError:
         raise
-    except (OSError, RuntimeError) as error:  # FAISS knows the latter only
+    except ValueError as error:
+        fault = str(error)
+    except (OSError, RuntimeError, MemoryError) as error:  # FAISS raises the latter two
         fault = f"cannot be read ({getattr(error, 'strerror', None) or error})"
     warn_of_fault(file, fault)
     return None
@@ -224,6 +248,10 @@ def _fault(stream: BufferedReader, record: SnapshotRecord) -> str | None:
         return "has another size than it was written with"
     if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
         return "is damaged (its SHA-256 is not the recorded one)"
+    stream.seek(0)
+    head = stream.read(_FLAT_KIND_AT + 4)
+    if (head[:4], head[_FLAT_KIND_AT:]) != (b"IxMp", b"IxFI"):
+        return "is not a flat index of inner products"
     return None
 
 

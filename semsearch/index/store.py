@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from enum import Enum
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 from sqlalchemy import Connection, Engine, ExceptionContext, bindparam, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from semsearch.errors import (
     IndexBusyError,
+    IndexChangedError,
     IndexFormatError,
     IndexNotFoundError,
     IndexStoreError,
@@ -32,6 +36,8 @@ from semsearch.index.schema import (
 from semsearch.index.stored import DamageError, stored_json
 
 __all__ = ["DATABASE_NAME", "Store", "closed_on_error", "get_setting", "put_setting"]
+
+logger = logging.getLogger(__name__)
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
@@ -62,12 +68,12 @@ WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' AND name != '
 
 class _Closes(Protocol):
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release resources."""
 
 
 @contextmanager
 def closed_on_error(opened: _Closes) -> Iterator[None]:
-    """Close what was opened when the rest of its making fails, and nobody will get to close it."""
+    """Close `opened` if the block raises: its caller never gets it and cannot close it."""
     try:
         yield
     except BaseException:
@@ -75,67 +81,126 @@ def closed_on_error(opened: _Closes) -> Iterator[None]:
         raise
 
 
+class _Access(Enum):
+    """How a database is opened: URI parameters that fit the rights and the files there are.
+
+    In a directory that cannot be written, SQLite can coordinate with a writer only through the
+    ``-shm`` file that the writer made, and cannot open a database in WAL mode without it.
+    """
+
+    #: The usual one.
+    SHARED = "mode=rw"
+    #: Not writable; a writer is active, or was killed: the log is read under SQLite's locks.
+    READ_ONLY = "mode=ro"
+    #: Not writable, a log without its -shm file: SQLite indexes the log in private memory.
+    PRIVATE = "mode=ro&vfs=unix-none"
+    #: Not writable, no log: every commit is in the database file.
+    IMMUTABLE = "mode=ro&immutable=1"
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether SQLite's locks keep the state of a transaction from being overwritten."""
+        return self in (_Access.SHARED, _Access.READ_ONLY)
+
+
+#: Size, time of change and inode of the database and its log.
+_FileState: TypeAlias = list[tuple[int, int, int] | None]
+
+
 class Store:
     """An index directory's database.
 
+    Args:
+        directory: the index.
+        accept_copy: open the index even if it was copied while it was being written, which can
+            have mixed two states; see `semsearch.index.verification`.
+
     Raises:
         IndexNotFoundError: there is no index in `directory`.
-        IndexFormatError: it is something else, or of a newer format.
+        IndexFormatError: it is not an index, of a newer format, or was copied while it was
+            being written.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.file = directory / DATABASE_NAME
+    def __init__(self, directory: Path, *, accept_copy: bool = False) -> None:
         _check_place(directory)
-        if not self.file.exists():
+        if not (directory / DATABASE_NAME).exists():
             raise _not_found(directory)
-        self._engine = self._make_engine()
+        self._prepare(directory)
         with closed_on_error(self):
+            if not accept_copy:
+                self._check_log()
             self._check_format()
 
-    @classmethod
-    def create(cls, directory: Path) -> Self:
-        """The store in `directory`, made with empty tables unless there is one.
+    def _prepare(self, directory: Path) -> None:
+        self.directory = directory
+        self.file = directory / DATABASE_NAME
+        self._log = directory / f"{DATABASE_NAME}-wal"
+        self._access = self._current_access()
+        # As many connections as threads that read at once; five are kept open.
+        self._engine = create_engine(
+            "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
+        )
+        event.listen(self._engine, "begin", _begin)
+        event.listen(self._engine, "handle_error", _check_error)
 
-        An empty or missing directory is taken; so is one where an earlier creation was cut short.
+    @classmethod
+    def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
+        """The store in `directory`, created if there is none.
+
+        An empty or missing directory is taken. Tables and first rows come in one transaction:
+        of several processes that create an index at once, one does and the others open it.
+
+        Args:
+            directory: where it is or goes.
+            fill: writes the first rows, in the transaction that creates the tables.
 
         Raises:
             IndexFormatError: the directory holds other things.
         """
-        _check_place(directory)
-        file = directory / DATABASE_NAME
-        if directory.exists() and not file.exists() and any(directory.iterdir()):
-            raise IndexFormatError(
-                f"{directory} is a directory with other things in it, not an index; choose another"
-            )
+        try:
+            return cls(directory)
+        except IndexNotFoundError:
+            pass
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            file.touch()
+            (directory / DATABASE_NAME).touch()
         except OSError as error:
             raise IndexStoreError(f"cannot create {directory}: {error.strerror}") from None
         store = cls.__new__(cls)
-        store.directory, store.file = directory, file
-        store._engine = store._make_engine()
+        store._prepare(directory)
         with closed_on_error(store):
             with store.write() as connection:
-                blank = _is_blank(connection)
-                if blank:
+                if _is_blank(connection):
                     create_tables(connection)
+                    put_setting(connection, "inode", store.file.stat().st_ino)
+                    fill(connection)
             store._check_format()
-            if blank:
-                with store._translated(), closing(store._connect()) as connection:
-                    connection.execute("PRAGMA journal_mode = WAL")  # many read while one writes
         return store
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One committed state of the database, the same until the block ends."""
-        with self._translated(), self._engine.connect() as connection, connection.begin():
-            yield connection
+        """One committed state of the database, the same until the block ends.
+
+        Raises:
+            IndexChangedError: the index, in a directory that cannot be written and hence
+                without locks, was written meanwhile; what was read is to be discarded.
+        """
+        access = self._current_access()
+        if access is not self._access:
+            self._engine.dispose()
+            self._access = access
+        before = None if access.is_locked else self._file_state()
+        try:
+            with self._translated(), self._engine.connect() as connection, connection.begin():
+                yield connection
+        except (IndexStoreError, FileNotFoundError):
+            self._check_unchanged(before)
+            raise
+        self._check_unchanged(before)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that lands whole or not at all."""
+        """A transaction that is committed as a whole or not at all."""
         with self.writing() as connection, connection.begin():
             yield connection
 
@@ -143,32 +208,104 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """A connection whose transactions (``with connection.begin():``) take the write lock."""
         with self._translated(), self._engine.connect() as connection:
-            yield connection.execution_options(semsearch_begin="IMMEDIATE")
+            self._use_write_ahead_log(connection)
+            writing = connection.execution_options(semsearch_begin="IMMEDIATE")
+            self._claim(writing)
+            yield writing
 
     def close(self) -> None:
-        """Let go of the file; the last one to do so folds the write-ahead log into it."""
+        """Close the database; the last process to do so moves the log into it."""
         self._engine.dispose()
 
-    def _make_engine(self) -> Engine:
-        engine = create_engine("sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool)
-        event.listen(engine, "begin", _begin)
-        event.listen(engine, "handle_error", _check_error)
-        return engine
+    def _current_access(self) -> _Access:
+        if os.access(self.directory, os.W_OK):
+            return _Access.SHARED
+        has_log = self._log.exists()
+        if has_log and self._log.with_name(f"{DATABASE_NAME}-shm").exists():
+            return _Access.READ_ONLY
+        return _Access.PRIVATE if has_log and self._log.stat().st_size else _Access.IMMUTABLE
 
     def _connect(self) -> sqlite3.Connection:
-        writable = os.access(self.directory, os.W_OK)
-        mode = "mode=rw" if writable else "mode=ro&immutable=1"
+        return self._connect_with(self._access)
+
+    def _connect_with(self, access: _Access) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self.file.absolute().as_uri()}?{mode}", uri=True, check_same_thread=False
+            f"{self.file.absolute().as_uri()}?{access.value}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` says BEGIN
         with closed_on_error(connection):
             try:
+                if access is _Access.PRIVATE:  # first of all: the others may open the log
+                    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)
             except UnicodeDecodeError as error:
                 raise _undecodable(error) from error
         return connection
+
+    def _file_state(self) -> _FileState:
+        state: _FileState = []
+        for file in (self.file, self._log):
+            try:
+                found = file.stat()
+                state.append((found.st_size, found.st_mtime_ns, found.st_ino))
+            except FileNotFoundError:
+                state.append(None)
+        return state
+
+    def _check_unchanged(self, before: _FileState | None) -> None:
+        if before is not None and before != self._file_state():
+            raise IndexChangedError(f"{self.directory} was written while it was read; try again")
+
+    def _use_write_ahead_log(self, connection: Connection) -> None:
+        """Many processes can read while one writes; kept in the database file from then on."""
+        raw = connection.connection.driver_connection
+        if raw is None:
+            raise AssertionError("the connection is open")
+        deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+        while True:
+            try:
+                mode = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                break
+            except sqlite3.OperationalError as error:  # SQLite does not wait when two set it
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        if mode != "wal":
+            logger.warning(
+                "the file system of %s cannot hold SQLite's write-ahead log (journal mode is "
+                "'%s'): while the index is written, queries wait",
+                self.directory,
+                mode,
+            )
+
+    def _claim(self, connection: Connection) -> None:
+        """Record which file this index lives in, so that a copy of it can be recognised."""
+        inode = self.file.stat().st_ino
+        with connection.begin():
+            if not _is_blank(connection) and get_setting(connection, "inode", 0) != inode:
+                put_setting(connection, "inode", inode)
+
+    def _check_log(self) -> None:
+        """Refuse a database and a log that were copied while the index was written.
+
+        The two are then of different moments, and together can be a state that never was.
+        """
+        if not self._log.exists() or not self._log.stat().st_size:
+            return
+        access = _Access.READ_ONLY if self._access is _Access.SHARED else self._access
+        # A connection that cannot write leaves the log as it is.
+        with self._translated(), closing(self._connect_with(access)) as connection:
+            query = "SELECT value FROM settings WHERE name = 'inode'"
+            row = None
+            with suppress(sqlite3.OperationalError):  # no such table: `_check_format` reports it
+                row = connection.execute(query).fetchone()
+        if row is not None and str(row[0]) != str(self.file.stat().st_ino):
+            raise IndexFormatError(
+                f"{self.directory} was copied while the index was open, and the copy may be "
+                f"inconsistent; copy it again after closing the index, or check this copy with: "
+                f"semsearch verify --index {self.directory}"
+            )
 
     def _check_format(self) -> None:
         with self.read() as connection:
@@ -208,6 +345,8 @@ class Store:
             raise _our_error(self.file, error.orig) from error
         except sqlite3.Error as error:
             raise _our_error(self.file, error) from error
+        except SQLAlchemyError as error:
+            raise IndexStoreError(f"{self.file}: {error}") from error
 
 
 def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
@@ -259,10 +398,11 @@ def _check_place(directory: Path) -> None:
 
 def _not_found(directory: Path) -> IndexStoreError:
     if directory.is_dir() and any(
-        entry.name.partition(".")[0] != "index" for entry in directory.iterdir()
+        entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
     ):
         return IndexFormatError(
-            f"{directory} is a directory, but no index: no {DATABASE_NAME} in it"
+            f"{directory} is a directory, but not an index: no {DATABASE_NAME} in it; "
+            "choose another one"
         )
     return IndexNotFoundError(
         f"no index at {directory}; make one with: semsearch index CORPUS --index {directory}"
@@ -278,8 +418,8 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
         or any(words in message for words in _DAMAGE_WORDS)
     ):
         return IndexFormatError(
-            f"{file} is no SQLite database or a damaged one ({message}); "
-            "take a copy of the index, or index the corpus anew"
+            f"{file} is not an SQLite database or is damaged ({message}); "
+            "restore a copy of the index, or index the corpus again"
         )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")

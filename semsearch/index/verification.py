@@ -144,7 +144,7 @@ def _same_vectors(
     ids, matrix = read_vectors(connection, space)
     covered = ids <= record.last_chunk_id
     ids, matrix = ids[covered], matrix[covered]
-    held_ids, held = snapshot.contents()
+    held_ids, held = snapshot.ids, snapshot.vectors
     places = numpy.searchsorted(held_ids, ids)
     if len(ids) and (not len(held_ids) or places[-1] >= len(held_ids)):
         return False

@@ -25,6 +25,9 @@ __all__ = ["SpaceView", "read_vectors", "snapshot_record", "vector_blocks"]
 #: How many vectors are taken from the database at once.
 BLOCK_ROWS = 8192
 
+#: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up.
+ROUNDING = 2e-6
+
 
 class SpaceView:
     """A FAISS snapshot and, searched exactly, the tail: what was added after it.
@@ -48,7 +51,7 @@ class SpaceView:
             connection: in a transaction.
             directory: where the snapshot is.
             space: of which space.
-            must_have: whether to do with the database alone when the snapshot's file is gone.
+            must_have: search the database alone when the snapshot's file is gone.
 
         Raises:
             FileNotFoundError: the file is gone: there is a newer state with a newer snapshot, or
@@ -78,21 +81,63 @@ class SpaceView:
             allowed: only these chunk ids, sorted; None allows all.
 
         Returns:
-            Cosines and chunk ids, both of shape (m, n or more).
+            Cosines and chunk ids, both of shape (m, n) or, of fewer vectors, (m, fewer).
         """
         widths = {self._tail.shape[1], self._snapshot.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
             raise DamageError("the vectors of the space have not the width of its encoder's")
+        reach = n
+        while True:
+            # More than n, to see whether the n-th shares its score with others behind it.
+            reach = min(4 * reach + 8, len(self))
+            scores, ids = self._nearest(queries, reach, allowed)
+            if scores.shape[1] <= n or reach == len(self):
+                break
+            if ((scores[:, n - 1] - scores[:, -1] > ROUNDING) | (ids[:, -1] < 0)).all():
+                break
+        for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
+            self._settle_ties(query, row_scores, row_ids)
+        order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
+        return (
+            numpy.take_along_axis(scores, order, axis=1),
+            numpy.take_along_axis(ids, order, axis=1),
+        )
+
+    def _nearest(self, queries: Matrix, n: int, allowed: Ids | None) -> tuple[Matrix, Ids]:
+        """The `n` nearest, best first; those of like scores in any order."""
         parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
         if self._snapshot:
             parts.append(self._snapshot.search(queries, n, allowed))
         scores = numpy.concatenate([part[0] for part in parts], axis=1)
         ids = numpy.concatenate([part[1] for part in parts], axis=1)
-        order = numpy.lexsort((ids, -scores, ids < 0), axis=1)
+        order = numpy.lexsort((-scores, ids < 0), axis=1)[:, :n]
         return (
             numpy.take_along_axis(scores, order, axis=1),
             numpy.take_along_axis(ids, order, axis=1),
         )
+
+    def _settle_ties(self, query: Matrix, scores: Matrix, ids: Ids) -> None:
+        """Compute the scores that rounding cannot tell apart once more, in place.
+
+        A product of matrices rounds a row by where it stands. Here equal vectors have equal
+        scores, in the snapshot and in the tail.
+        """
+        close = numpy.flatnonzero((scores[:-1] - scores[1:] <= ROUNDING) & (ids[1:] >= 0))
+        places = numpy.union1d(close, close + 1)
+        exact = query.astype(numpy.float64)
+        for start in range(0, len(places), BLOCK_ROWS):
+            block = places[start : start + BLOCK_ROWS]
+            scores[block] = (self._vectors(ids[block]) * exact).sum(axis=1)
+
+    def _vectors(self, ids: Ids) -> Matrix:
+        """The vectors of chunks that are in the tail or in the snapshot."""
+        found = numpy.empty((len(ids), self._tail.shape[1]), numpy.float32)
+        in_tail = numpy.isin(ids, self._tail_ids)
+        found[in_tail] = self._tail[numpy.searchsorted(self._tail_ids, ids[in_tail])]
+        if self._snapshot:
+            places = numpy.searchsorted(self._snapshot.ids, ids[~in_tail])
+            found[~in_tail] = self._snapshot.vectors[places]
+        return found
 
     def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
         if allowed is None:

@@ -127,7 +127,7 @@ class TestIndex:
             ("id,text\na,NaN\n", [], "c.csv:2: empty text"),
             (CORPUS, ["--encoder", "./no-model"], "no model folder ./no-model"),
             (CORPUS, ["--encoder", "no/model"], "no model 'no/model'"),
-            (CORPUS, ["--index", "."], ". is a directory with other things in it"),
+            (CORPUS, ["--index", "."], ". is a directory, but not an index"),
             (CORPUS, ["--index", "c.csv"], "c.csv is a file, not an index directory"),
             (CORPUS, ["--encoding", "klingon"], "unknown encoding"),
         ],

@@ -217,7 +217,7 @@ def test_a_schema_with_what_runs_by_itself(sound, copy, statement):
     [
         (
             "UPDATE documents SET title = x'07'",
-            r"damaged one \(b'\\x07' stands where a text belongs",
+            r"is damaged \(b'\\x07' stands where a text belongs",
         ),
         ("UPDATE documents SET title = CAST(x'ff' AS TEXT)", "Could not decode to UTF-8"),
         ("UPDATE documents SET metadata = '[]'", r"'\[\]' stands where JSON of type dict belongs"),

@@ -279,7 +279,7 @@ class TestOpening:
 
     def test_no_database_at_all(self, tmp_path):
         (tmp_path / "index.sqlite").write_bytes(b"not a database, but long enough to look at" * 99)
-        with pytest.raises(IndexFormatError, match="no SQLite database"):
+        with pytest.raises(IndexFormatError, match="not an SQLite database"):
             Index.open(tmp_path)
 
     def test_a_newer_format(self, index):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import sqlite3
+from contextlib import closing
+
 import faiss
 import numpy
 import pytest
@@ -30,6 +34,20 @@ def record(index):
         return snapshot_record(connection, index.space())
 
 
+def forge(index, forged):
+    """Put another FAISS index in the snapshot's place, with all that is recorded of it."""
+    file = index.path / record(index).file
+    if isinstance(forged, bytes):
+        file.write_bytes(forged)
+    else:
+        faiss.write_index(forged, str(file))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+        connection.execute(
+            "UPDATE snapshots SET sha256 = ?, bytes = ?", (digest, file.stat().st_size)
+        )
+
+
 def files(index):
     return sorted(file.name for file in index.path.glob("*.faiss*"))
 
@@ -53,15 +71,16 @@ def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
 
-    class Told:
-        ntotal = 100
+    def search(*arguments, **options):
+        seen.append(faiss.omp_get_max_threads())
+        return None, None
 
-        def search(self, *arguments, **options):
-            seen.append(faiss.omp_get_max_threads())
-            return None, None
-
+    inner = faiss.IndexIDMap(faiss.IndexFlatIP(32))
+    inner.add_with_ids(numpy.zeros((100, 32), numpy.float32), numpy.arange(100))
+    snapshot = Snapshot(inner)
+    monkeypatch.setattr(inner, "search", search)
     try:
-        Snapshot(Told()).search(numpy.zeros((1, 32), numpy.float32), 1)
+        snapshot.search(numpy.zeros((1, 32), numpy.float32), 1)
         assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
     finally:
         faiss.omp_set_num_threads(before)
@@ -101,6 +120,83 @@ def test_a_damaged_snapshot_is_told_and_not_missed(index, damage, caplog):
     caplog.clear()
     assert Retriever(index).search("word3 thing5", k=10) == expected
     assert not caplog.records
+
+
+IDS = numpy.arange(1, 101)
+
+
+def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0, kind=faiss.IndexIDMap):
+    """What semsearch writes, but for what the arguments change."""
+    with index.read() as connection:
+        matrix = read_vectors(connection, index.space())[1]
+    inner = faiss.IndexFlat(matrix.shape[1], metric)
+    forged = kind(inner)
+    inner.this.disown()
+    forged.own_fields = True
+    forged.add_with_ids(matrix[: len(ids)] * numpy.float32(scale), ids)
+    return forged
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda index: flat(index, faiss.METRIC_L2, scale=9),
+        lambda index: flat(index, faiss.METRIC_L1),
+        lambda index: flat(index, kind=faiss.IndexIDMap2),
+        lambda index: flat(index, ids=IDS[::-1].copy()),
+        lambda index: flat(index, ids=IDS[:-1]),
+        lambda index: faiss.IndexFlatIP(32),
+        lambda index: faiss.index_factory(32, "IDMap,HNSW8"),
+        lambda index: faiss.index_factory(32, "IDMap,SQ8"),
+    ],
+)
+def test_another_kind_of_index_is_not_opened_whatever_its_hash(index, forged, caplog):
+    expected = Retriever(index).search("word3 thing5", k=10)
+    forge(index, forged(index))
+    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert "searching the vectors in SQLite instead" in caplog.text
+
+
+@pytest.mark.parametrize("place", [33, 37 + 33])  # of the outer index, of the inner one
+def test_a_metric_changed_in_the_file_is_not_searched_by(index, place, caplog):
+    expected = Retriever(index).search("word3 thing5", k=10)
+    file = index.path / record(index).file
+    content = bytearray(file.read_bytes())
+    assert content[place] == faiss.METRIC_INNER_PRODUCT
+    content[place] = faiss.METRIC_L2
+    forge(index, bytes(content))
+    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert "searching the vectors in SQLite instead" in caplog.text
+
+
+def nearest(index, query, n):
+    """By float64 and chunk id: what SpaceView promises."""
+    with index.read() as connection:
+        ids, matrix = read_vectors(connection, index.space())
+    scores = (matrix.astype(numpy.float64) @ query.astype(numpy.float64)).astype(numpy.float32)
+    return ids[numpy.lexsort((ids, -scores))][:n].tolist()
+
+
+@pytest.mark.parametrize("texts", [["same"], ["same", "other", "same thing"]])
+def test_equal_scores_come_by_chunk_id(tmp_path, texts):
+    def documents(first, last):
+        return [Document(str(n), texts[n % len(texts)]) for n in range(first, last)]
+
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add(documents(0, 700))
+        index.add(documents(700, 760))  # the tail
+        assert record(index).vectors == 700
+        index.delete([str(n) for n in range(0, 9)])
+        query = index.encoder(index.space()).encode_queries(["same"])
+        for n in (1, 5, 200, 720):
+            scores, ids = view(index).search(query, n + 9)
+            present = ids[0] > 9
+            assert ids[0][present][:n].tolist() == nearest(index, query[0], n)
+            assert (numpy.diff(scores[0]) <= 0).all()
+        for mode in ("semantic", "bm25", "hybrid"):
+            hits = Retriever(index).search("same", 720, mode=mode)
+            keys = [(-hit.score, hit.chunk.id) for hit in hits]
+            assert keys == sorted(keys)
 
 
 @pytest.mark.parametrize("tail", [0, 7])

@@ -131,7 +131,7 @@ def test_a_damaged_page_of_the_database_is_told(path):
     content = bytearray(file.read_bytes())
     content[3 * 4096 : 4 * 4096] = bytes(4096)
     file.write_bytes(content)
-    with pytest.raises(IndexFormatError, match="a damaged one"):
+    with pytest.raises(IndexFormatError, match="is damaged"):
         faults(path)
 
 
