@@ -9,6 +9,7 @@
     ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
     ├── EncoderError                an encoder cannot be loaded or used
     │   ├── ModelNotFoundError      its files are neither here nor to be had from the hub
+    │   ├── NoVectorError           it returns no unit vector for a text
     │   └── UnsafeModelError        its files would have to be trusted with running code
     ├── IndexStoreError             an index directory cannot be used
     │   ├── IndexNotFoundError      there is none
@@ -43,6 +44,7 @@ __all__ = [
     "IndexStoreError",
     "MissingExtraError",
     "ModelNotFoundError",
+    "NoVectorError",
     "RemovalError",
     "SemsearchError",
     "SpaceError",
@@ -111,6 +113,23 @@ class EncoderError(SemsearchError):
 
 class ModelNotFoundError(EncoderError):
     """The files of a model are neither on this machine nor to be had from the hub."""
+
+
+class NoVectorError(EncoderError):
+    """An encoder returns no unit vector for some texts: NaN, zero, or not normalised.
+
+    Args:
+        spec: the encoder.
+        rows: places of the texts among those that were encoded together.
+    """
+
+    def __init__(self, spec: str, rows: list[int]) -> None:
+        super().__init__(
+            f"encoder '{spec}' returns no unit vector (but NaN, zero or one of another length) "
+            f"for text {rows[0] + 1} of those encoded together"
+        )
+        self.spec = spec
+        self.rows = rows
 
 
 class UnsafeModelError(EncoderError):

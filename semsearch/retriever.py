@@ -18,7 +18,13 @@ from semsearch.arguments import (
     check_whole_number,
     shown,
 )
-from semsearch.errors import ArgumentError, IndexClosedError
+from semsearch.errors import (
+    ArgumentError,
+    EncoderError,
+    IndexChangedError,
+    IndexClosedError,
+    NoVectorError,
+)
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.index import Index
 from semsearch.index.search import (
@@ -27,10 +33,12 @@ from semsearch.index.search import (
     search_vectors,
     search_words,
 )
+from semsearch.index.spaces import check_searchable
 from semsearch.index.store import closed_on_error, get_setting
 from semsearch.index.view import SpaceView
 from semsearch.protocols import Encoder, Matrix, Reranker
 from semsearch.records import Hits, SearchMode
+from semsearch.vectors import check_unit
 
 __all__ = ["Retriever"]
 
@@ -178,11 +186,11 @@ class Retriever:
             self._look_ahead(where, by_meaning=by_meaning)
         vectors = None
         if by_meaning:
-            vectors = self.index.encoder(self.space).encode_queries(texts)
+            vectors = self._encoded(texts)
         found = k if rerank is None else max(k, RERANK_DEPTH)
         try:
             answers = self._answers(texts, vectors, found, where, mode)
-        except FileNotFoundError:  # a newer snapshot has replaced that of the state just read
+        except (FileNotFoundError, IndexChangedError):  # written since; a new state is there
             answers = self._answers(texts, vectors, found, where, mode, must_have=True)
         return answers if rerank is None else [_reranked(hits, rerank, k) for hits in answers]
 
@@ -191,6 +199,17 @@ class Retriever:
             raise IndexClosedError(
                 f"the retriever of {self.index.path} is closed; open it again: Retriever.open(…)"
             )
+
+    def _encoded(self, texts: Sequence[str]) -> Matrix:
+        encoder = self.index.encoder(self.space)
+        try:
+            return check_unit(encoder.encode_queries(texts), encoder.spec)
+        except NoVectorError as error:
+            query = texts[error.rows[0]]
+            raise EncoderError(
+                f"encoder '{encoder.spec}' returns no vector (but NaN or zero) for the query "
+                f"{shown(query)}; --mode bm25 needs none"
+            ) from error
 
     def _look_ahead(self, where: str | None, *, by_meaning: bool) -> None:
         """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
@@ -232,6 +251,7 @@ class Retriever:
         revision = get_setting(connection, "revision", 0)
         current = self._view
         if current is None or current[0] != revision:
+            check_searchable(connection, self.space)
             view = SpaceView.load(connection, self.index.path, self.space, must_have=must_have)
             current = self._view = (revision, view)
         return current[1]
@@ -242,7 +262,8 @@ def _fused(rankings: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
         return rankings[0]
     chunk = {item.document_id: item.chunk_id for ranking in reversed(rankings) for item in ranking}
     fused = reciprocal_rank_fusion([[item.document_id for item in one] for one in rankings])
-    return [Candidate(document, chunk[document], score) for document, score in fused]
+    candidates = [Candidate(document, chunk[document], score) for document, score in fused]
+    return sorted(candidates, key=lambda item: (-item.score, item.chunk_id))
 
 
 def _reranked(hits: Hits, reranker: Reranker, k: int) -> Hits:

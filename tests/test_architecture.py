@@ -20,6 +20,7 @@ FLOORS = [
     "arguments",
     "records texts",
     "filters protocols datasets",
+    "vectors",
     "corpus encoders fusion lexical runs",
     "index preload comparison",
     "retriever mining clustering evaluation inspection training unsupervised",

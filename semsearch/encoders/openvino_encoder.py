@@ -10,6 +10,7 @@ from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.prompts import tokens_left
 from semsearch.protocols import Matrix, TokenSpans
+from semsearch.vectors import check_unit
 
 if TYPE_CHECKING:
     from semsearch.encoders.quantization import Quantized
@@ -85,11 +86,13 @@ class OpenVINOEncoder:
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
-        return self._runtime.encode(texts, self._converted.prompts.get("query", ""))
+        prompt = self._converted.prompts.get("query", "")
+        return check_unit(self._runtime.encode(texts, prompt), self.spec)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        return self._documents.encode(texts, self._converted.prompts.get("document", ""))
+        prompt = self._converted.prompts.get("document", "")
+        return check_unit(self._documents.encode(texts, prompt), self.spec)
 
     def encode_ahead(self, texts: Sequence[str]) -> None:
         """Encode documents that the next `encode_documents` will be asked for."""

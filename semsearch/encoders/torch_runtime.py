@@ -18,6 +18,7 @@ from semsearch.encoders.precision import Precision
 from semsearch.encoders.prompts import tokens_left
 from semsearch.errors import EncoderError, first_line
 from semsearch.protocols import Matrix, TokenSpans
+from semsearch.vectors import check_unit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -189,11 +190,9 @@ class TorchEncoder:
 
     def _unit(self, vectors: Any) -> Matrix:
         matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
-        norms = numpy.linalg.norm(matrix, axis=1, keepdims=True)
-        if not numpy.all(norms > 0):  # NaN fails this too
-            raise EncoderError(f"model '{self.spec}' gave a vector without direction (zero or NaN)")
-        unit: Matrix = matrix / norms
-        return unit
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            unit: Matrix = matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
+        return check_unit(unit, self.spec)
 
     @cached_property
     def model(self) -> SentenceTransformer:

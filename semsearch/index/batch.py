@@ -29,6 +29,7 @@ from semsearch.index.stored import DamageError, StoredInteger
 from semsearch.index.values import insert_rows, values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
+from semsearch.vectors import encode_usable
 
 __all__ = ["BatchResult", "BatchWriter"]
 
@@ -79,6 +80,7 @@ class _Encoded(NamedTuple):
     """All vectors of a batch's texts."""
 
     vectors: _Vectors
+    refused: dict[str, str]  # by hash: the spec of the encoder that has no vector for the text
     texts: int  # that went through an encoder
     seconds: float
 
@@ -157,6 +159,8 @@ class BatchWriter:
 
     def _apply(self, prepared: _Prepared, encoded: _Encoded) -> BatchResult:
         """Write a batch in one transaction."""
+        if encoded.refused:
+            prepared = self._usable(prepared, encoded.refused)
         changes = Counter(plan.change for plan in prepared.plans)
         if changes.total() > changes[Change.UNCHANGED]:
             with self._connection.begin():
@@ -165,6 +169,25 @@ class BatchWriter:
                 next_revision(self._connection)
         chunks_written = sum(map(len, prepared.passages.values()))
         return BatchResult(changes, chunks_written, encoded.texts)
+
+    def _usable(self, prepared: _Prepared, refused: Mapping[str, str]) -> _Prepared:
+        """A batch without the documents that have a passage without a vector: bad rows."""
+        specs = {
+            external_id: refused[passage.text_hash]
+            for external_id, cut in prepared.passages.items()
+            for passage in cut
+            if passage.text_hash in refused
+        }
+        for plan in prepared.plans:
+            if plan.external_id in specs:
+                source = plan.document.source or f"document '{plan.external_id}'"
+                spec = specs[plan.external_id]
+                reason = f"encoder '{spec}' returns no vector for its text (NaN or zero)"
+                self._on_bad_row(BadRowError(source, reason))
+        return prepared._replace(
+            plans=[plan for plan in prepared.plans if plan.external_id not in specs],
+            passages={name: cut for name, cut in prepared.passages.items() if name not in specs},
+        )
 
     def _cut(self, document: str) -> list[_Passage]:
         # A token is at least a byte: a text of so few need not be tokenised to be left whole.
@@ -191,7 +214,12 @@ class BatchWriter:
             .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
             .where(chunks.c.text_hash.in_(values(texts)))
         )
-        return {(space_id, digest): vector for space_id, digest, vector in rows}
+        found = {(space_id, digest): vector for space_id, digest, vector in rows}
+        for space, _ in self._spaces:  # damaged ones are not passed on
+            keys = [key for key in found if key[0] == space.id]
+            for row in space.damaged([found[key] for key in keys]):
+                del found[keys[row]]
+        return found
 
     def _encode(self, prepared: _Prepared, before: Future[_Encoded] | None) -> _Encoded:
         """The vectors of a batch's texts.
@@ -205,14 +233,16 @@ class BatchWriter:
         known = before.result().vectors if before else {}
         found = prepared.stored | {key: known[key] for key in known if key[1] in texts}
         encoded: set[str] = set()
+        refused: dict[str, str] = {}
         for space, encoder in self._spaces:
             lacking = [digest for digest in texts if (space.id, digest) not in found]
-            if lacking:
-                matrix = encoder.encode_documents([texts[digest] for digest in lacking])
-                for digest, vector in zip(lacking, space.to_bytes(matrix), strict=True):
-                    found[space.id, digest] = vector
-                encoded.update(lacking)
-        return _Encoded(found, len(encoded), time.perf_counter() - started)
+            encoded.update(lacking)
+            matrix, rows = encode_usable(encoder, [texts[digest] for digest in lacking])
+            usable = [lacking[row] for row in rows]
+            for digest, vector in zip(usable, space.to_bytes(matrix), strict=True):
+                found[space.id, digest] = vector
+            refused |= dict.fromkeys(set(lacking).difference(usable), encoder.spec)
+        return _Encoded(found, refused, len(encoded), time.perf_counter() - started)
 
     def _put_documents(self, plans: Sequence[Planned]) -> None:
         written = [plan for plan in plans if plan.change is not Change.UNCHANGED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from semsearch.index.completion import complete_space
 from semsearch.index.derived import rebuild_words
@@ -49,6 +49,11 @@ def repair(
             connection.execute(
                 delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
             )
+            # Until it is complete again, readers refuse rather than miss passages.
+            connection.execute(
+                update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
+            )
+            next_revision(connection)
         complete_space(connection, space, encoder)
         fold(connection, directory, space, thoroughly=True)
     remove_leftovers(connection, directory, keep_previous=False)

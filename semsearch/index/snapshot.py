@@ -77,20 +77,24 @@ class Snapshot:
     def __init__(self, index: Any) -> None:
         import faiss
 
-        flat = faiss.downcast_index(index.index) if type(index) is faiss.IndexIDMap else None
+        if type(index) is not faiss.IndexIDMap:
+            raise ValueError("is not an index with ids")
+        flat: Any = faiss.downcast_index(index.index)
         if type(flat) not in (faiss.IndexFlat, faiss.IndexFlatIP) or {
             index.metric_type,
             flat.metric_type,
         } != {faiss.METRIC_INNER_PRODUCT}:
             raise ValueError("is not a flat index of inner products")
-        self._index = index
-        self._flat = flat
         self.ids: Ids = faiss.vector_to_array(index.id_map)
-        #: Shape (len(ids), dimension); a view of the file.
-        self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
-        self.vectors = self.vectors.reshape(flat.ntotal, flat.d)
-        if not len(self.ids) == index.ntotal == flat.ntotal or (numpy.diff(self.ids) <= 0).any():
+        if (index.d, index.ntotal, len(self.ids)) != (flat.d, flat.ntotal, flat.ntotal):
+            raise ValueError("has not one vector for each id")
+        if (numpy.diff(self.ids) <= 0).any():
             raise ValueError("has ids that do not grow")
+        self._index = index
+        #: Shape (len(ids), dimension); a view of the file.
+        self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(
+            flat.ntotal, flat.d
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -98,7 +102,7 @@ class Snapshot:
     @property
     def dimension(self) -> int:
         """Width of its vectors."""
-        return int(self._flat.d)
+        return int(self._index.d)
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest chunks of each query: scores and chunk ids, shape (len(queries), n).

@@ -10,7 +10,6 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select
 
 from semsearch.arguments import shown
@@ -20,21 +19,20 @@ from semsearch.index.schema import spaces
 from semsearch.index.stored import DamageError, stored_json
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
+from semsearch.vectors import off_unit
 
 __all__ = [
     "Space",
     "add_space",
     "all_spaces",
+    "check_searchable",
     "check_stored_type",
     "find_space",
-    "off_unit",
     "warn_of_cut_passages",
 ]
 
 logger = logging.getLogger(__name__)
 
-#: How far from 1 the norm of a stored vector may be: float16 keeps three digits.
-NORM_TOLERANCE = 2e-3
 MAX_DIMENSION = 1_000_000
 
 #: File names begin with the name of a space; the longest that a file system takes is 255 bytes.
@@ -90,6 +88,13 @@ class Space(NamedTuple):
             raise self._damage()
         flat = numpy.frombuffer(b"".join(rows), self._stored_type)
         return flat.reshape(len(rows), self.dimension).astype(numpy.float32)
+
+    def damaged(self, rows: Sequence[bytes]) -> list[int]:
+        """Which stored vectors are none of this space: of another size, or not of unit length."""
+        sized = [place for place, row in enumerate(rows) if len(row) == self.vector_bytes]
+        off = off_unit(self.stored_matrix([rows[place] for place in sized]))
+        sound = {place for place, is_off in zip(sized, off.tolist(), strict=True) if not is_off}
+        return [place for place in range(len(rows)) if place not in sound]
 
     @property
     def vector_bytes(self) -> int:
@@ -149,14 +154,6 @@ def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
         )
 
 
-def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
-    """Which rows are not of unit length, and so no vectors of an encoder."""
-    with numpy.errstate(over="ignore", invalid="ignore"):
-        norms = numpy.linalg.norm(matrix, axis=1)
-    unit: NDArray[numpy.bool] = abs(norms - 1) <= NORM_TOLERANCE
-    return ~unit  # NaN is off, too
-
-
 def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of an index, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
@@ -211,6 +208,23 @@ def check_stored_type(dtype: str | None) -> None:
     if dtype is not None and dtype not in STORED_TYPES:
         choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
         raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
+def check_searchable(connection: Connection, space: Space) -> None:
+    """Refuse to answer from a space that the index no longer has, or has not in full.
+
+    Raises:
+        SpaceError: it was dropped, or lacks the vectors of some passages.
+    """
+    for found in all_spaces(connection):
+        if found.id == space.id:
+            if not found.complete:
+                raise SpaceError(
+                    f"space '{space.name}' lacks vectors of some passages; complete it with: "
+                    f"semsearch index --add-space {space.spec}"
+                )
+            return
+    raise SpaceError(f"space '{space.name}' was dropped from the index; open another one")
 
 
 def add_space(

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias
 
-from sqlalchemy import Connection, Engine, ExceptionContext, bindparam, create_engine, event, select
+from sqlalchemy import Connection, ExceptionContext, bindparam, create_engine, event, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool

@@ -15,7 +15,7 @@ from semsearch.index.kinds import kinds_are_right
 from semsearch.index.plan import text_hash
 from semsearch.index.schema import chunks, documents, vectors
 from semsearch.index.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
-from semsearch.index.spaces import Space, all_spaces, off_unit
+from semsearch.index.spaces import Space, all_spaces
 from semsearch.index.stored import DamageError
 from semsearch.index.view import read_vectors, snapshot_record
 
@@ -66,12 +66,8 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
 def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
     """The chunks of a space whose vector is not one: of another size, or not of unit length."""
     query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
-    size = space.vector_bytes
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
-        yield from (row.chunk_id for row in rows if len(row.vector) != size)
-        right = [row for row in rows if len(row.vector) == size]
-        matrix = space.stored_matrix([row.vector for row in right])
-        yield from (right[number].chunk_id for number in numpy.flatnonzero(off_unit(matrix)))
+        yield from (rows[place].chunk_id for place in space.damaged([row.vector for row in rows]))
 
 
 def _database_faults(connection: Connection) -> Iterator[Fault]:

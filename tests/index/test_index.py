@@ -254,9 +254,9 @@ class TestOpening:
 
     def test_a_directory_with_other_things(self, tmp_path):
         (tmp_path / "holiday.jpg").touch()
-        with pytest.raises(IndexFormatError, match="no index"):
+        with pytest.raises(IndexFormatError, match="not an index"):
             Index.open(tmp_path)
-        with pytest.raises(IndexFormatError, match="other things"):
+        with pytest.raises(IndexFormatError, match="choose another"):
             Index.create(tmp_path, ["hashing"])
         assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
 

@@ -186,7 +186,7 @@ def test_equal_scores_come_by_chunk_id(tmp_path, texts):
         index.add(documents(0, 700))
         index.add(documents(700, 760))  # the tail
         assert record(index).vectors == 700
-        index.delete([str(n) for n in range(0, 9)])
+        index.delete([str(n) for n in range(9)])
         query = index.encoder(index.space()).encode_queries(["same"])
         for n in (1, 5, 200, 720):
             scores, ids = view(index).search(query, n + 9)

@@ -1,0 +1,195 @@
+"""Several processes and threads at one index: created once, written in order, always answered."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
+
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.errors import SemsearchError, SpaceError
+from semsearch.index.store import Store
+
+CREATE = """
+import json, sys
+from semsearch import Document, Index
+from semsearch.errors import SemsearchError
+path, number = sys.argv[1:]
+sys.stdin.readline()
+with Index.create(path, ["hashing:32", "hashing:64"]) as index:
+    with index.writer(wait=True) as writer:
+        writer.upsert([Document(number, f"text {number}")])
+    print(json.dumps([space.name for space in index.info().spaces]))
+"""
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_processes_that_create_one_index_at_once(tmp_path, attempt):
+    path = tmp_path / "x"
+    command = [sys.executable, "-c", CREATE, path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(8)]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        assert json.loads(process.communicate()[0]) == ["hashing-32", "hashing-64"]
+        assert process.returncode == 0
+    with Index.open(path) as index:
+        assert len(index) == 8
+        with index.writer() as writer:
+            assert writer.verify() == []
+    for space in ("hashing-32", "hashing-64"):
+        with Retriever.open(path, space) as retriever:
+            assert len(retriever.search("text", 10)) == 8
+
+
+def test_threads_that_create_one_index_at_once(tmp_path):
+    barrier = Barrier(8)
+
+    def create(_):
+        barrier.wait()
+        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+            return [space.name for space in index.info().spaces]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(create, range(8))) == [["hashing-32"]] * 8
+
+
+def journal_mode(path):
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+        return connection.execute("PRAGMA journal_mode").fetchone()[0]
+
+
+class TestWriteAheadLog:
+    def test_a_new_index_has_it(self, tmp_path):
+        Index.create(tmp_path / "x", ["hashing:32"]).close()
+        assert journal_mode(tmp_path / "x") == "wal"
+
+    def test_it_is_set_by_the_next_writer_when_the_creation_was_killed_before(self, tmp_path):
+        path = tmp_path / "x"
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add([Document("a", "one")])
+        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+            assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+        with Index.open(path) as index:
+            index.add([Document("b", "two")])
+        assert journal_mode(path) == "wal"
+
+    def test_it_is_set_though_the_tables_were_not_yet_filled(self, tmp_path):
+        path = tmp_path / "x"
+        with closing(Store.create(path, lambda connection: None)):
+            pass
+        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add([Document("a", "one")])
+        assert journal_mode(path) == "wal"
+
+    def test_a_file_system_that_cannot_hold_it_is_reported(self, tmp_path, monkeypatch, caplog):
+        """SQLite's own locking by lock files, as for file systems without shared memory."""
+        connect = sqlite3.connect
+
+        def without_shared_memory(database, *arguments, **options):
+            return connect(f"{database}&vfs=unix-dotfile", *arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", without_shared_memory)
+            with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+                index.add([Document("a", "one")])
+                assert len(Retriever(index).search("one")) == 1
+        assert "cannot hold SQLite's write-ahead log (journal mode is 'delete')" in caplog.text
+
+
+def test_as_many_threads_as_come_read_at_once(tmp_path):
+    """QueuePool's default is 15 connections; then it gives up after 30 seconds."""
+    threads = 60
+    barrier = Barrier(threads)
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add([Document("a", "one")])
+
+        def read(_):
+            with index.read() as connection:
+                barrier.wait()
+                return connection.exec_driver_sql("SELECT count(*) FROM documents").scalar()
+
+        with ThreadPoolExecutor(threads) as pool:
+            assert list(pool.map(read, range(threads))) == [1] * threads
+
+
+def test_what_is_raised_without_file_descriptors_is_ours(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add([Document("a", "one")])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Index.open(tmp_path / "x") as index:
+        held, raised = [], None
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        try:
+            for _ in range(256):
+                reading = index.read()
+                reading.__enter__()
+                held.append(reading)
+        except Exception as error:
+            raised = error
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for reading in held:
+                reading.__exit__(None, None, None)
+        assert isinstance(raised, SemsearchError), repr(raised)
+        assert len(index) == 1
+
+
+class TestReadersOfChangedSpaces:
+    @pytest.fixture
+    def path(self, tmp_path):
+        with Index.create(tmp_path / "x", ["hashing:32", "hashing:64"]) as index:
+            index.add([Document(str(n), f"text {n}") for n in range(300)])
+        return tmp_path / "x"
+
+    @pytest.mark.parametrize("again", [False, True])
+    def test_a_dropped_space_is_refused(self, path, again):
+        with Retriever.open(path, "hashing-64") as retriever, Index.open(path) as index:
+            assert len(retriever.search("text", 300)) == 300
+            with index.writer() as writer:
+                writer.drop_space("hashing-64")
+                if again:
+                    from semsearch.encoders import load_encoder
+
+                    writer.add_space(load_encoder("hashing:64"))
+            with pytest.raises(SpaceError, match="'hashing-64' was dropped"):
+                retriever.search("text", 300)
+            assert len(retriever.search("text", 300, mode="bm25")) == 300
+
+    def test_an_open_reader_sees_what_was_repaired(self, path):
+        damage = "DELETE FROM vectors WHERE chunk_id > 200"
+        with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
+            connection.execute(damage)
+            connection.execute("DELETE FROM snapshots")
+        seen = []
+        with Retriever.open(path) as retriever, Index.open(path) as index:
+            assert len(retriever.search("text", 300)) == 200
+            encoder = index.encoder(index.space("hashing-64"))
+            encode = encoder.encode_documents
+
+            def observed(texts):
+                try:
+                    seen.append(len(retriever.search("text", 300)))
+                except SpaceError as error:
+                    seen.append(str(error))
+                return encode(texts)
+
+            first = index.encoder(index.space("hashing-32"))
+            first_encode = first.encode_documents
+            first.encode_documents = lambda texts: (observed(texts[:1]), first_encode(texts))[1]
+            with index.writer() as writer:
+                writer.repair()
+            assert seen
+            assert all("lacks vectors" in str(one) for one in seen)
+            assert len(retriever.search("text", 300)) == 300

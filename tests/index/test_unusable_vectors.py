@@ -1,0 +1,117 @@
+"""A vector that is NaN or zero never gets into an index, and one that did is encoded again."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, Retriever
+from semsearch.encoders import load_encoder
+from semsearch.errors import BadRowError, EncoderError
+
+VALUES = {"NaN": numpy.nan, "zero": 0, "infinite": numpy.inf, "long": 3}
+
+
+class Failing:
+    """An encoder without a vector for texts that hold the word "broken"."""
+
+    def __init__(self, value, dimension=32):
+        self._encoder = load_encoder(f"hashing:{dimension}")
+        self.value = value
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        matrix = self._encoder.encode_documents(texts)
+        if self.value is not None:
+            matrix[["broken" in text for text in texts]] = self.value
+        return matrix
+
+    encode_queries = encode_documents
+
+
+def corpus(bad=(3, 777)):
+    return [
+        Document(str(n), f"{'broken' if n in bad else 'sound'} text {n}", source=f"c.csv:{n + 2}")
+        for n in range(1000)
+    ]
+
+
+@pytest.fixture(params=VALUES.values(), ids=VALUES)
+def encoder(request):
+    return Failing(request.param)
+
+
+def test_the_row_is_bad_and_told_with_its_place(tmp_path, encoder):
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        with pytest.raises(BadRowError, match="c.csv:5: encoder 'hashing:32' returns no vector"):
+            index.add(corpus())
+        with index.writer() as writer:
+            assert writer.verify() == []
+
+
+def test_it_can_be_skipped_and_nothing_else_is(tmp_path, encoder):
+    skipped = []
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        with index.writer(on_bad_row=skipped.append) as writer:
+            summary = writer.upsert(corpus())
+            assert writer.verify() == []
+        assert [error.source for error in skipped] == ["c.csv:5", "c.csv:779"]
+        assert (summary.added, summary.chunks, len(index)) == (998, 998, 998)
+        assert len(Retriever(index).search("sound text", 2000)) == 998
+
+
+def test_a_changed_document_keeps_its_old_text(tmp_path, encoder):
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus(bad=()))
+        with index.writer(on_bad_row=lambda error: None) as writer:
+            summary = writer.sync(corpus())
+        assert (summary.changed, summary.removed, len(index)) == (0, 0, 1000)
+        assert Retriever(index).search("777", 1, mode="bm25")[0].text == "sound text 777"
+
+
+def test_a_query_without_a_vector_is_refused(tmp_path, encoder):
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus(bad=()))
+        retriever = Retriever(index)
+        with pytest.raises(EncoderError, match="no vector .* for the query 'broken one'"):
+            retriever.search("broken one")
+        assert len(retriever.search("text 7", mode="bm25", k=3)) == 3
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_repair_encodes_those_that_are_stored(tmp_path, value):
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add(corpus(bad=()))
+        expected = Retriever(index).search("sound text 7", 50)
+    vector = numpy.full(32, value, "<f4").tobytes()
+    with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE vectors SET vector = ? WHERE chunk_id IN (8, 900)", [vector])
+    with Index.open(tmp_path / "x") as index:
+        with index.writer() as writer:
+            writer.upsert([Document("again", "sound text 899")])  # the same text as a damaged one
+            assert [fault.repairable for fault in writer.verify()] == [True]
+            writer.repair()
+            assert writer.verify() == []
+            writer.delete(["again"])
+        assert Retriever(index).search("sound text 7", 50) == expected
+
+
+def test_repair_names_what_the_encoder_still_has_no_vector_for(tmp_path):
+    encoder = Failing(None)
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus())
+        with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
+            connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id < 10")
+        encoder.value = numpy.nan
+        with index.writer() as writer:
+            with pytest.raises(EncoderError, match="1 passages, of 3; .*semsearch delete 3"):
+                writer.repair()
+            writer.delete(["3"])
+            writer.add_space(encoder)
+            assert writer.verify() == []
+        assert len(Retriever(index).search("sound text", 2000)) == 999
