@@ -22,6 +22,7 @@ import json, sys
 from semsearch import Document, Index
 from semsearch.errors import SemsearchError
 path, number = sys.argv[1:]
+print("ready", flush=True)
 sys.stdin.readline()
 with Index.create(path, ["hashing:32", "hashing:64"]) as index:
     with index.writer(wait=True) as writer:
@@ -36,6 +37,8 @@ def test_processes_that_create_one_index_at_once(tmp_path, attempt):
     command = [sys.executable, "-c", CREATE, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(8)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()

@@ -177,14 +177,12 @@ def nearest(index, query, n):
     return ids[numpy.lexsort((ids, -scores))][:n].tolist()
 
 
-@pytest.mark.parametrize("texts", [["same"], ["same", "other", "same thing"]])
-def test_equal_scores_come_by_chunk_id(tmp_path, texts):
-    def documents(first, last):
-        return [Document(str(n), texts[n % len(texts)]) for n in range(first, last)]
-
+@pytest.mark.parametrize("tail", ["same", "other"])
+def test_equal_scores_come_by_chunk_id(tmp_path, tail):
+    texts = ["same", "other", "same thing"]
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-        index.add(documents(0, 700))
-        index.add(documents(700, 760))  # the tail
+        index.add([Document(str(n), texts[n % 3]) for n in range(700)])
+        index.add([Document(str(n), tail) for n in range(700, 760)])
         assert record(index).vectors == 700
         index.delete([str(n) for n in range(9)])
         query = index.encoder(index.space()).encode_queries(["same"])
@@ -193,6 +191,10 @@ def test_equal_scores_come_by_chunk_id(tmp_path, texts):
             present = ids[0] > 9
             assert ids[0][present][:n].tolist() == nearest(index, query[0], n)
             assert (numpy.diff(scores[0]) <= 0).all()
+        tail_ids = numpy.arange(701, 761)
+        for n in (1, 5, 20):
+            _, ids = view(index).search(query, n, tail_ids)
+            assert ids[0].tolist() == tail_ids[:n].tolist()
         for mode in ("semantic", "bm25", "hybrid"):
             hits = Retriever(index).search("same", 720, mode=mode)
             keys = [(-hit.score, hit.chunk.id) for hit in hits]
