@@ -398,7 +398,7 @@ class Index:
         if self._closed:
             raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
-    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str) -> None:
+    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
         """Check that the index has the spaces of these encoders.
 
         An index whose creation was interrupted, by an older version, is given them.
@@ -442,7 +442,7 @@ class Index:
                     )
 
 
-def _store(path: Path, encoders: Sequence[Encoder], dtype: str) -> Store:
+def _store(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
     """The store at `path`, created with the spaces of these encoders if there is none."""
     try:
         return Store(path)
@@ -452,7 +452,9 @@ def _store(path: Path, encoders: Sequence[Encoder], dtype: str) -> Store:
         return Store.create(path, lambda connection: _add_spaces(connection, encoders, dtype))
 
 
-def _add_spaces(connection: Connection, encoders: Sequence[Encoder], dtype: str) -> None:
+def _add_spaces(
+    connection: Connection, encoders: Sequence[Encoder], dtype: str | None
+) -> None:
     """The spaces of a new index."""
     max_tokens = encoders[0].max_document_tokens
     put_setting(connection, "chunk_max_tokens", max_tokens)
