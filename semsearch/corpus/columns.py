@@ -153,7 +153,7 @@ def _column(table: Table, wanted: str) -> str:
 
 
 def _remark(table: Table) -> str:
-    return f"; {table.remark}" if table.remark else ""
+    return f"; {table.remark}" if table.remark and table.announced else ""
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.corpus.columns import Roles
+from semsearch.corpus.columns import TEXT_NAMES, Roles
 from semsearch.corpus.delimited import read_delimited
 from semsearch.corpus.dialect import DELIMITERS
 from semsearch.corpus.documents import (
@@ -21,10 +21,19 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.formats import CorpusFormat, format_by_content, format_by_name, without_gz
+from semsearch.corpus.jsonoutline import nested_object
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines
 from semsearch.corpus.parquet import read_parquet
 from semsearch.corpus.plaintext import read_folder, read_text, text_files
-from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
+from semsearch.corpus.recognition import binary_likeness, text_likeness
+from semsearch.corpus.sources import (
+    HEAD_BYTES,
+    Progress,
+    Source,
+    file_size,
+    open_source,
+    reading,
+)
 from semsearch.corpus.table import Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.errors import ArgumentError, CorpusError, refuse
@@ -174,6 +183,34 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
 
 
+def _refuse_foreign(source: Source, reading: _Reading) -> None:
+    """Raise CorpusError for a file that is no corpus; of a text, the user may say that it is."""
+    encoding = encoding_of(source.head, reading.encoding)
+    likeness = binary_likeness(source.head, encoding)
+    if likeness is None and reading.format is None:
+        likeness = text_likeness(
+            source.head.decode(encoding, "replace"),
+            format_by_name(Path(source.name)),
+            columns_known=reading.header is not None or bool(reading.names),
+        )
+    if likeness:
+        raise CorpusError(f"{source.name} {likeness}")
+
+
+def _refuse_nested(source: Source, reading: _Reading) -> None:
+    """Raise CorpusError for a file that is one large object, and not an object a line."""
+    head = source.head.decode(encoding_of(source.head, reading.encoding), "replace")
+    by_name = None if reading.format else format_by_name(Path(source.name))
+    nested = nested_object(
+        head.lstrip("\ufeff \t\r\n"),
+        is_whole=len(source.head) < HEAD_BYTES,
+        has_long_lines=by_name is not CorpusFormat.JSON,
+        text_columns=reading.names or TEXT_NAMES,
+    )
+    if nested:
+        raise CorpusError(nested.advice(source.name))
+
+
 def _read(source: Source, reading: _Reading) -> Table:
     """The table of an open source."""
     if not source.head:
@@ -181,7 +218,10 @@ def _read(source: Source, reading: _Reading) -> Table:
     text = partial(TextStream, source, reading.encoding)
     encoding, header, names = reading.encoding, reading.header, reading.names
     sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
-    match reading.format or format_by_name(Path(source.name)) or sniffed:
+    found = reading.format or format_by_name(Path(source.name)) or sniffed
+    if found is not CorpusFormat.PARQUET or sniffed is not found:
+        _refuse_foreign(source, reading)
+    match found:
         case CorpusFormat.CSV:
             return read_delimited(text(newline=""), DELIMITERS, header, names)
         case CorpusFormat.TSV:
@@ -189,10 +229,11 @@ def _read(source: Source, reading: _Reading) -> Table:
         case CorpusFormat.JSON if sniffed is not CorpusFormat.JSONL:
             return read_json_array(text(newline="\n"))
         case CorpusFormat.JSON | CorpusFormat.JSONL:
+            _refuse_nested(source, reading)
             return read_json_lines(text(newline="\n"))
         case CorpusFormat.PARQUET:
             return read_parquet(source)
         case CorpusFormat.TEXT:
-            return read_text(source, encoding)
+            return read_text(source, encoding, doubted=reading.format is None)
         case None:
             raise CorpusError(f"{source.name}: not in a format that can be read ({_FORMATS})")

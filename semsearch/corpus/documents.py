@@ -112,6 +112,8 @@ def table_documents(
     if table.announced:
         for line in (describe(table, roles, wanted), *doubts(table, roles)):
             notify(line)
+    elif table.remark:
+        notify(f"{table.name}: {table.remark}")
     for row in table.rows:
         if isinstance(row, BadRowError):
             on_bad_row(row)

@@ -33,6 +33,7 @@ def read_parquet(source: Source) -> Table:
 
     stored = source.seekable()
     size = stored.seek(0, os.SEEK_END)
+    source.progress.position = 0  # rows count, and not the bytes that told the format
     with _parsing(source.name):
         # Buffers in place of whole row groups, which writers make as large as the memory allows.
         file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)

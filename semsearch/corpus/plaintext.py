@@ -8,9 +8,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
+from semsearch.corpus.recognition import binary_likeness, left_out_reason, lines_remark
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, size_shown
-from semsearch.corpus.textstream import TextStream
+from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
@@ -23,12 +24,23 @@ _COLUMNS = ("id", "title", "text")
 #: How far a heading is looked for: a text may have millions of lines, and no heading.
 HEADING_WITHIN_CHARACTERS = 1 << 20
 
+#: How many of the files that a folder has besides its texts are named.
+LEFT_OUT_NAMED = 5
 
-def read_text(source: Source, encoding: str | None) -> Table:
-    """The table of a single text: one row, which is called what the file is called."""
+
+def read_text(source: Source, encoding: str | None, *, doubted: bool = True) -> Table:
+    """The table of a single text: one row, which is called what the file is called.
+
+    Args:
+        source: the text.
+        encoding: as declared by the user.
+        doubted: whether to remark that it seems to hold many texts.
+    """
     identifier = PurePath(source.name).as_posix()
+    head = source.head.decode(encoding_of(source.head, encoding), "replace")
+    remark = lines_remark(head) if doubted else ""
     rows = iter((_row(source, identifier, encoding),))
-    return Table(source.name, _COLUMNS, rows, announced=False)
+    return Table(source.name, _COLUMNS, rows, announced=False, remark=remark)
 
 
 def read_folder(folder: Path, encoding: str | None, progress: Progress) -> Table:
@@ -37,12 +49,13 @@ def read_folder(folder: Path, encoding: str | None, progress: Progress) -> Table
     Raises:
         CorpusError: when there is none, or later where a file cannot be read.
     """
+    remark = _left_out(folder)
     files = text_files(folder)
     first = next(files, None)
     if first is None:
-        raise CorpusError(f"{folder} has no .txt or .md files")
+        raise CorpusError(f"{folder} has no .txt or .md files{remark and '; '}{remark}")
     rows = _rows(folder, chain((first,), files), encoding, progress)
-    return Table(str(folder), _COLUMNS, rows, announced=False)
+    return Table(str(folder), _COLUMNS, rows, announced=False, remark=remark)
 
 
 def text_files(folder: Path) -> Iterator[Path]:
@@ -50,23 +63,40 @@ def text_files(folder: Path) -> Iterator[Path]:
 
     Hidden ones are left out, and so are linked folders, which may lead round in a circle.
     """
+    return (path for path, reason in _visible_files(folder) if not reason)
+
+
+def _visible_files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files in a folder and the folders in it, each with the reason why it is left out."""
     pending = [folder]
     while pending:
         path = pending.pop()
         with reading(str(path)):
-            entries = [*filter(_is_wanted, path.iterdir())] if path.is_dir() else None
-        if entries is None:
-            yield path
+            is_folder = path.is_dir()
+            if is_folder and (path == folder or not path.is_symlink()):
+                visible = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+                pending.extend(sorted(visible, key=lambda entry: entry.name, reverse=True))
+                continue
+        if is_folder:
+            yield path, "a linked folder"
         else:
-            pending.extend(sorted(entries, key=lambda entry: entry.name, reverse=True))
+            is_text = format_by_name(path) is CorpusFormat.TEXT
+            yield path, "" if is_text else left_out_reason(path)
 
 
-def _is_wanted(entry: Path) -> bool:
-    if entry.name.startswith("."):
-        return False
-    if entry.is_dir():
-        return not entry.is_symlink()
-    return format_by_name(entry) is CorpusFormat.TEXT
+def _left_out(folder: Path) -> str:
+    """What to say of the files that are not read; nothing if all are."""
+    named, count = [], 0
+    for path, reason in _visible_files(folder):
+        if reason:
+            count += 1
+            if count <= LEFT_OUT_NAMED:
+                named.append(f"{text_of(path.relative_to(folder).as_posix())} ({reason})")
+    if not count:
+        return ""
+    noun = "file is" if count == 1 else "files are"
+    more = f" and {count - LEFT_OUT_NAMED:,} more" if count > LEFT_OUT_NAMED else ""
+    return f"{count:,} other {noun} left out: {', '.join(named)}{more}"
 
 
 def _rows(
@@ -79,6 +109,9 @@ def _rows(
 
 
 def _row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowError:
+    found = encoding_of(source.head, encoding)
+    if likeness := binary_likeness(source.head, found):
+        return BadRowError(source.name, str(likeness), document_id=identifier)
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
     if len(text) > MAX_ROW_BYTES:
         reason = f"longer than {size_shown(MAX_ROW_BYTES)}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "Source", "file_size", "open_source", "reading", "text_of"]
 
 #: How much of a file is looked at to tell its format and encoding.
-HEAD_BYTES = 4096
+HEAD_BYTES = 64 << 10
 #: How much is read at once.
 BUFFER_BYTES = 128 << 10
 

@@ -56,7 +56,7 @@ class Table:
         announced: whether a person is told which column is taken for what; not worth a word
             where the columns are semsearch's own.
         by_position: whether a column can be named by its place, counted from 1.
-        remark: what else a person has to know about the columns.
+        remark: what else a person has to know about it.
         sample: the first rows, where they have been read to judge by.
     """
 

@@ -29,7 +29,14 @@ def test_folder(write):
     ]
     assert [document.source for document in corpus][1] == str(Path("docs/a/z.md"))
     assert corpus.fraction_read == 1.0
-    assert said == []
+    assert (
+        said
+        == [
+            "docs: 2 other files are left out: data.csv (csv: name the file itself), "
+            "image.png (neither .txt nor .md)"
+        ]
+        * 2
+    )
 
 
 def test_single_files(write):
@@ -112,7 +119,7 @@ def test_single_file_without_text(write, content, message):
 
 def test_folders_that_cannot_be_read(write):
     write("docs/data.csv", "id,text\n1,one\n")
-    with pytest.raises(CorpusError, match=r"^docs has no \.txt or \.md files$"):
+    with pytest.raises(CorpusError, match=r"^docs has no \.txt or \.md files; 1 other file is "):
         list(Corpus("docs"))
     with pytest.raises(CorpusError, match=r"^docs is a folder; only texts are read from folders$"):
         list(Corpus("docs", format="csv"))

@@ -168,7 +168,7 @@ def test_format_that_is_given_outranks_the_name(write):
 def test_format_that_is_none(write):
     write("book.xlsx", b"PK\x03\x04\x14\x00\x06\x00")
     assert message("book.xlsx") == (
-        "book.xlsx: not in a format that can be read (csv, tsv, jsonl, json, parquet, text)"
+        "book.xlsx looks like a ZIP archive: unpack it first, and name the files in it"
     )
 
 

@@ -1,0 +1,133 @@
+"""Where the records are in a file that is one JSON object, as its beginning shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Collection
+from typing import NamedTuple
+
+__all__ = ["Outline", "nested_object", "outline"]
+
+# A quote alone opens a string that is cut off.
+_MARK = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]:,"]')
+# Where those who indent JSON break its lines.
+_LINE_ENDS = ("{", "[", ",", ":")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+
+KEYS_SHOWN = 8
+#: The records of an API's answer are under a key or two.
+MAX_DEPTH = 4
+
+
+class Outline(NamedTuple):
+    """The first object of a JSON text.
+
+    Args:
+        keys: its keys, as far as they were seen.
+        arrays: the arrays of objects in it, by their keys from the outside in.
+        objects: how many of its values are objects.
+        end: behind its last character; None where the text ends before.
+    """
+
+    keys: list[str]
+    arrays: list[tuple[str, ...]]
+    objects: int
+    end: int | None
+
+    def advice(self, name: str) -> str:
+        """What the file of that name is, and how to make a corpus of it."""
+        more = ", …" if len(self.keys) > KEYS_SHOWN or self.end is None else ""
+        what = f"is one JSON object (keys: {', '.join(self.keys[:KEYS_SHOWN])}{more})"
+        if self.arrays:
+            shown = ", ".join("." + ".".join(keys) for keys in self.arrays[:KEYS_SHOWN])
+            what += f" with arrays of objects in it ({shown})"
+        path = ""  # a command that is copied holds nothing that a shell would read as its own
+        if 1 < len(self.keys) == self.objects:
+            path = ".[]"
+        elif not self.arrays:
+            path = "."
+        elif all(map(_PLAIN_KEY.fullmatch, self.arrays[0])):
+            path = f".{'.'.join(self.arrays[0])}[]"
+        command = f": jq -c '{path}' {shlex.quote(name)} > records.jsonl" if path else ""
+        return f"{name} {what}; convert its records to one object a line{command}"
+
+
+def nested_object(
+    text: str, *, is_whole: bool, has_long_lines: bool, text_columns: Collection[str]
+) -> Outline | None:
+    """The object that a file is, if its records are somewhere inside it.
+
+    Args:
+        text: its beginning.
+        is_whole: whether that is all of it.
+        has_long_lines: whether a line may be longer than that and yet one record of many.
+        text_columns: an object with one of these keys is a record itself.
+
+    Returns:
+        None where it has, or may have, a record in each line.
+    """
+    found = outline(text)
+    if found is None:
+        return None
+    line, *more = text[: found.end].rstrip().split("\n", 1)
+    if more:  # else the line is a broken record
+        return found if line.rstrip().endswith(_LINE_ENDS) else None
+    if found.end is None:
+        return found if found.arrays and not has_long_lines else None
+    is_only_line = is_whole and not text[found.end :].strip()
+    is_record = any(key.lower() in text_columns or key in text_columns for key in found.keys)
+    return found if is_only_line and found.arrays and not is_record else None
+
+
+def outline(text: str) -> Outline | None:
+    """The first object of a text that begins with one and may be cut off.
+
+    Returns:
+        None where it begins otherwise, or is no JSON.
+    """
+    if not text.startswith("{"):
+        return None
+    found = Outline([], [], 0, None)
+    objects = 0
+    open_keys: list[str | None] = []  # the present key of each open object; None is an array
+    expecting_key = False
+    for match in _MARK.finditer(text):
+        mark = match[0]
+        if mark == '"':
+            break
+        if mark in "{[":
+            if expecting_key:
+                return None
+            if mark == "{" and open_keys and open_keys[-1] is None:
+                _note_array(found.arrays, open_keys[:-1])
+            objects += mark == "{" and len(open_keys) == 1
+            expecting_key = mark == "{"
+            open_keys.append("" if expecting_key else None)
+        elif mark in "}]":
+            expecting_key = False
+            open_keys.pop()
+            if not open_keys:
+                return found._replace(objects=objects, end=match.end())
+        elif mark == ",":
+            expecting_key = open_keys[-1] is not None
+        elif mark != ":" and expecting_key:
+            expecting_key = False
+            open_keys[-1] = _text(mark)
+            if len(open_keys) == 1:
+                found.keys.append(_text(mark))
+    return found._replace(objects=objects)
+
+
+def _note_array(arrays: list[tuple[str, ...]], keys: list[str | None]) -> None:
+    path = tuple(key for key in keys if key is not None)
+    if len(path) == len(keys) <= MAX_DEPTH and path not in arrays:
+        arrays.append(path)
+
+
+def _text(mark: str) -> str:
+    try:
+        return str(json.loads(mark))
+    except ValueError:
+        return mark

@@ -1,0 +1,243 @@
+"""What a file looks like that is no corpus, or another one than its name says, and what to do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import PurePath
+from typing import NamedTuple
+
+from semsearch.corpus.dialect import guess_dialect
+from semsearch.corpus.formats import CorpusFormat, format_by_name
+from semsearch.corpus.header import USUAL_NAMES
+
+__all__ = [
+    "Likeness",
+    "binary_likeness",
+    "is_table",
+    "left_out_reason",
+    "lines_remark",
+    "text_likeness",
+    "whole_lines",
+]
+
+LINES_AS_TEXTS = "--input-format tsv --no-header reads each line as a text"
+
+_UNPACK = "unpack it first (gzip alone is read packed)"
+_TO_TEXT = "convert it to plain text (.txt) first"
+_TEXT_ONLY = "semsearch reads text only"
+_OFFICE = "a document of an office program"
+
+
+class Likeness(NamedTuple):
+    """What a file looks like, and what to do about it."""
+
+    what: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"looks like {self.what}: {self.advice}"
+
+
+_MAGIC = {
+    b"%PDF-": Likeness("a PDF document", f"{_TO_TEXT} (for example with pdftotext)"),
+    b"{\\rtf": Likeness("a rich text document", _TO_TEXT),
+    b"\xd0\xcf\x11\xe0": Likeness(_OFFICE, "save it as CSV or plain text first"),
+    b"SQLite format 3\0": Likeness("an SQLite database", "export a table of it as CSV first"),
+    b"PAR1": Likeness("a Parquet file", "add --input-format parquet"),
+    b"\x89PNG": Likeness("an image", _TEXT_ONLY),
+    b"\xff\xd8\xff": Likeness("an image", _TEXT_ONLY),
+    b"GIF8": Likeness("an image", _TEXT_ONLY),
+    b"BZh": Likeness("a file packed with bzip2", _UNPACK),
+    b"\xfd7zXZ\0": Likeness("a file packed with xz", _UNPACK),
+    b"\x28\xb5\x2f\xfd": Likeness("a file packed with zstd", _UNPACK),
+    b"7z\xbc\xaf": Likeness("a 7z archive", _UNPACK),
+    b"Rar!": Likeness("a RAR archive", _UNPACK),
+}
+_ZIP_MAGIC = b"PK\x03\x04"
+#: By what the names of the files in it, or its first file, hold.
+_ZIPPED = {
+    b"word/": Likeness("a Word document (DOCX)", _TO_TEXT),
+    b"xl/": Likeness("an Excel workbook (XLSX)", "save the sheet as CSV first"),
+    b"ppt/": Likeness("a presentation (PPTX)", _TO_TEXT),
+    b"opendocument.spreadsheet": Likeness("a spreadsheet (ODS)", "save the sheet as CSV first"),
+    b"opendocument.": Likeness("an OpenDocument text (ODT)", _TO_TEXT),
+    b"application/epub+zip": Likeness("an e-book (EPUB)", _TO_TEXT),
+    b"[Content_Types].xml": Likeness(_OFFICE, "save it as CSV or plain text first"),
+    b"": Likeness("a ZIP archive", "unpack it first, and name the files in it"),
+}
+_TAR = slice(257, 262), b"ustar"
+
+# Characters that no text has; and how many of the characters of random bytes are none, or are
+# these: half, and a tenth.
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MOST_UNDECODABLE, _MOST_CONTROLS = 0.1, 0.03
+_LEAST_UTF_16_CHARACTERS = 8
+
+_ANY_CASE = re.IGNORECASE | re.DOTALL
+_HTML = re.compile(r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype html|html|head|body)\b", _ANY_CASE)
+_XML = re.compile(r"\s*(?:<\?xml\b|<[a-z][\w:.-]*+[^<>]*+>(?=.*</))", _ANY_CASE)
+_SMART = re.compile(r"\s*\.I[ \t]*\S+[ \t]*\r?\n\.[A-Z]\b")
+
+_LOG_LINE = re.compile(
+    r"""
+    \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[ ]?[-+]\d\d:?\d\d)?\]?[ ]+\S
+    | (?:<\d+>)?[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ]\d\d:\d\d:\d\d[ ]\S    # syslog
+    | \S+[ ]\S+[ ]\S+[ ]\[\d\d/[A-Z][a-z]{2}/\d{4}:                    # web servers
+    | \[[ ]*\d+\.\d{3,}\][ ]                                           # Linux
+    | \[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\]?[ ]*[: ][ ]*\S
+    """,
+    re.VERBOSE,
+)
+_LOG_LINES_LOOKED_AT = 200
+
+#: One text a line: at least so many lines, most of them of some words, with a capital letter or a
+#: digit first, and half of them no longer than this.
+LEAST_TEXTS, MOST, LINE_CHARACTERS, LEAST_UNSPACED = 10, 0.9, 200, 8
+_OPENING_QUOTES = "\"'“„‘«¿¡"
+
+
+def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
+    """What a file that begins with these bytes is, if it is no text; Parquet is known, too.
+
+    Args:
+        head: its beginning, unpacked.
+        encoding: the one to read it in.
+    """
+    for magic, likeness in _MAGIC.items():
+        if head.startswith(magic):
+            return likeness
+    if head.startswith(_ZIP_MAGIC):
+        return next(likeness for mark, likeness in _ZIPPED.items() if mark in head)
+    place, mark = _TAR
+    if head[place] == mark:
+        return Likeness("a tar archive", _UNPACK)
+    text = head.decode(encoding, "replace")
+    for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if encoding == "utf-8" and _is_utf_16(head[first::2], head[1 - first :: 2]):
+            return Likeness("UTF-16 without a byte order mark", f"add --encoding {name}")
+    undecodable, controls = text.count("\ufffd"), len(_CONTROLS.findall(text))
+    if undecodable > _MOST_UNDECODABLE * len(text) and controls > _MOST_CONTROLS * len(text):
+        return Likeness("binary data", _TEXT_ONLY)
+    return None
+
+
+def _is_utf_16(high: bytes, low: bytes) -> bool:
+    """Whether these halves of 16 bits are text: of one script, with spaces, digits or line ends."""
+    if 0 not in high or 0 in low or len(low) < _LEAST_UTF_16_CHARACTERS:
+        return False
+    return sum(count for _, count in Counter(high).most_common(2)) >= MOST * len(high)
+
+
+def text_likeness(
+    text: str, by_name: CorpusFormat | None, *, columns_known: bool = False
+) -> Likeness | None:
+    """What a text that begins like this is, if it is not of the format that its name says.
+
+    Args:
+        text: its beginning.
+        by_name: the format that its name says.
+        columns_known: whether the user described its columns, so that it is a table.
+    """
+    if _SMART.match(text):
+        return Likeness(
+            "a SMART collection",
+            "its folder can be measured with: semsearch eval ir --data FOLDER; to index it, "
+            "convert its entries to JSON lines",
+        )
+    if _HTML.match(text):
+        return Likeness("HTML", f"{_TO_TEXT} (for example with pandoc -t plain)")
+    if by_name is CorpusFormat.TEXT:
+        return None
+    if _XML.match(text):
+        return Likeness("XML", "convert its records to CSV or JSON lines first")
+    lines = whole_lines(text)
+    if is_log(lines):
+        return Likeness("a log", LINES_AS_TEXTS)
+    if by_name in (CorpusFormat.CSV, CorpusFormat.TSV) and lines and _is_object(lines[0]):
+        return Likeness("JSON lines", "add --input-format jsonl")
+    if by_name or columns_known or text.lstrip().startswith(("{", "[")) or is_table(lines):
+        return None
+    return Likeness(
+        "plain text, not a table",
+        f"--input-format text reads it as one document, {LINES_AS_TEXTS}; "
+        "--input-format csv insists on a table",
+    )
+
+
+def lines_remark(text: str) -> str:
+    """What to say of a text that is read as one document and seems to hold many; else nothing."""
+    lines = whole_lines(text)
+    if is_log(lines):
+        return f"looks like a log and is read as one document; {LINES_AS_TEXTS}"
+    if _has_columns(lines):
+        return "looks like a table and is read as one document; --input-format tsv reads its rows"
+    if _has_a_text_a_line(lines):
+        return f"looks like one text a line and is read as one document; {LINES_AS_TEXTS}"
+    return ""
+
+
+def _has_columns(lines: Sequence[str]) -> bool:
+    """Whether lines have tabs inside, and equally many of them."""
+    tabs = [line.strip().count("\t") for line in lines if line.strip()]
+    return len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs)
+
+
+def _has_a_text_a_line(lines: Sequence[str]) -> bool:
+    """Whether lines do not flow into each other, as those of paragraphs, lists and code do."""
+    texts = [line.strip() for line in lines if line.strip()]
+    if len(texts) < LEAST_TEXTS or len(texts) < MOST * len(lines):
+        return False
+    lengths = sorted(map(len, texts))
+    beginnings = sum(
+        text[0] in _OPENING_QUOTES or (text[0].isalnum() and not text[0].islower())
+        for text in texts
+    )
+    words = sum(" " in text or len(text) >= LEAST_UNSPACED for text in texts)
+    return (
+        lengths[len(lengths) // 2] <= LINE_CHARACTERS
+        and beginnings >= MOST * len(texts)
+        and words >= MOST * len(texts)
+    )
+
+
+def is_log(lines: Sequence[str]) -> bool:
+    """Whether most of these lines begin as those of programs' logs do, the first among them."""
+    found = [
+        _LOG_LINE.match(line) is not None for line in lines[:_LOG_LINES_LOOKED_AT] if line.strip()
+    ]
+    return len(found) > 1 and found[0] and 3 * sum(found) >= 2 * len(found)
+
+
+def is_table(lines: Sequence[str]) -> bool:
+    """Whether lines are plausibly records: several cells each, or one with a usual name."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # a stray quote, or a record cut off at the end
+        records.extend(filter(None, guess_dialect(lines).reader(lines)))
+    if not records or any(cell.strip().lower() in USUAL_NAMES for cell in records[0]):
+        return True
+    width = len(records[0])
+    return width > 1 and 2 * sum(len(record) == width for record in records) >= len(records)
+
+
+def whole_lines(text: str) -> list[str]:
+    """The lines of the beginning of a file, without the one that is cut off."""
+    lines = text.splitlines(keepends=True)
+    return lines[:-1] if len(lines) > 1 and not lines[-1].endswith("\n") else lines
+
+
+def left_out_reason(path: PurePath) -> str:
+    """Why a file is not read with the texts of its folder."""
+    found = format_by_name(path)
+    return "neither .txt nor .md" if found is None else f"{found.value}: name the file itself"
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
