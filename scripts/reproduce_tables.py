@@ -11,6 +11,7 @@ from reproduce_page import difference, interval, provenance, replace_section, sh
 
 from semsearch.datasets import (
     RetrievalSet,
+    StsSet,
     load_retrieval_set,
     load_sts_set,
     retrieval_names,
@@ -26,7 +27,7 @@ from semsearch.evaluation import (
     load_pair_scorer,
     load_rankers,
 )
-from semsearch.evaluation.published import published_rows
+from semsearch.evaluation.published import PublishedRow, published_rows
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 
@@ -110,10 +111,15 @@ def _sts_table(
         ]
         rows.append([f"`{short(system)}`", *map(interval, found)])
     for row in published_rows("sts") if published else []:
-        values = [f"{row.scores[name]:.2f}" if name in row.scores else "" for name in sets]
+        values = [_published(row, one.dataset) for one in evaluations]
         if any(values):
             rows.append([f"*published: {row.title} ({row.source})*", *values])
     return table(["system", *sets], rows)
+
+
+def _published(row: PublishedRow, dataset: StsSet) -> str:
+    value = row.score(dataset.name, dataset.split, len(dataset.pairs))
+    return "" if value is None else f"{value:.2f}"
 
 
 def _set_name(evaluation: StsEvaluation) -> str:
@@ -185,8 +191,8 @@ def _remarks(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str
         if result.published is not None
     ]
     lines = [
-        f"`minilm` against the published figures of the same weights: {', '.join(apart)}. It "
-        "computes in bf16 where the processor has it, the published figures are of fp32.",
+        f"`minilm` against the published figures of the same weights: {', '.join(apart)}. All "
+        "is computed in fp32.",
         "SciFact: the published figure is BEIR's, whose test claims are those that the authors "
         "publish as `claims_validation.csv`; a document is its title and its abstract, cut at 256 "
         "tokens.",

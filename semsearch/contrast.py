@@ -15,6 +15,7 @@ import numpy
 
 from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
+from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.index import Index
@@ -134,7 +135,7 @@ def compare_sentences(
         raise ArgumentError("two or more sentences are compared, none of them empty")
     compared = []
     for spec in dict.fromkeys(specs):
-        scorer = load_pair_scorer(spec)
+        scorer = load_pair_scorer(spec, Precision.AUTO)
         if isinstance(scorer, CosineScorer):
             vectors = scorer.encoder.encode_documents(sentences)
             matrix = vectors @ vectors.T

@@ -100,6 +100,10 @@ class Reranker(Protocol):
     def spec(self) -> str:
         """What was asked for; loads the same one again."""
 
+    @property
+    def precision(self) -> str | None:
+        """In which numbers it computes (``fp32``, ``bf16``); None where there is no choice."""
+
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """One score a passage, higher is better, shape (len(passages),)."""
 

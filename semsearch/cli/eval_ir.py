@@ -10,7 +10,12 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import format_option, report_option, systems_option
+from semsearch.cli.options import (
+    eval_precision_option,
+    format_option,
+    report_option,
+    systems_option,
+)
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import (
@@ -67,6 +72,7 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, file_okay=False),
     help="Write each system's ranking there, in TREC's format.",
 )
+@eval_precision_option
 @click.option("--per-query", is_flag=True, help="With jsonl, also each query's values.")
 @format_option("table", "jsonl", description="For people, or one line a result.")
 @report_option
@@ -76,6 +82,7 @@ def command(
     systems: tuple[str, ...],
     measures: tuple[str, ...],
     runs: Path | None,
+    precision: str,
     per_query: bool,
     format_name: str,
     report: Path | None,
@@ -98,7 +105,7 @@ def command(
         check_report(report)
     encoders: dict[str, Encoder] = {}
     with working("loading"):
-        rankers = load_rankers(list(dict.fromkeys(systems)), encoders)
+        rankers = load_rankers(list(dict.fromkeys(systems)), encoders, precision)
     evaluations = []
     for retrieval in sets:
         with working(retrieval.name):
@@ -133,7 +140,9 @@ def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
     for result in evaluation.results:
         line: dict[str, Any] = {
             "dataset": result.dataset,
+            "split": result.split,
             "system": result.system,
+            "precision": result.precision,
             "measure": result.measure,
             "n": result.n,
             "value": json_number(result.mean.value),

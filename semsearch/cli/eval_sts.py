@@ -9,7 +9,12 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import format_option, report_option, systems_option
+from semsearch.cli.options import (
+    eval_precision_option,
+    format_option,
+    report_option,
+    systems_option,
+)
 from semsearch.cli.progress import working
 from semsearch.cli.render import visible
 from semsearch.cli.render_evaluation import (
@@ -36,14 +41,22 @@ __all__ = ["command"]
     help="stsbenchmark, sts12 … sts16, sick, or a CSV or TSV of pairs with gold scores.  "
     "[default: all that are here]",
 )
-@click.option("--split", metavar="NAME", default="test", show_default=True, help="Part of the set.")
+@click.option(
+    "--split",
+    metavar="NAME",
+    default="test",
+    show_default=True,
+    help="Part of the set; of sick also all.",
+)
 @systems_option(DEFAULT_ENCODER, "An encoder, or cross-encoder:MODEL")
+@eval_precision_option
 @format_option("table", "jsonl", description="For people, or one line a result.")
 @report_option
 def command(
     data: tuple[str, ...],
     split: str,
     systems: tuple[str, ...],
+    precision: str,
     format_name: str,
     report: Path | None,
 ) -> None:
@@ -64,7 +77,7 @@ def command(
     if report is not None:
         check_report(report)
     with working("loading"):
-        scorers = [load_pair_scorer(spec) for spec in dict.fromkeys(systems)]
+        scorers = [load_pair_scorer(spec, precision) for spec in dict.fromkeys(systems)]
     evaluations = []
     for dataset in sets:
         with working(f"{dataset.name} {dataset.split}"):
@@ -107,6 +120,7 @@ def _write_lines(evaluation: StsEvaluation) -> None:
             "split": result.split,
             "aggregation": result.aggregation.value,
             "system": result.system,
+            "precision": result.precision,
             "n": result.n,
             "spearman": json_number(result.spearman.value),
             "spearman_low": json_number(result.spearman.low),

@@ -13,6 +13,7 @@ from semsearch.errors import IndexNotFoundError
 __all__ = [
     "INDEXES",
     "directory_option",
+    "eval_precision_option",
     "existing_index",
     "format_option",
     "index_option",
@@ -91,6 +92,15 @@ precision_option = click.option(
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     help="In which numbers the encoder computes: auto takes bf16 where the processor has it; int8 "
     "is refused where it loses too much.  [default: auto, or the index's own]",
+)
+
+eval_precision_option = click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "bf16", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="In which numbers models compute: fp32 as published figures are of, auto as an index "
+    "takes them.",
 )
 
 wait_option = click.option(

@@ -16,9 +16,13 @@ __all__ = ["difference_record", "ir_tables", "json_number", "sts_tables", "write
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
-    "all: all pairs together, as in the papers; mean: the mean over sub-sets."
+    "all: all pairs together, as in the papers; mean: the mean over sub-sets. "
+    "published: the same system over the same pairs."
 )
-IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
+IR_NOTE = (
+    "Means over queries x 100; 95 % bootstrap intervals over queries. "
+    "published: the same system over the same queries."
+)
 
 
 def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
@@ -28,6 +32,7 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
             f"{result.dataset} {result.split}",
             result.aggregation.value,
             result.system,
+            result.precision or "",
             f"{result.n:,}",
             _interval(result.spearman),
             f"{result.pearson:.2f}",
@@ -37,9 +42,8 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
         for evaluation in evaluations
         for result in evaluation.results
     ]
-    _print(
-        ["set", "over", "system", ">pairs", ">Spearman", ">Pearson", ">published", ">time"], rows
-    )
+    headings = ["set", "over", "system", "precision", ">pairs", ">Spearman", ">Pearson"]
+    _print([*headings, ">published", ">time"], rows)
     click.echo(STS_NOTE)
     for evaluation in evaluations:
         if evaluation.dataset.unscored:
@@ -69,8 +73,9 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
     measures = [*dict.fromkeys(result.measure for one in evaluations for result in one.results)]
     rows = [
         [
-            result.dataset,
+            f"{result.dataset} {result.split}",
             result.system,
+            result.precision or "",
             result.measure,
             f"{result.n:,}",
             _interval(result.mean),
@@ -80,10 +85,17 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
         for evaluation in evaluations
         for result in sorted(evaluation.results, key=lambda one: measures.index(one.measure))
     ]
-    _print(["set", "system", "measure", ">queries", ">mean", ">published", ">time"], rows)
+    headings = ["set", "system", "precision", "measure", ">queries", ">mean", ">published", ">time"]
+    _print(headings, rows)
     click.echo(IR_NOTE)
     differences = [
-        [evaluation.dataset.name, measure, system, other, *_difference(found)]
+        [
+            f"{evaluation.dataset.name} {evaluation.dataset.split}",
+            measure,
+            system,
+            other,
+            *_difference(found),
+        ]
         for evaluation in evaluations
         for measure, system, other, found in evaluation.differences
     ]

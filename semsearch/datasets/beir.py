@@ -44,7 +44,7 @@ def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
     qrels = _file(root, f"qrels/{split}.tsv")
     if qrels is None:
         raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {_splits(root)})")
-    return retrieval_set(name, corpus, queries, _qrels(qrels))
+    return retrieval_set(name, corpus, queries, _qrels(qrels), split)
 
 
 def _in_archive(file: Path) -> zipfile.Path:

@@ -38,7 +38,11 @@ def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:
 
 
 def retrieval_set(
-    name: str, documents: dict[str, str], queries: Mapping[str, str], qrels: Qrels
+    name: str,
+    documents: dict[str, str],
+    queries: Mapping[str, str],
+    qrels: Qrels,
+    split: str = "test",
 ) -> RetrievalSet:
     """A set of those queries that have judgements.
 
@@ -66,4 +70,4 @@ def retrieval_set(
             strangers,
         )
     judged = {query: text for query, text in queries.items() if query in kept}
-    return RetrievalSet(name, documents, judged, {query: kept[query] for query in judged})
+    return RetrievalSet(name, documents, judged, {query: kept[query] for query in judged}, split)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from semsearch.datasets.folder import data_file, data_folder, existing_path, stem
 from semsearch.datasets.pairtable import read_labelled_table, read_scored_table
-from semsearch.datasets.records import LabelledPair, ScoredPair, StsSet
+from semsearch.datasets.records import LabelledPair, StsSet
 from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
 from semsearch.datasets.semeval import has_semeval_files, read_semeval
 from semsearch.datasets.stsbenchmark import read_stsbenchmark
@@ -38,8 +39,8 @@ def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
         name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``; or a CSV or TSV file,
             ``.gz`` too (`read_scored_table` says which columns); or a folder in the SemEval
             layout. ``./sick`` is the path where the name would be taken.
-        split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial`` or ``test``
-            of SICK. The yearly sets are test sets; a file or folder counts as one.
+        split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial``, ``test`` or
+            ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
 
     Returns:
         The set; gold scores go from 0 to 5, SICK's from 1 to 5, and a file's are as they are.
@@ -53,8 +54,9 @@ def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
         check_split(name, split, ("train", "dev", "test"))
         return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
     if name == "sick":
-        check_split(name, split, tuple(_SICK))
-        return _from_table(name, split, data_file(f"sts/SICK/{_SICK[split]}.txt"))
+        check_split(name, split, (*_SICK, "all"))
+        parts = _SICK.values() if split == "all" else [_SICK[split]]
+        return _from_tables(name, split, [data_file(f"sts/SICK/{part}.txt") for part in parts])
     if name in sts_names():
         check_split(name, split, ("test",))
         known = known_set(name)
@@ -67,13 +69,13 @@ def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
         if not has_semeval_files(path):
             raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
         return StsSet(stem(path), "test", *read_semeval(path))
-    return _from_table(stem(path), "test", path)
+    return _from_tables(stem(path), "test", [path])
 
 
-def _from_table(name: str, split: str, file: Path) -> StsSet:
-    pairs, unscored = read_scored_table(file)
-    subsets: dict[str, list[ScoredPair]] = {name: pairs}
-    return StsSet(name, split, subsets, unscored)
+def _from_tables(name: str, split: str, files: Sequence[Path]) -> StsSet:
+    tables = [read_scored_table(file) for file in files]
+    subsets = {name: [pair for pairs, _ in tables for pair in pairs]}
+    return StsSet(name, split, subsets, sum(unscored for _, unscored in tables))
 
 
 def labelled_names() -> list[str]:

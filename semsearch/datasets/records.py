@@ -19,7 +19,7 @@ class StsSet(NamedTuple):
     """Scored pairs, by the parts that their authors publish them in."""
 
     name: str  #: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, or the stem of a file
-    split: str  #: ``train``, ``dev``, ``test`` or ``trial``
+    split: str  #: ``train``, ``dev``, ``test``, ``trial`` or ``all``
     subsets: dict[str, list[ScoredPair]]  #: one entry for most sets; a year's by sub-set
     unscored: int  #: how many pairs were left out because they have no gold score
 
@@ -44,3 +44,4 @@ class RetrievalSet(NamedTuple):
     documents: dict[str, str]  #: text by id
     queries: dict[str, str]  #: text by id; each has judgements
     qrels: dict[str, dict[str, int]]  #: relevance by query id and document id; 0 is not relevant
+    split: str = "test"  #: of the judgements

@@ -43,7 +43,7 @@ def read_scifact(split: str = "test") -> RetrievalSet:
         for row in _rows(archive, _CLAIMS[split]):  # a claim has a row per evidence
             queries[row["id"]] = row["claim"]
             qrels[row["id"]] = dict.fromkeys(re.findall(r"\d+", row["cited_doc_ids"]), 1)
-    return RetrievalSet("scifact", documents, queries, qrels)
+    return RetrievalSet("scifact", documents, queries, qrels, split)
 
 
 def _rows(archive: ZipFile, name: str) -> Iterator[dict[str, str]]:

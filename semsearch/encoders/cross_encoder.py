@@ -11,7 +11,7 @@ import numpy
 
 from semsearch.encoders.model_files import model_modules
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.torch_runtime import loading
+from semsearch.encoders.torch_runtime import TORCH_PRECISIONS, loading
 from semsearch.errors import EncoderError
 from semsearch.protocols import Scores
 
@@ -41,6 +41,11 @@ class TorchReranker:
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """How well each passage answers, higher is better, shape (len(passages),)."""
         return self.score_pairs([(query, passage) for passage in passages])
+
+    @property
+    def precision(self) -> str:
+        """That of its weights."""
+        return TORCH_PRECISIONS[str(self.model.dtype)]
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is better, shape (len(pairs),)."""

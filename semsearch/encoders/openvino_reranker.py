@@ -40,7 +40,9 @@ class OpenVINOReranker:
         if precision is Precision.INT8:
             raise EncoderError("a cross-encoder has no int8 here; use fp32 or bf16")
         self.spec = CROSS_ENCODER_PREFIX + folder.spec
-        self._runtime = OpenVINORuntime(converted, float_precision(precision))
+        floats = float_precision(precision)
+        self.precision = floats.value
+        self._runtime = OpenVINORuntime(converted, floats)
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """How well each passage answers, higher is better, shape (len(passages),)."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from semsearch.encoders.openvino_library import openvino_core
 from semsearch.errors import EncoderError
+from semsearch.protocols import Encoder
 
-__all__ = ["Precision", "described_precision", "float_precision"]
+__all__ = ["Precision", "computed_precision", "described_precision", "float_precision"]
 
 
 class Precision(Enum):
@@ -44,6 +45,12 @@ def described_precision(description: Mapping[str, Any]) -> Precision:
     """
     said = description.get("precision")
     return Precision(said) if said in ("fp32", "int8") else Precision.AUTO
+
+
+def computed_precision(encoder: Encoder) -> str | None:
+    """In which numbers an encoder computes; None where it has no model."""
+    said = encoder.description().get("precision")
+    return None if said is None else str(said)
 
 
 @cache

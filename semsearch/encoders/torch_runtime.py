@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["TorchEncoder", "loading", "quiet_transformers", "whole_text_tokenizer"]
+__all__ = [
+    "TORCH_PRECISIONS",
+    "TorchEncoder",
+    "loading",
+    "quiet_transformers",
+    "whole_text_tokenizer",
+]
 
 #: How many tokens, padding included, go through the model at once.
 CPU_BATCH_TOKENS = 1024
@@ -38,7 +44,7 @@ LEAST_FILL = 0.9
 UNLIMITED_MAX_TOKENS = 256
 
 #: What we call torch's number types.
-NAMES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
+TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
 
 
 class TorchEncoder:
@@ -113,7 +119,7 @@ class TorchEncoder:
             "modules": [type(module).__name__ for module in self.model],
             "prompts": {name: text for name, text in self.model.prompts.items() if text},
             "max_tokens": self.max_tokens,
-            "precision": NAMES[str(self.model.dtype)],
+            "precision": TORCH_PRECISIONS[str(self.model.dtype)],
         }
 
     def token_spans(self, text: str) -> TokenSpans:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy
 
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
+from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Encoder, Scores
 
@@ -20,6 +21,10 @@ class PairScorer(Protocol):
     @property
     def spec(self) -> str:
         """What it is called."""
+
+    @property
+    def precision(self) -> str | None:
+        """In which numbers it computes; None where there is no choice."""
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is more similar, shape (len(pairs),)."""
@@ -40,6 +45,11 @@ class CosineScorer:
         """The encoder's."""
         return self.encoder.spec
 
+    @property
+    def precision(self) -> str | None:
+        """The encoder's, which for ``int8`` is that of documents."""
+        return computed_precision(self.encoder)
+
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """The cosine of each pair, shape (len(pairs),)."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
@@ -51,8 +61,12 @@ class CosineScorer:
         return cosines
 
 
-def load_pair_scorer(spec: str) -> PairScorer:
+def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:
     """The system of that name: an encoder, or ``cross-encoder:MODEL``.
+
+    Args:
+        spec: its name.
+        precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
         ArgumentError: it is a name of something that ranks documents and scores no pairs.
@@ -64,5 +78,5 @@ def load_pair_scorer(spec: str) -> PairScorer:
             f"or {CROSS_ENCODER_PREFIX}MODEL"
         )
     if spec.startswith(CROSS_ENCODER_PREFIX):
-        return load_reranker(spec)
-    return CosineScorer(load_encoder(spec))
+        return load_reranker(spec, precision=precision)
+    return CosineScorer(load_encoder(spec, precision=precision))

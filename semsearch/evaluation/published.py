@@ -5,41 +5,50 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["PublishedRow", "published_ndcg", "published_rows", "published_sts"]
 
 
 class PublishedRow(NamedTuple):
-    """A system of a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set."""
+    """A system of a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set.
+
+    A test set goes by its name, another split as ``NAME:SPLIT``.
+    """
 
     title: str
     source: str
     systems: list[str]  #: the specs with which we run the same weights
     scores: dict[str, float]
+    sizes: dict[str, int]  #: over how many pairs or queries these are
+
+    def score(self, dataset: str, split: str, n: int) -> float | None:
+        """The value over that split, if it is over as many pairs or queries as ours."""
+        key = dataset if split == "test" else f"{dataset}:{split}"
+        return self.scores.get(key) if self.sizes.get(key) == n else None
 
 
 @cache
 def published_rows(kind: str) -> list[PublishedRow]:
     """All rows of that kind (``sts`` or ``ir``)."""
     text = files("semsearch.evaluation").joinpath("published.toml").read_text("utf-8")
-    return [PublishedRow(**row) for row in tomllib.loads(text)[kind]]
+    tables: dict[str, Any] = tomllib.loads(text)
+    sizes = tables["pairs" if kind == "sts" else "queries"]
+    return [PublishedRow(**row, sizes=sizes) for row in tables[kind]]
 
 
-def published_sts(system: str, dataset: str, split: str, aggregation: str) -> float | None:
-    """Spearman x 100 of the same system on the same pairs: test sets, yearly ones pooled."""
-    if split != "test" or aggregation != "all":
-        return None
-    return _score("sts", system, dataset)
+def published_sts(system: str, dataset: str, split: str, n: int) -> float | None:
+    """Spearman x 100 of the same system over the same pairs, all of them together."""
+    return _score("sts", system, dataset, split, n)
 
 
-def published_ndcg(system: str, dataset: str) -> float | None:
-    """nDCG@10 x 100 of the same system on the same set."""
-    return _score("ir", system, dataset)
+def published_ndcg(system: str, dataset: str, split: str, n: int) -> float | None:
+    """nDCG@10 x 100 of the same system over the same queries."""
+    return _score("ir", system, dataset, split, n)
 
 
-def _score(kind: str, system: str, dataset: str) -> float | None:
+def _score(kind: str, system: str, dataset: str, split: str, n: int) -> float | None:
     for row in published_rows(kind):
         if system in row.systems:
-            return row.scores.get(dataset)
+            return row.score(dataset, split, n)
     return None

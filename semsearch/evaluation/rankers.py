@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -12,6 +12,7 @@ import numpy
 
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
+from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.fusion import reciprocal_rank_fusion
@@ -43,6 +44,10 @@ class Ranker(Protocol):
     def spec(self) -> str:
         """What it is called."""
 
+    @property
+    def precision(self) -> str | None:
+        """In which numbers it computes; None for words and for runs from a file."""
+
     def rank(self, retrieval: RetrievalSet) -> Ranking:
         """Its best documents for each query, with scores."""
 
@@ -57,6 +62,11 @@ class DenseRanker:
     def spec(self) -> str:
         """The encoder's."""
         return self.encoder.spec
+
+    @property
+    def precision(self) -> str | None:
+        """The encoder's, which for ``int8`` is that of documents."""
+        return computed_precision(self.encoder)
 
     def rank(self, retrieval: RetrievalSet) -> Ranking:
         """The documents nearest to each query."""
@@ -79,6 +89,7 @@ class LexicalRanker:
     """BM25 over whole documents."""
 
     spec = "bm25"
+    precision = None
 
     def rank(self, retrieval: RetrievalSet) -> Ranking:
         """The documents that share the most telling words with each query."""
@@ -97,6 +108,7 @@ class HybridRanker:
 
     def __init__(self, spec: str, rankers: Sequence[Ranker]) -> None:
         self.spec = spec
+        self.precision = _together(ranker.precision for ranker in rankers)
         self._rankers = rankers
 
     def rank(self, retrieval: RetrievalSet) -> Ranking:
@@ -119,6 +131,7 @@ class RerankedRanker:
 
     def __init__(self, spec: str, ranker: Ranker, reranker: Reranker) -> None:
         self.spec = spec
+        self.precision = _together((ranker.precision, reranker.precision))
         self._ranker = ranker
         self._reranker = reranker
 
@@ -141,6 +154,8 @@ class RerankedRanker:
 class RecordedRanker:
     """A run that some system has written in TREC's format."""
 
+    precision = None
+
     def __init__(self, spec: str) -> None:
         self.spec = spec
         self._path = Path(spec.removeprefix(RUN_PREFIX))
@@ -159,6 +174,7 @@ class RememberedRanker:
 
     def __init__(self, ranker: Ranker) -> None:
         self.spec = ranker.spec
+        self.precision = ranker.precision
         self._ranker = ranker
         self._last: tuple[RetrievalSet, Ranking] | None = None
 
@@ -169,13 +185,19 @@ class RememberedRanker:
         return self._last[1]
 
 
-def load_rankers(specs: Sequence[str], encoders: dict[str, Encoder] | None = None) -> list[Ranker]:
+def load_rankers(
+    specs: Sequence[str],
+    encoders: dict[str, Encoder] | None = None,
+    precision: Precision | str = Precision.FP32,
+) -> list[Ranker]:
     """The systems of those names; what several build on is loaded and computed once.
 
     Args:
         specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
             ``SYSTEM+cross-encoder:MODEL`` (the first 100 of SYSTEM reranked); ``run:FILE``.
         encoders: those at hand, by spec; those that are loaded are added.
+        precision: in which numbers those that are loaded compute: ``auto``, ``fp32``, ``bf16`` or
+            ``int8``.
 
     Raises:
         ArgumentError: a cross-encoder alone, which ranks nothing by itself.
@@ -187,7 +209,8 @@ def load_rankers(specs: Sequence[str], encoders: dict[str, Encoder] | None = Non
     def ranker(spec: str) -> Ranker:
         base, mark, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
         if mark:
-            return RememberedRanker(RerankedRanker(spec, ranker(base), load_reranker(model)))
+            reranker = load_reranker(model, precision=precision)
+            return RememberedRanker(RerankedRanker(spec, ranker(base), reranker))
         if spec.startswith(CROSS_ENCODER_PREFIX):
             raise ArgumentError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
         if spec.startswith(HYBRID_PREFIX):
@@ -198,10 +221,15 @@ def load_rankers(specs: Sequence[str], encoders: dict[str, Encoder] | None = Non
         if spec == "bm25":
             return RememberedRanker(LexicalRanker())
         if spec not in at_hand:
-            at_hand[spec] = load_encoder(spec)
+            at_hand[spec] = load_encoder(spec, precision=precision)
         return RememberedRanker(DenseRanker(at_hand[spec]))
 
     return [ranker(spec) for spec in specs]
+
+
+def _together(precisions: Iterable[str | None]) -> str | None:
+    """Those of a system's parts, each once: ``fp32``, or ``int8+bf16``."""
+    return "+".join(dict.fromkeys(filter(None, precisions))) or None
 
 
 def _in_order(retrieval: RetrievalSet) -> list[str]:

@@ -40,7 +40,9 @@ class IrResult(NamedTuple):
     n: int  #: queries
     mean: Interval
     seconds: float  #: to index the documents and answer all queries
-    published: float | None
+    published: float | None  #: where a paper has this system on the same queries
+    split: str = "test"  #: of the judgements
+    precision: str | None = None  #: in which numbers the system computed; None without a choice
 
 
 class IrDifference(NamedTuple):
@@ -101,7 +103,9 @@ def evaluate_retrieval(
         for name, of_queries in values.items():
             published = None
             if name == PUBLISHED_MEASURE:
-                published = published_ndcg(ranker.spec, retrieval.name)
+                published = published_ndcg(
+                    ranker.spec, retrieval.name, retrieval.split, len(of_queries)
+                )
             evaluation.results.append(
                 IrResult(
                     retrieval.name,
@@ -111,6 +115,8 @@ def evaluate_retrieval(
                     mean_interval(of_queries),
                     ranking.seconds,
                     published,
+                    retrieval.split,
+                    ranker.precision,
                 )
             )
     for other, system in combinations(evaluation.runs, 2):

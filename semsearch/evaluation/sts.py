@@ -52,7 +52,8 @@ class StsResult(NamedTuple):
     spearman: Interval
     pearson: float
     seconds: float  #: to score all pairs, encoding included; not the loading of the model
-    published: float | None  #: Spearman, where a paper has this system on this set
+    published: float | None  #: Spearman, where a paper has this system on the same pairs
+    precision: str | None = None  #: in which numbers the system computed; None without a choice
 
 
 class StsDifference(NamedTuple):
@@ -88,21 +89,25 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
                 f"{dataset.name}: {len(pairs)} pairs with a gold score in {name}; "
                 f"a correlation needs {LEAST_PAIRS} or more"
             )
-    scores, seconds = {}, {}
+    scores, seconds, precisions = {}, {}, {}
     for scorer in scorers:
         started = time.perf_counter()
         texts = [(pair.left, pair.right) for pair in dataset.pairs]
         scores[scorer.spec] = scorer.score_pairs(texts).astype(numpy.float64)
         seconds[scorer.spec] = time.perf_counter() - started
+        precisions[scorer.spec] = scorer.precision
     evaluation = StsEvaluation(dataset, scores, [], [])
     aggregations = list(Aggregation) if len(dataset.subsets) > 1 else [Aggregation.ALL]
     for aggregation in aggregations:
-        _aggregate(evaluation, aggregation, seconds)
+        _aggregate(evaluation, aggregation, seconds, precisions)
     return evaluation
 
 
 def _aggregate(
-    evaluation: StsEvaluation, aggregation: Aggregation, seconds: dict[str, float]
+    evaluation: StsEvaluation,
+    aggregation: Aggregation,
+    seconds: dict[str, float],
+    precisions: dict[str, str | None],
 ) -> None:
     """Add the results and differences of one aggregation."""
     dataset = evaluation.dataset
@@ -128,7 +133,8 @@ def _aggregate(
                 interval(found[system], resampled[system]),
                 100 * float(numpy.mean([*map(pearson, rated, gold)])),
                 seconds[system],
-                published_sts(system, dataset.name, dataset.split, aggregation.value),
+                _published(system, dataset, aggregation),
+                precisions[system],
             )
         )
     for other, system in combinations(systems, 2):
@@ -136,6 +142,13 @@ def _aggregate(
             found[system], found[other], resampled[system], resampled[other]
         )
         evaluation.differences.append(StsDifference(aggregation, system, other, difference))
+
+
+def _published(system: str, dataset: StsSet, aggregation: Aggregation) -> float | None:
+    """What is published is over all pairs together."""
+    if aggregation is not Aggregation.ALL:
+        return None
+    return published_sts(system, dataset.name, dataset.split, len(dataset.pairs))
 
 
 class _Part(NamedTuple):

@@ -56,7 +56,7 @@ def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sect
     text = (
         "How well what people judged relevant is ranked: means over queries, times 100. Intervals "
         "are 95 % bootstraps over the queries. Published: what a paper gives for the same weights "
-        "on the same set."
+        "and the same queries."
     )
     blocks: list[Table | Figure] = []
     for evaluation in evaluations:
@@ -78,14 +78,15 @@ def _result_table(evaluation: IrEvaluation) -> Table:
         rows.append(
             [
                 system,
+                found[0].precision or "",
                 *(interval_cell(result.mean) for result in found),
                 rate_cell(_texts(dataset), found[0].seconds),
                 ", ".join(published),
             ]
         )
     measures = [f">{name}" for name in _measures(evaluation)]
-    caption = f"{dataset.name}, {len(dataset.queries):,} queries"
-    return Table(caption, ["system", *measures, ">texts/s", ">published"], rows)
+    caption = f"{_name(dataset)}, {len(dataset.queries):,} queries"
+    return Table(caption, ["system", "precision", *measures, ">texts/s", ">published"], rows)
 
 
 def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
@@ -101,7 +102,7 @@ def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
         )
         for measure in _measures(evaluation)
     ]
-    name = evaluation.dataset.name
+    name = _name(evaluation.dataset)
     caption = f"{name}. Mean: dot, its 95 % interval: line, published value: hollow diamond."
     alt = f"Measures on {name} with intervals; the table above has the figures."
     return Figure(caption, [draw_forest(panels, "mean × 100", alt)])
@@ -113,7 +114,7 @@ def _differences(evaluations: Sequence[IrEvaluation]) -> Section:
         "test. With many comparisons some small p values are chance."
     )
     rows = [
-        [system, other, evaluation.dataset.name, measure, *difference_cells(found)]
+        [system, other, _name(evaluation.dataset), measure, *difference_cells(found)]
         for evaluation in evaluations
         for measure, system, other, found in evaluation.differences
     ]
@@ -134,7 +135,9 @@ def _gains(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
             title = f"{names[system]}\nminus {names[first]}: {counts}"
             alt = f"{measure} of {system} minus that of {first} by query: {counts}."
             drawings.append(draw_gains(values, title, alt))
-        caption = f"{evaluation.dataset.name}: difference of {measure} × 100, a bar for each query."
+        caption = (
+            f"{_name(evaluation.dataset)}: difference of {measure} × 100, a bar for each query."
+        )
         figures.append(Figure(caption, drawings))
     text = "A mean hides whether a few queries gain much or many gain little."
     return Section("Query by query", text, figures)
@@ -144,7 +147,7 @@ def _speed(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
     drawings: list[Drawing] = []
     for evaluation in evaluations:
         measure = _measures(evaluation)[0]
-        name, texts = evaluation.dataset.name, _texts(evaluation.dataset)
+        name, texts = _name(evaluation.dataset), _texts(evaluation.dataset)
         points = [
             Speed(names[result.system], texts / result.seconds, result.mean)
             for result in evaluation.results
@@ -175,7 +178,7 @@ def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
                 _worst_row(evaluation.dataset, list(run.get(one.query, {})), one)
                 for one in worst_queries(evaluation.dataset, run, values)
             ]
-            tables.append(Table(f"{evaluation.dataset.name}, {system}", headings, rows))
+            tables.append(Table(f"{_name(evaluation.dataset)}, {system}", headings, rows))
     text = (
         "The queries of the lowest value; of equal ones first those where nothing relevant is "
         "found, or where it stands lowest. First relevant: the rank of the first relevant document."
@@ -209,7 +212,7 @@ def _documents(retrieval: RetrievalSet, names: Sequence[str]) -> list[str]:
 def _data(evaluations: Sequence[IrEvaluation]) -> Section:
     rows = [
         [
-            dataset.name,
+            _name(dataset),
             f"{len(dataset.documents):,}",
             f"{len(dataset.queries):,}",
             f"{sum(map(len, dataset.qrels.values())):,}",
@@ -229,3 +232,7 @@ def _measures(evaluation: IrEvaluation) -> list[str]:
 
 def _texts(retrieval: RetrievalSet) -> int:
     return len(retrieval.documents) + len(retrieval.queries)
+
+
+def _name(retrieval: RetrievalSet) -> str:
+    return f"{retrieval.name} {retrieval.split}"

@@ -68,7 +68,7 @@ def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Pro
 
 def contents_digest(dataset: StsSet | RetrievalSet) -> str:
     """By which two people can tell that they have the same data: of its SHA-256 as JSON."""
-    contents = json.dumps(dataset[1:], ensure_ascii=True).encode()
+    contents = json.dumps([*dataset[1:4]], ensure_ascii=True).encode()
     return hashlib.sha256(contents).hexdigest()[:DIGEST_CHARACTERS]
 
 

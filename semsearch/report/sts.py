@@ -77,7 +77,17 @@ def _results(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Sec
     )
     table = Table(
         "Correlation with gold scores, times 100",
-        ["system", "set", "over", ">pairs", ">Spearman", ">Pearson", ">published", ">pairs/s"],
+        [
+            "system",
+            "precision",
+            "set",
+            "over",
+            ">pairs",
+            ">Spearman",
+            ">Pearson",
+            ">published",
+            ">pairs/s",
+        ],
         [_result_row(result) for result in results],
     )
     caption = (
@@ -90,6 +100,7 @@ def _results(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Sec
 def _result_row(result: StsResult) -> list[str]:
     return [
         result.system,
+        result.precision or "",
         f"{result.dataset} {result.split}",
         result.aggregation.value,
         f"{result.n:,}",

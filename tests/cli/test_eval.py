@@ -60,6 +60,16 @@ def beir(tmp_path):
 
 
 class TestSts:
+    def test_precision(self, run, pairs):
+        arguments = ["sts", "--data", pairs, "--system", "minilm", "--system", "hashing"]
+        found = [
+            [json.loads(line)["precision"] for line in run(*arguments, *more).stdout.splitlines()]
+            for more in (["--format", "jsonl"], ["--format", "jsonl", "--precision", "auto"])
+        ]
+        chosen = load_encoder("minilm").description()["precision"]
+        assert found == [["fp32", None], [chosen, None]]
+        assert "precision" in run("sts", "--data", pairs, "--system", "hashing").stdout
+
     def test_lines(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
         [line] = map(json.loads, output.splitlines())
@@ -68,8 +78,16 @@ class TestSts:
         expected = 100 * spearmanr(cosines, [gold for *_, gold in PAIRS])[0]
         assert line["spearman"] == pytest.approx(expected, abs=1e-3)
         assert line["spearman_low"] <= line["spearman"] <= line["spearman_high"]
-        names = ["dataset", "split", "aggregation", "system", "n", "spearman", "spearman_low"]
-        names += ["spearman_high", "pearson", "seconds", "unscored", "published", "differences"]
+        names = ["dataset", "split", "aggregation", "system", "precision", "n", "spearman"]
+        names += [
+            "spearman_low",
+            "spearman_high",
+            "pearson",
+            "seconds",
+            "unscored",
+            "published",
+            "differences",
+        ]
         assert list(line) == names
         values = [line[name] for name in ("dataset", "aggregation", "system", "n", "unscored")]
         assert values == ["pairs", "all", "hashing", 6, 1]

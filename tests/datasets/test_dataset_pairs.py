@@ -47,6 +47,25 @@ class TestPublished:
         least = 1 if name == "sick" else 0
         assert all(least <= pair.gold <= 5 and pair.left and pair.right for pair in found.pairs)
 
+    def test_all_of_sick(self, data, put, monkeypatch):
+        """Its three parts one after another; the test part is not public without a form."""
+        folder = data / "sts" / "SICK"
+        for name in ("SICK_train.txt", "SICK_trial.txt"):
+            put(f"sts/SICK/{name}", (folder / name).read_bytes())
+        header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+        test = put("sts/SICK/SICK_test_annotated.txt", f"{header}1\tTea\tHot tea\t4.5\tNEUTRAL\n")
+        monkeypatch.setenv("SEMSEARCH_DATA", str(test.parents[2]))
+        found = load_sts_set("sick", "all")
+        assert (found.name, found.split, list(found.subsets)) == ("sick", "all", ["sick"])
+        assert (len(found.pairs), found.pairs[-1]) == (5001, ScoredPair("Tea", "Hot tea", 4.5))
+        assert found.pairs[:5000] == [
+            *load_sts_set("sick", "train").pairs,
+            *load_sts_set("sick", "trial").pairs,
+        ]
+        test.unlink()
+        with pytest.raises(DatasetNotFoundError, match="SICK_test_annotated"):
+            load_sts_set("sick", "all")
+
     def test_subsets_of_a_year(self):
         sizes = {name: len(pairs) for name, pairs in load_sts_set("sts12").subsets.items()}
         assert sizes == {
@@ -103,7 +122,7 @@ class TestNames:
         [
             (load_sts_set, "stsbenchmark", "train, dev, test"),
             (load_sts_set, "sts14", "test"),
-            (load_sts_set, "sick", "train, trial, test"),
+            (load_sts_set, "sick", "train, trial, test, all"),
             (load_labelled_pairs, "quora", "dev"),
         ],
     )

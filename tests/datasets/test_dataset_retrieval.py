@@ -118,6 +118,7 @@ class TestBeir:
         {"d1": "Tea\nis brewed.", "d2": "Coffee is roasted.", "3": "Water runs."},
         {"q1": "hot drinks"},
         {"q1": {"d1": 2, "3": 0}},
+        "test",
     )
 
     def test_folder(self, folder):
@@ -328,6 +329,7 @@ class TestJudgedTables:
             {"d1": "tea", "d2": "ice"},
             {"q1": "hot?", "q2": "cold?"},
             {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}},
+            "test",
         )
 
     def test_tsv(self, put):

@@ -10,6 +10,7 @@ from sklearn.metrics import ndcg_score
 
 from semsearch import Document, Index, Retriever
 from semsearch.datasets import RetrievalSet, load_retrieval_set
+from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import evaluate_retrieval, load_rankers, read_run, write_run
 from semsearch.evaluation.rankers import DEPTH, DenseRanker, RerankedRanker
@@ -33,6 +34,7 @@ class Fixed:
     """A reranker that prefers long passages."""
 
     spec = "cross-encoder:long"
+    precision = "fp32"
 
     def score(self, query, passages):
         del query
@@ -44,6 +46,8 @@ class Fixed:
 
 class Ranked:
     """A system whose ranking is known."""
+
+    precision = None
 
     def __init__(self, spec, run):
         self.spec = spec
@@ -130,6 +134,20 @@ def test_bm25_ranks_as_an_index_does(tmp_path):
             hits = retriever.search(query, mode="bm25")
             assert list(run[name]) == [hit.document_id for hit in hits]
     assert run["q3"] == {}
+
+
+def test_results_say_in_which_numbers_they_were_computed():
+    class Auto:
+        spec, precision = "auto", "bf16"
+
+    encoders = {"minilm": load_encoder("minilm", precision="fp32")}
+    rankers = load_rankers(["minilm", "bm25", "hybrid:minilm"], encoders)
+    rankers.append(RerankedRanker("minilm+long", rankers[0], Fixed()))
+    rankers.append(RerankedRanker("auto+long", Auto(), Fixed()))
+    found = [ranker.precision for ranker in rankers]
+    assert found == ["fp32", None, "fp32", "fp32", "bf16+fp32"]
+    results = evaluate_retrieval(PETS, rankers[:2], ["nDCG@10"]).results
+    assert [(one.precision, one.split) for one in results] == [("fp32", "test"), (None, "test")]
 
 
 def test_hybrid_fuses_reciprocal_ranks(hashing):

@@ -10,11 +10,13 @@ from semsearch.datasets import ScoredPair, StsSet, load_sts_set
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
-from semsearch.evaluation.published import published_rows, published_sts
+from semsearch.evaluation.published import published_ndcg, published_rows, published_sts
 
 
 class Lengths:
     """Says that sentences are alike when they are of like length, plus noise."""
+
+    precision = None
 
     def __init__(self, spec, noise=0.0):
         self.spec = spec
@@ -101,13 +103,37 @@ def test_what_ranks_scores_no_pairs(spec):
 
 def test_published_rows_are_of_known_sets():
     rows = published_rows("sts")
-    known = {"sts12", "sts13", "sts14", "sts15", "sts16", "stsbenchmark", "sick"}
+    known = {"sts12", "sts13", "sts14", "sts15", "sts16", "stsbenchmark", "sick:all"}
     assert rows
-    assert all(set(row.scores) <= known for row in rows)
-    assert published_sts("minilm", "stsbenchmark", "test", "all") == 82.03
-    assert published_sts("minilm", "stsbenchmark", "dev", "all") is None
-    assert published_sts("minilm", "sts12", "test", "mean") is None
-    assert published_sts("hashing", "sts12", "test", "all") is None
+    assert all(set(row.scores) <= known == set(row.sizes) for row in rows)
+    assert published_sts("minilm", "stsbenchmark", "test", 1379) == 82.03
+    assert published_sts("minilm", "stsbenchmark", "dev", 1500) is None
+    assert published_sts("hashing", "sts12", "test", 3108) is None
+
+
+def test_published_values_stand_beside_the_same_pairs_only():
+    """MTEB's SICK-R is over all 9,927 pairs of SICK; its test set has 4,927."""
+    assert published_sts("minilm", "sick", "all", 9927) == 77.58
+    assert published_sts("minilm", "sick", "test", 4927) is None
+    assert published_sts("minilm", "sick", "all", 9926) is None
+    assert published_sts("minilm", "stsbenchmark", "test", 20) is None  # someone's own file
+    assert published_ndcg("minilm", "scifact", "test", 300) == 64.5
+    assert published_ndcg("minilm", "scifact", "train", 809) is None
+    of_means = evaluate_sts(made_set([2000, 1108])._replace(name="sts12"), [Lengths("minilm")])
+    assert [result.published for result in of_means.results] == [72.37, None]
+
+
+@pytest.mark.parametrize("asked", ["fp32", "auto"])
+def test_results_say_in_which_numbers_they_were_computed(asked):
+    from semsearch.encoders.precision import Precision, float_precision
+
+    scorers = [load_pair_scorer("minilm", asked), load_pair_scorer("hashing", asked)]
+    results = evaluate_sts(made_set([20]), scorers).results
+    assert [one.precision for one in results] == [float_precision(Precision(asked)).value, None]
+
+
+def test_fp32_is_the_default():
+    assert load_pair_scorer("minilm").precision == "fp32"
 
 
 @pytest.mark.parametrize("name", ["stsbenchmark", "sts12", "sts14", "sts15"])

@@ -20,6 +20,8 @@ PROVENANCE = Provenance("semsearch eval 'a b'", {"date": "2001-02-03", "other": 
 
 
 class Scorer:
+    precision = "bf16"
+
     def __init__(self, spec, scores):
         self.spec = spec
         self.scores = scores
@@ -29,6 +31,8 @@ class Scorer:
 
 
 class Ranked:
+    precision = "bf16"
+
     def __init__(self, spec, run, seconds=0.5):
         self.spec = spec
         self.ranking = Ranking(run, seconds)
@@ -130,6 +134,12 @@ def test_elements_are_nested_and_ids_are_unique(text):
     links = [attributes["href"] for attributes in page.all("a")]
     assert links
     assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_results_say_in_which_numbers_they_were_computed(text):
+    page = PageReader(text)
+    assert "precision" in page.within("th")
+    assert "bf16" in page.within("td")
 
 
 def test_nothing_is_loaded(text):
