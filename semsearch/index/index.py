@@ -452,9 +452,7 @@ def _store(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
         return Store.create(path, lambda connection: _add_spaces(connection, encoders, dtype))
 
 
-def _add_spaces(
-    connection: Connection, encoders: Sequence[Encoder], dtype: str | None
-) -> None:
+def _add_spaces(connection: Connection, encoders: Sequence[Encoder], dtype: str | None) -> None:
     """The spaces of a new index."""
     max_tokens = encoders[0].max_document_tokens
     put_setting(connection, "chunk_max_tokens", max_tokens)
