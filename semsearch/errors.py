@@ -4,6 +4,7 @@
     ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
     ├── CorpusError                 a corpus cannot be read at all
     │   └── BadRowError             one row of it cannot be used; reading can go on behind it
+    │       └── UndecodableError    it holds a byte that is not of the file's encoding
     ├── DatasetError                a data set cannot be read or fetched
     │   └── DatasetNotFoundError    it is not on this machine
     ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
@@ -50,6 +51,7 @@ __all__ = [
     "SpaceError",
     "TrainingError",
     "TrainingStoppedError",
+    "UndecodableError",
     "UnsafeModelError",
     "first_line",
     "refuse",
@@ -93,6 +95,27 @@ class BadRowError(CorpusError):
         self.source = source
         self.reason = reason
         self.document_id = document_id
+
+
+class UndecodableError(BadRowError):
+    """One row holds a byte that is not of the encoding that its file is read as.
+
+    Args:
+        source: where the row stands.
+        what: what is wrong in it: ``text holds byte 0xe9``.
+        way_out: what the byte is not, and what to do.
+        document_id: the id of the document in that row; None where it cannot be known.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        what: str,
+        way_out: str = "not of this encoding; name its encoding with --encoding",
+        document_id: str | None = None,
+    ) -> None:
+        super().__init__(source, f"{what}, which is {way_out}", document_id)
+        self.what = what
 
 
 class FilterError(SemsearchError, ValueError):

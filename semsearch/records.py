@@ -10,7 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from semsearch.errors import BadRowError
+from semsearch.encodings import ESCAPED_BYTE, first_escaped
+from semsearch.errors import BadRowError, UndecodableError
 
 if TYPE_CHECKING:
     import pandas
@@ -188,13 +189,11 @@ def _check_characters(text: str, name: str, source: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        code = ord(text[error.start])
-        if 0xDC80 <= code <= 0xDCFF:  # how Python's "surrogateescape" keeps an undecodable byte
-            byte = f"byte 0x{code - 0xDC00:02x}"
-            reason = f"{byte}, which is not of this encoding; name it with --encoding"
-        else:
-            reason = f"an unpaired surrogate (U+{code:04X})"
-        raise BadRowError(source, f"{name} holds {reason}") from None
+        wrong = text[error.start]
+        if ESCAPED_BYTE.match(wrong):
+            raise UndecodableError(source, f"{name} holds {first_escaped(wrong)}") from None
+        code = f"U+{ord(wrong):04X}"
+        raise BadRowError(source, f"{name} holds an unpaired surrogate ({code})") from None
 
 
 def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:

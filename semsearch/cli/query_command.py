@@ -23,7 +23,7 @@ from semsearch.records import SearchMode
 __all__ = ["command"]
 
 QUERIES_AT_ONCE = 256
-QUERY_MAX_CHARACTERS = 1_000_000
+QUERY_MAX_CHARACTERS = 1 << 20
 #: How many blank lines of a file of queries a message lists.
 LINES_SHOWN = 10
 
@@ -53,6 +53,7 @@ LINES_SHOWN = 10
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
 )
+@click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
 def command(
     text: str | None,
     directory: Path | None,
@@ -64,6 +65,7 @@ def command(
     format_name: str,
     show: tuple[str, ...],
     queries: str | None,
+    encoding: str | None,
 ) -> None:
     """Find the documents that mean what TEXT means.
 
@@ -79,6 +81,8 @@ def command(
     """
     if text is not None and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
+    if encoding is not None and queries is None:
+        raise ArgumentError("--encoding is about the file of --queries")
     directory = existing_index(directory)
     encoders = preload_for_queries(directory, space) if mode != SearchMode.BM25.value else []
     from semsearch.retriever import Retriever  # while the model loads
@@ -96,7 +100,7 @@ def command(
         if text is not None:
             output.add(search([text])[0], heading=False)
         elif queries is not None:
-            lines = _lines(queries)
+            lines = _lines(queries, encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
                 for hits in search(block):
                     output.add(hits, heading=True)
@@ -128,32 +132,25 @@ def _reranker(spec: str | None) -> Reranker | None:
     return load_reranker(spec)
 
 
-def _lines(name: str) -> Iterator[str]:
+def _lines(name: str, encoding: str | None) -> Iterator[str]:
     """The queries of a file; blank lines are left out, and reported at its end."""
-    number = blank = 0
+    from semsearch.corpus import text_lines  # seldom needed
+
+    read = blank = 0
     first_blank: list[int] = []
-    try:
-        with click.open_file(name, encoding="utf-8") as file:
-            one_more = QUERY_MAX_CHARACTERS + 1
-            for number, line in enumerate(iter(lambda: file.readline(one_more), ""), start=1):
-                if len(line) > QUERY_MAX_CHARACTERS:
-                    limit = f"{QUERY_MAX_CHARACTERS:,} characters"
-                    raise ArgumentError(f"{name}:{number}: the query is longer than {limit}")
-                if query := line.removeprefix("\ufeff").strip():
-                    yield query
-                else:
-                    blank += 1
-                    first_blank += [number] * (blank <= LINES_SHOWN)
-        if blank == number:
-            _tell(f"{name}: no query in it")
-        elif blank:
-            lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
-            noun = "blank line" if blank == 1 else "blank lines"
-            _tell(f"{name}: {blank:,} {noun} left out (line {lines})")
-    except OSError as error:
-        raise ArgumentError(f"{name}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ArgumentError(f"{name}: not UTF-8") from None
+    path = None if name == "-" else Path(name)
+    for read, line in text_lines(path, encoding, QUERY_MAX_CHARACTERS):
+        if query := line.removeprefix("\ufeff").strip():
+            yield query
+        else:
+            blank += 1
+            first_blank += [read] * (blank <= LINES_SHOWN)
+    if blank == read:
+        _tell(f"{name}: no query in it")
+    elif blank:
+        lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
+        noun = "blank line" if blank == 1 else "blank lines"
+        _tell(f"{name}: {blank:,} {noun} left out (line {lines})")
 
 
 def _tell(message: str) -> None:

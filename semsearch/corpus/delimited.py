@@ -93,6 +93,7 @@ def read_delimited(
         by_position=True,
         remark=remark,
         sample=fields_of,
+        not_decoded=text.not_decoded,
     )
 
 

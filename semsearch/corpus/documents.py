@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, UndecodableError
 from semsearch.records import Document
 from semsearch.texts import joined_text, sentences_text
 
@@ -121,8 +121,9 @@ def table_documents(
         try:
             document = _document(row, roles, table)
         except BadRowError as error:
-            error.document_id = _readable_id(row, roles)
-            on_bad_row(error)
+            explained = _explained(error, table)
+            explained.document_id = _readable_id(row, roles)
+            on_bad_row(explained)
             continue
         yield document
 
@@ -134,6 +135,13 @@ def _document(row: Row, roles: Roles, table: Table) -> Document:
     text = joined_text(_texts(row, roles.text, table))
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
+
+
+def _explained(error: BadRowError, table: Table) -> BadRowError:
+    """The same error; of a byte that was not decoded, with the encoding that the file may have."""
+    if isinstance(error, UndecodableError) and table.not_decoded:
+        return UndecodableError(error.source, error.what, table.not_decoded())
+    return error
 
 
 def _readable_id(row: Row, roles: Roles) -> str | None:

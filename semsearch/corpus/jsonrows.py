@@ -56,7 +56,9 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     if not good and isinstance(head[0], BadRowError):
         raise head[0]
     columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
+    return Table(
+        text.name, tuple(columns), chain(head, rows), sample=good, not_decoded=text.not_decoded
+    )
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:

@@ -12,7 +12,8 @@ from semsearch.corpus.recognition import binary_likeness, left_out_reason, lines
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, size_shown
 from semsearch.corpus.textstream import TextStream, encoding_of
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.encodings import ESCAPED_BYTE, first_escaped
+from semsearch.errors import BadRowError, CorpusError, UndecodableError
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Progress, Source
@@ -112,10 +113,14 @@ def _row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowE
     found = encoding_of(source.head, encoding)
     if likeness := binary_likeness(source.head, found):
         return BadRowError(source.name, str(likeness), document_id=identifier)
-    text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
+    stream = TextStream(source, encoding, newline=None)
+    text = stream.read(MAX_ROW_BYTES + 1)
     if len(text) > MAX_ROW_BYTES:
         reason = f"longer than {size_shown(MAX_ROW_BYTES)}"
         return BadRowError(source.name, reason, document_id=identifier)
+    if ESCAPED_BYTE.search(text):
+        what = f"text holds {first_escaped(text)}"
+        return UndecodableError(source.name, what, stream.not_decoded(), identifier)
     path = without_gz(PurePath(source.name))
     title = _heading(text) if path.suffix.lower() == ".md" else None
     return Row(source.name, {"id": identifier, "title": title or path.stem, "text": text})

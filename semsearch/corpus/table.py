@@ -58,6 +58,7 @@ class Table:
         by_position: whether a column can be named by its place, counted from 1.
         remark: what else a person has to know about it.
         sample: the first rows, where they have been read to judge by.
+        not_decoded: what the bytes of a row are not that could not be decoded, and what to do.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Table:
     by_position: bool = False
     remark: str = ""
     sample: Sequence[Row] = ()
+    not_decoded: Callable[[], str] | None = None
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.table import MAX_ROW_BYTES, size_shown
+from semsearch.encodings import ESCAPED_BYTE, likely_encoding, way_out
 from semsearch.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ def encoding_of(head: bytes, declared: str | None) -> str:
     return declared or "utf-8"
 
 
+#: By how much of a file its likely encoding is judged.
+SAMPLE_CHARACTERS = 1 << 16
+
+
 class TextStream:
     """The characters of one source.
 
@@ -59,25 +64,29 @@ class TextStream:
         #: How many characters have been handed out.
         self.position = 0
         self._encoding = encoding_of(source.head, encoding)
+        self._head = source.head
+        self._way_out: str | None = None
+        self._escaped = ""  # the first lines or blocks that could not be decoded
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, longest: int = MAX_ROW_BYTES) -> Iterator[str]:
         """Its lines, each with its end.
 
         Raises:
-            CorpusError: at a line longer than MAX_ROW_BYTES, or bytes that cannot be decoded.
+            CorpusError: at a line of more than so many characters, or bytes that cannot be decoded.
         """
         number = 0
         try:
-            while line := self._reader.readline(MAX_ROW_BYTES + 1):
+            while line := self._reader.readline(longest + 1):
                 number += 1
-                if len(line) > MAX_ROW_BYTES:
+                if len(line) > longest:
                     raise CorpusError(
-                        f"{self.name}:{number}: the line is longer than {size_shown(MAX_ROW_BYTES)}"
+                        f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
                     )
                 self.position += len(line)
+                self._look_at(line)
                 yield line
         except UnicodeError as error:
             raise self._undecodable(error) from error
@@ -93,8 +102,25 @@ class TextStream:
         except UnicodeError as error:
             raise self._undecodable(error) from error
         self.position += len(block)
+        self._look_at(block)
         return block
+
+    def not_decoded(self) -> str:
+        """What the bytes are not that could not be decoded so far, and what to do."""
+        if self._way_out is None:
+            self._way_out = way_out(self._escaped, self._encoding)
+        return self._way_out
+
+    def _look_at(self, text: str) -> None:
+        missing = SAMPLE_CHARACTERS - len(self._escaped)
+        if missing > 0 and not text.isascii() and (escaped := ESCAPED_BYTE.search(text)):
+            start = max(0, escaped.start() - missing // 2)
+            self._escaped += text[start : start + missing]
 
     def _undecodable(self, error: UnicodeError) -> CorpusError:
         reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-        return CorpusError(f"{self.name} cannot be read as {self._encoding}: {reason}")
+        told = f"{self.name} cannot be read as {self._encoding}: {reason}"
+        likely = likely_encoding(self._head.decode("ascii", "surrogateescape"), "ascii")
+        if likely and likely != self._encoding:
+            told += f"; it looks like {likely}: --encoding {likely}"
+        return CorpusError(told)

@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch.encodings import undecodable
 from semsearch.errors import DatasetError
 
 __all__ = ["DataFile", "Line", "numbered_lines", "reading"]
 
 DataFile = Path | zipfile.Path
+
+#: How much is read behind a line that is not UTF-8, to guess the encoding.
+SAMPLE_BYTES = 1 << 16
 
 
 class Line(NamedTuple):
@@ -55,17 +59,17 @@ def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[L
     """
     with reading(file), file.open("rb") as stream:
         is_packed = file.name.endswith(".gz")
-        for number, raw in enumerate(gzip.GzipFile(fileobj=stream) if is_packed else stream, 1):
+        unpacked = gzip.GzipFile(fileobj=stream) if is_packed else stream
+        for number, raw in enumerate(unpacked, 1):
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
             place = f"{file}:{number}"
-            yield Line(place, _decoded(raw, place, fallback).removesuffix("\n").removesuffix("\r"))
-
-
-def _decoded(raw: bytes, place: str, fallback: str | None) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        if fallback is None:
-            raise DatasetError(f"{place}: not UTF-8") from None
-        return raw.decode(fallback)
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError:
+                if fallback is None:
+                    sample = (raw + unpacked.read(SAMPLE_BYTES)).decode(errors="surrogateescape")
+                    reason = undecodable(sample, option=None)
+                    raise DatasetError(f"{place}: {reason}") from None
+                text = raw.decode(fallback)
+            yield Line(place, text.removesuffix("\n").removesuffix("\r"))

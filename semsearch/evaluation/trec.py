@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from semsearch.encodings import undecodable
 from semsearch.errors import ArgumentError
 
 __all__ = ["Run", "read_run", "write_run"]
@@ -32,8 +33,9 @@ def read_run(file: Path) -> Run:
                     found[document] = score
     except OSError as error:
         raise ArgumentError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ArgumentError(f"{file}: not UTF-8") from None
+    except UnicodeDecodeError as error:
+        sample = error.object[error.start :].decode(errors="surrogateescape")
+        raise ArgumentError(f"{file}: {undecodable(sample, option=None)}") from None
     return {
         query: {name: found[name] for name in sorted(found, key=lambda n: (found[n], n))[::-1]}
         for query, found in run.items()

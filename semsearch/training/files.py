@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
+from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scales import scaled
@@ -126,7 +127,10 @@ def _checked(rows: Iterator[Row | BadRowError]) -> Iterator[Row]:
             raise row
         for column, value in row.fields.items():
             if isinstance(value, str) and not _is_unicode(value):
-                raise BadRowError(row.source, f"column '{column}' is not UTF-8")
+                reason = f"column '{column}' is not Unicode text"
+                if ESCAPED_BYTE.search(value):
+                    reason = f"column '{column}': {undecodable(value, option=None)}"
+                raise BadRowError(row.source, reason)
         yield row
 
 

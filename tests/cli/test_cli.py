@@ -260,7 +260,8 @@ class TestQuery:
             ([" "], "the query is empty"),
             ([], "give a TEXT"),
             (["x", "--queries", "q.txt"], "not both"),
-            (["--queries", "q.txt"], "q.txt: No such file"),
+            (["x", "--encoding", "utf-8"], "--encoding is about the file of --queries"),
+            (["--queries", "q.txt"], "no such file: q.txt"),
         ],
     )
     def test_mistakes_are_one_line(self, indexed, arguments, message):
@@ -287,10 +288,30 @@ class TestQuery:
         assert [json.loads(line)["query"] for line in result.stdout.splitlines()] == asked
         assert result.stderr == told
 
+    @pytest.mark.parametrize("how", ["file", "stdin"])
+    def test_queries_in_another_encoding(self, indexed, tmp_path, how):
+        content = "plain\nLe café est situé près de la forêt\n".encode("cp1252")
+        (tmp_path / "q.txt").write_bytes(content)
+        name, typed = ("q.txt", None) if how == "file" else ("-", content)
+        result = indexed("query", "--queries", name, typed=typed, code=1)
+        shown = "q.txt" if how == "file" else "stdin"
+        assert result.stderr == (
+            f"Error: {shown}:2: byte 0xe9 is not UTF-8; the file looks like windows-1252: "
+            "--encoding windows-1252\n"
+        )
+        arguments = ["--queries", name, "--encoding", "windows-1252", "--format", "jsonl"]
+        lines = indexed("query", *arguments, typed=typed).stdout.splitlines()
+        assert json.loads(lines[1])["query"] == "Le café est situé près de la forêt"
+
+    def test_queries_with_a_byte_order_mark(self, indexed, tmp_path):
+        (tmp_path / "q.txt").write_text("un café\nb\n", "utf-16")
+        lines = indexed("query", "--queries", "q.txt", "--format", "jsonl").stdout.splitlines()
+        assert [json.loads(line)["query"] for line in lines] == ["un café", "b"]
+
     def test_lines_are_numbered_with_blank_ones(self, indexed, tmp_path):
-        (tmp_path / "q.txt").write_text("a\n\n" + "x" * 1_000_001)
+        (tmp_path / "q.txt").write_text("a\n\n" + "x" * ((1 << 20) + 1))
         result = indexed("query", "--queries", "q.txt", code=1)
-        assert "q.txt:3: the query is longer than" in result.stderr
+        assert "q.txt:3: the line is longer than 1 MiB" in result.stderr
 
 
 class TestWhichIndex:

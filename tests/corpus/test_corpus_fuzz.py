@@ -36,7 +36,9 @@ def outcome(corpus: Corpus) -> int | str:
 
 
 @pytest.mark.parametrize("corpus_format", [None, *CorpusFormat])
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(content=CONTENTS, encoding=ENCODINGS, packed=st.booleans())
 def test_random_bytes(write, corpus_format, content, encoding, packed):
     path = write("corpus", content, packed=packed)
@@ -57,7 +59,9 @@ def parquet_file() -> bytes:
 PARQUET = parquet_file()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.tuples(st.integers(0, len(PARQUET) - 1), st.integers(0, 255)), max_size=6))
 def test_damaged_parquet(write, damage):
     content = bytearray(PARQUET)
@@ -70,7 +74,9 @@ def test_damaged_parquet(write, damage):
 PACKED = gzip.compress(b"id,text\n1,one\n2,two\n" * 20)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     position=st.integers(0, len(PACKED) - 1),
     byte=st.integers(0, 255),

@@ -171,6 +171,7 @@ class _Blocks:
     """A text stream that hands out a text in blocks of a given size."""
 
     name = "films.json"
+    not_decoded = None
 
     def __init__(self, content: str, block: int | None = None) -> None:
         self.content = content

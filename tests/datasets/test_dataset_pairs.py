@@ -205,7 +205,7 @@ class TestTables:
             ("a,b,score\nx,y,nan\n", r"t\.csv:2: the gold score is no number"),
             ("a,b,score\nx,y,inf\n", "no number"),
             ('a,b,score\nx,"y,1\nz,w,2\n', r"t\.csv:2: not a row of CSV"),
-            (b"a,b,score\nx,y,1\nx,\xff,1\n", r"t\.csv:3: not UTF-8"),
+            (b"a,b,score\nx,y,1\nx,\xff,1\n", r"t\.csv:3: byte 0xff is not UTF-8; "),
         ],
     )
     def test_wrong_files(self, put, content, reason):

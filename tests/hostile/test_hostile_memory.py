@@ -139,7 +139,7 @@ def test_a_file_of_queries(tmp_path, block):
     status, told, peak = measured(
         *("query", "--mode", "hybrid", "--queries", "-"), cwd=tmp_path, blocks=long(b"one\n", block)
     )
-    assert (status, told) == (1, "Error: -:2: the query is longer than 1,000,000 characters\n")
+    assert (status, told) == (1, "Error: stdin:2: the line is longer than 1 MiB\n")
     assert peak < PEAK_MIB
 
 

@@ -94,11 +94,11 @@ def test_words_have_a_limit(retriever, mode):
 
 
 def test_a_long_line_of_queries_is_not_taken_for_several(retriever, tmp_path):
-    (tmp_path / "queries.txt").write_text("cat\n" + "x" * 1_000_001 + "\n")
+    (tmp_path / "queries.txt").write_text("cat\n" + "x" * ((1 << 20) + 1) + "\n")
     place = ["--index", str(retriever.index.path), "--queries", str(tmp_path / "queries.txt")]
     result = CliRunner().invoke(main, ["query", *place])
     assert result.exit_code == 1
-    assert result.stderr.endswith("queries.txt:2: the query is longer than 1,000,000 characters\n")
-    (tmp_path / "queries.txt").write_text("cat\n" + "x" * 999_999 + "\n")
+    assert result.stderr.endswith("queries.txt:2: the line is longer than 1 MiB\n")
+    (tmp_path / "queries.txt").write_text("cat\n" + "x" * ((1 << 20) - 1) + "\n")
     result = CliRunner().invoke(main, ["query", *place, "--format", "jsonl"])
     assert (result.exit_code, result.stdout.count("\n")) == (0, 2)

@@ -83,7 +83,7 @@ class TestColumns:
 
     def test_bytes_that_are_no_text(self, tmp_path):
         (tmp_path / "d.csv").write_bytes(b"left,right,label\na,b,x\nc\xff,d,y\n")
-        with pytest.raises(BadRowError, match=r"d\.csv:3: column 'left' is not UTF-8"):
+        with pytest.raises(BadRowError, match=r"d\.csv:3: column 'left': byte 0xff is not UTF-8; "):
             load_examples(str(tmp_path / "d.csv"), ALL, notify=print)
 
     def test_no_such_file(self):

@@ -1,0 +1,74 @@
+"""What a text was written in that is not of the encoding it was read as."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.encodings import likely_encoding, undecodable
+
+#: The usual legacy encoding of a language, and a sentence in it.
+SENTENCES = [
+    ("windows-1252", "Café"),
+    ("windows-1252", "Le café est situé près de la forêt"),
+    ("windows-1252", "Die Straße führt über die Brücke nach München."),
+    ("windows-1252", "El niño comió en la mañana. ¿Qué pasó ayer?"),
+    ("windows-1252", "He said “it’s fine” – and left the house…"),
+    ("windows-1250", "Zażółć gęślą jaźń"),
+    ("windows-1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."),
+    ("windows-1251", "Быстрая коричневая лиса прыгает через ленивую собаку."),
+    ("koi8-r", "Быстрая коричневая лиса прыгает через ленивую собаку."),
+    ("windows-1253", "Η γρήγορη καφέ αλεπού πηδάει πάνω από το σκυλί."),
+    ("windows-1256", "الثعلب البني السريع يقفز فوق الكلب الكسول"),
+    ("shift_jis", "吾輩は猫である。名前はまだ無い。"),
+    ("euc_jp", "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"),
+    ("gb18030", "敏捷的棕色狐狸跳过了懒狗。今天的天气非常好。"),
+    ("euc_kr", "빠른 갈색 여우가 게으른 개를 뛰어넘습니다."),
+]
+
+
+def read_as(text, written_in, encoding="utf-8"):
+    return text.encode(written_in).decode(encoding, "surrogateescape")
+
+
+@pytest.mark.parametrize(("encoding", "text"), SENTENCES)
+def test_the_likely_encoding_reads_the_text(encoding, text):
+    likely = likely_encoding(read_as(f"id,text\n1,{text}\n", encoding))
+    assert text in f"id,text\n1,{text}\n".encode(encoding).decode(likely)
+    assert likely == encoding
+
+
+@pytest.mark.parametrize("text", ["", "plain", "Zürich"])
+def test_what_was_decoded_has_none(text):
+    assert likely_encoding(text) is None
+
+
+def test_damaged_utf_8_is_not_taken_for_another_encoding():
+    damaged = "Zürich, Genève, Rhône".encode() + b"\xc3"
+    assert likely_encoding(damaged.decode("utf-8", "surrogateescape")) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (read_as("Café", "latin-1"),),
+            "byte 0xe9 is not UTF-8; the file looks like windows-1252: --encoding windows-1252",
+        ),
+        (
+            (read_as("Café", "latin-1"), "utf-8-sig", None),
+            "byte 0xe9 is not UTF-8; the file looks like windows-1252: convert it to UTF-8",
+        ),
+        (
+            (read_as("Café", "utf-8", "ascii"), "ascii"),
+            "byte 0xc3 is not ascii; the file looks like utf-8: --encoding utf-8",
+        ),
+        (
+            (read_as("naïve École à ï", "utf-8", "shift_jis"), "shift_jis"),
+            "byte 0xa0 is not shift_jis; the file looks like utf-8: --encoding utf-8",
+        ),
+        (("ü\udcff",), "byte 0xff is not UTF-8; name its encoding with --encoding"),
+        (("ü\udcff", "utf-8", None), "byte 0xff is not UTF-8; convert the file to UTF-8"),
+    ],
+)
+def test_what_is_wrong_and_what_to_do(arguments, message):
+    assert undecodable(*arguments) == message
