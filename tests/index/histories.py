@@ -1,0 +1,89 @@
+"""What other processes do to the index of `test_histories`: one operation, some killed in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import Engine, event
+
+from semsearch import Document, Index
+from semsearch.encoders import load_encoder
+from semsearch.errors import SemsearchError
+
+SPEC = "hashing:16"
+OTHER_SPEC = "hashing:24"
+
+
+@cache
+def encoder(spec: str = SPEC):
+    return load_encoder(spec)
+
+
+def open_index(path: Path) -> Index:
+    return Index.open(path, [encoder(), encoder(OTHER_SPEC)])
+
+
+def upsert(index: Index, documents: Iterable[Document], skip: bool) -> None:
+    with index.writer(**on_bad_row(skip)) as writer:
+        writer.upsert(documents)
+
+
+def sync(index: Index, documents: Iterable[Document], skip: bool, allow: bool) -> None:
+    with index.writer(**on_bad_row(skip)) as writer:
+        writer.sync(documents, allow_removals=allow)
+
+
+def delete(index: Index, ids: list[str] | None, where: str | None) -> None:
+    index.delete(ids, where)
+
+
+def compact(index: Index) -> None:
+    with index.writer() as writer:
+        writer.compact()
+
+
+def repair(index: Index) -> None:
+    with index.writer() as writer:
+        writer.repair()
+
+
+def add_space(index: Index) -> None:
+    with index.writer() as writer:
+        writer.add_space(encoder(OTHER_SPEC))
+
+
+def drop_space(index: Index) -> None:
+    with index.writer() as writer:
+        writer.drop_space("hashing-24")
+
+
+def on_bad_row(skip: bool) -> dict:
+    return {"on_bad_row": lambda error: None} if skip else {}
+
+
+def in_a_process(path: Path, operation: Callable, arguments: tuple, killed_at: int) -> None:
+    """Do it in this process; with `killed_at`, die before the statement or commit of that number.
+
+    The exit status is 3 when semsearch refuses.
+    """
+    if killed_at:
+        left = killed_at
+
+        def count(*_: object) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        for name in ("before_cursor_execute", "commit"):
+            event.listen(Engine, name, count)
+    try:
+        with open_index(path) as index:
+            operation(index, *arguments)
+    except SemsearchError:
+        os._exit(3)
+    os._exit(0)
