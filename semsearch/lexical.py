@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from typing import NamedTuple, Self
 
+from semsearch.analysis import FTS5_TOKENIZER, query_terms, searchable
 from semsearch.errors import ArgumentError
 
-__all__ = ["FTS5_TOKENIZER", "MAX_QUERY_WORDS", "LexicalHit", "LexicalIndex", "match_expression"]
-
-#: How FTS5 makes words of a text: Unicode letters and digits, without accents, stemmed by Porter.
-FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2"
+__all__ = ["MAX_QUERY_WORDS", "LexicalHit", "LexicalIndex", "match_expression"]
 
 #: FTS5 takes 2.5 kB and 60 µs for each.
 MAX_QUERY_WORDS = 10_000
@@ -25,12 +22,12 @@ def match_expression(text: str) -> str | None:
     Raises:
         ArgumentError: it has too many.
     """
-    words = re.findall(r"\w+", text)
+    words = query_terms(text)
     if len(words) > MAX_QUERY_WORDS:
         raise ArgumentError(
             f"the query has {len(words):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
         )
-    return " OR ".join(f'"{word}"' for word in words) or None
+    return " OR ".join(words) or None
 
 
 class LexicalHit(NamedTuple):
@@ -50,10 +47,11 @@ class LexicalIndex:
     def __init__(self, texts: Iterable[str]) -> None:
         self._connection = sqlite3.connect(":memory:")
         self._connection.execute(
-            f"CREATE VIRTUAL TABLE texts USING fts5(text, content='', tokenize='{FTS5_TOKENIZER}')"
+            "CREATE VIRTUAL TABLE texts "
+            f"USING fts5(text, content='', tokenize=\"{FTS5_TOKENIZER}\")"
         )
         self._connection.executemany(
-            "INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts)
+            "INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(map(searchable, texts))
         )
 
     def __enter__(self) -> Self:

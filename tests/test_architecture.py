@@ -19,7 +19,7 @@ FLOORS = [
     "version errors",
     "arguments encodings",
     "records texts",
-    "filters protocols datasets",
+    "filters protocols datasets analysis",
     "vectors",
     "corpus encoders fusion lexical runs",
     "index preload comparison",

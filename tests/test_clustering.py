@@ -286,5 +286,10 @@ class TestWords:
     def test_a_group_that_is_everything_has_none(self, texts):
         assert words.telling_words(texts, [numpy.arange(3)], 5) == [()]
 
+    def test_words_of_other_scripts_are_whole(self):
+        texts = ["हिन्दी किताब", "हिन्दी 7", "e\u0301te\u0301", "été", "北京大学", "我在北京"]
+        groups = [numpy.arange(2), numpy.arange(2, 4), numpy.arange(4, 6)]
+        assert words.telling_words(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
+
     def test_no_groups(self):
         assert words.telling_words(TEXTS, [], 5) == []

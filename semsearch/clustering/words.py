@@ -7,18 +7,20 @@ over the words that are everywhere, in any language.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.analysis import MARKS, in_pairs
 from semsearch.comparison import Rows
 
 __all__ = ["telling_words"]
 
-#: Two letters or more, begun by a letter: no numbers.
-WORD = r"(?u)\b[^\W\d_]\w+\b"
+#: Two letters or more with their marks, begun by a letter: no numbers.
+WORD = rf"(?u)\b[^\W\d_][\w{MARKS}]+"
 #: What chance exceeds for one word in twenty: chi-squared with one degree of freedom.
 MIN_RATIO = 3.84
 #: In how many texts of a group a word is, or more: what one text has alone tells of that text.
@@ -35,7 +37,7 @@ def telling_words(
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(token_pattern=WORD, binary=True)
+    vectorizer = CountVectorizer(preprocessor=_composed, token_pattern=WORD, binary=True)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # its way to say that there is no word
@@ -57,6 +59,11 @@ def telling_words(
         order = numpy.lexsort((words, -ratios))[:count]
         found.append(tuple(names[words[order[ratios[order] >= MIN_RATIO]]].tolist()))
     return found
+
+
+def _composed(text: str) -> str:
+    """In one form and small letters; scripts without spaces in pairs of characters."""
+    return in_pairs(unicodedata.normalize("NFC", text).lower())
 
 
 def _ratios(often: NDArray[Any], everywhere: NDArray[Any], size: int, n: int) -> NDArray[Any]:

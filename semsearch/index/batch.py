@@ -13,6 +13,7 @@ import numpy
 from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from semsearch.analysis import searchable
 from semsearch.corpus.chunking import chunk_spans, fitting_spans
 from semsearch.corpus.documents import (
     FIRST_BATCH_CHARACTERS,
@@ -61,6 +62,7 @@ class _Passage(NamedTuple):
     end: int
     text: str
     text_hash: str
+    analysed: str | None  # what BM25 reads, where it is not the text itself
 
 
 #: A stored vector by space and text.
@@ -198,7 +200,9 @@ class BatchWriter:
         cut = []
         for start, end in spans:
             passage = document[start:end]
-            cut.append(_Passage(start, end, passage, text_hash(passage)))
+            words = searchable(passage)
+            analysed = None if words == passage else words
+            cut.append(_Passage(start, end, passage, text_hash(passage), analysed))
         return cut
 
     @cached_property
@@ -296,8 +300,11 @@ class BatchWriter:
         insert_rows(
             self._connection,
             chunks_fts,
-            ["rowid", "text"],
-            [(chunk_id, passage.text) for chunk_id, _, passage in numbered],
+            ["rowid", "words"],
+            [
+                (chunk_id, passage.text if passage.analysed is None else passage.analysed)
+                for chunk_id, _, passage in numbered
+            ],
         )
         insert_rows(
             self._connection,

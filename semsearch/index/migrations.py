@@ -7,21 +7,29 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexFormatError
+from semsearch.index.derived import rebuild_words
 from semsearch.index.kinds import rebuild_kinds
-from semsearch.index.schema import FORMAT_VERSION, fields
+from semsearch.index.schema import FORMAT_VERSION, create_words, fields
 
 __all__ = ["migrate"]
 
 
-def _count_kinds(connection: Connection) -> None:
-    """Format 2 knows what the metadata fields hold, and not only their names."""
+def _to_format_2(connection: Connection) -> None:
+    """Know what the metadata fields hold, not only their names; analyse passages for BM25."""
     connection.exec_driver_sql("DROP TABLE fields")
     fields.create(connection)
     rebuild_kinds(connection)
+    connection.exec_driver_sql("ALTER TABLE chunks ADD COLUMN analysed TEXT")
+    connection.exec_driver_sql(
+        "ALTER TABLE chunks ADD COLUMN words TEXT GENERATED ALWAYS AS (coalesce(analysed, text))"
+    )
+    connection.exec_driver_sql("DROP TABLE chunks_fts")
+    create_words(connection)
+    rebuild_words(connection)
 
 
 #: What makes format n + 1 of format n.
-STEPS: dict[int, Callable[[Connection], None]] = {1: _count_kinds}
+STEPS: dict[int, Callable[[Connection], None]] = {1: _to_format_2}
 
 
 def migrate(connection: Connection) -> None:

@@ -28,11 +28,11 @@ def remove_documents(connection: Connection, condition: ColumnElement[bool]) -> 
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
     """Take the words of documents out of BM25, which has to be told what they were."""
     old = (
-        select(literal("delete"), chunks.c.chunk_id, chunks.c.text)
+        select(literal("delete"), chunks.c.chunk_id, chunks.c.words)
         .join(documents, documents.c.document_id == chunks.c.document_id)
         .where(condition)
     )
-    connection.execute(insert(chunks_fts).from_select(["chunks_fts", "rowid", "text"], old))
+    connection.execute(insert(chunks_fts).from_select(["chunks_fts", "rowid", "words"], old))
 
 
 def next_revision(connection: Connection) -> None:

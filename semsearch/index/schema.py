@@ -15,6 +15,7 @@ from typing import Final
 
 from sqlalchemy import (
     Column,
+    Computed,
     Connection,
     ForeignKey,
     MetaData,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     table,
 )
 
+from semsearch.analysis import FTS5_TOKENIZER
 from semsearch.index.stored import (
     StoredBytes,
     StoredFloat,
@@ -30,7 +32,6 @@ from semsearch.index.stored import (
     StoredText,
     StoredTextOrNull,
 )
-from semsearch.lexical import FTS5_TOKENIZER
 
 __all__ = [
     "APPLICATION_ID",
@@ -38,6 +39,7 @@ __all__ = [
     "chunks",
     "chunks_fts",
     "create_tables",
+    "create_words",
     "documents",
     "fields",
     "settings",
@@ -85,6 +87,8 @@ chunks = Table(
     Column("end", StoredInteger, nullable=False),
     Column("text", StoredText, nullable=False),
     Column("text_hash", StoredText, nullable=False, index=True),
+    Column("analysed", StoredTextOrNull),  # what BM25 reads, where it is not the text itself
+    Column("words", StoredText, Computed("coalesce(analysed, text)", persisted=False)),
     sqlite_autoincrement=True,
 )
 
@@ -137,17 +141,22 @@ fields = Table(
 #: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
 _CREATE_FTS = f"""
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
-    text, content='chunks', content_rowid='chunk_id',
-    tokenize='{FTS5_TOKENIZER}'
+    words, content='chunks', content_rowid='chunk_id',
+    tokenize="{FTS5_TOKENIZER}"
 )
 """
 #: For inserting and deleting; the first column takes FTS5's own commands.
-chunks_fts = table("chunks_fts", column("chunks_fts"), column("rowid"), column("text"))
+chunks_fts = table("chunks_fts", column("chunks_fts"), column("rowid"), column("words"))
 
 
 def create_tables(connection: Connection) -> None:
     """Make the tables of an empty database and mark it as an index of this format."""
     tables.create_all(connection, checkfirst=False)
-    connection.exec_driver_sql(_CREATE_FTS)
+    create_words(connection)
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def create_words(connection: Connection) -> None:
+    """Make the empty BM25 index."""
+    connection.exec_driver_sql(_CREATE_FTS)

@@ -38,7 +38,15 @@ _OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
     chunks.c.chunk_id.in_(values_later("chunk_ids"))
 )
 _PASSAGES = (
-    select(chunks, documents.c.external_id, documents.c.title, documents.c.metadata)
+    select(
+        chunks.c.chunk_id,
+        chunks.c.start,
+        chunks.c.end,
+        chunks.c.text,
+        documents.c.external_id,
+        documents.c.title,
+        documents.c.metadata,
+    )
     .join(documents, documents.c.document_id == chunks.c.document_id)
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
 )

@@ -10,6 +10,7 @@ import numpy
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.exc import DatabaseError
 
+from semsearch.index.derived import wrongly_analysed
 from semsearch.index.folding import leftovers
 from semsearch.index.kinds import kinds_are_right
 from semsearch.index.plan import text_hash
@@ -99,6 +100,8 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         yield Fault(f"{count:,} documents have broken metadata", repairable=False)
     elif not kinds_are_right(connection):
         yield Fault("the kinds of the metadata fields are not those of the documents")
+    if count := wrongly_analysed(connection):
+        yield Fault(f"{count:,} passages are not analysed for BM25 as they have to be")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
     if count := connection.scalar(empty):
         yield Fault(f"{count:,} documents have no passage", repairable=False)

@@ -72,6 +72,17 @@ def test_a_replaced_text_is_gone_too(index, vector):
     assert traces(index.path, vector) == {}
 
 
+def test_words_of_scripts_without_spaces_are_gone_too(index):
+    index.add([Document("secret", "これは機密文書です。")])
+    secret = "機密".encode()
+    assert any(secret in file.read_bytes() for file in index.path.iterdir())
+    assert [hit.document_id for hit in Retriever(index).search("機密", mode="bm25")] == ["secret"]
+    index.delete(["secret"])
+    assert Retriever(index).search("機密", mode="bm25") == []
+    compact(index)
+    assert not any(secret in file.read_bytes() for file in index.path.iterdir())
+
+
 def test_deleting_everything(index, vector):
     index.delete(where="id like '%'")
     compact(index)

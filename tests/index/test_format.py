@@ -20,6 +20,7 @@ from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SpaceError
 from semsearch.index.lock import writer_lock
 from semsearch.index.migrations import STEPS
+from semsearch.index.plan import text_hash
 from semsearch.index.schema import FORMAT_VERSION
 
 FIXTURE = Path(__file__).parent / "format-1"
@@ -115,6 +116,24 @@ def test_the_first_format_becomes_what_a_new_index_is(path, tmp_path):
         ]
     assert format_of(path) == FORMAT_VERSION
     assert schema_of(path) == schema_of(tmp_path / "new")
+
+
+def test_words_that_the_first_format_did_not_analyse_are_found(path):
+    text = "Der Flu\u0308gel, 東京の天気."
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
+        old = "SELECT 'delete', chunk_id, text FROM chunks WHERE chunk_id = 1"
+        connection.execute(f"INSERT INTO chunks_fts(chunks_fts, rowid, text) {old}")
+        connection.execute("INSERT INTO chunks_fts(rowid, text) VALUES (1, ?)", [text])
+        connection.execute(
+            'UPDATE chunks SET text = ?, text_hash = ?, "end" = ? WHERE chunk_id = 1',
+            [text, text_hash(text), len(text)],
+        )
+    with Index.open(path) as index:
+        for query in ("天気", "FLÜGEL"):
+            hits = Retriever(index).search(query, mode="bm25")
+            assert [hit.text for hit in hits] == [text]
+        with index.writer() as writer:
+            assert writer.verify() == []
 
 
 def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):

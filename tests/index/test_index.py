@@ -6,6 +6,8 @@ import sqlite3
 
 import pandas
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
@@ -352,3 +354,52 @@ def test_several_spaces(tmp_path):
         with pytest.raises(SpaceError, match="spaces: hashing, hashing-16"):
             Retriever(index, "minilm")
         assert {"hashing-1.faiss", "hashing-16-1.faiss", "index.sqlite"} <= set(info.files)
+
+
+def vocabulary(index):
+    """All that BM25 has: words with their chunks, as texts."""
+    with sqlite3.connect(index.path / "index.sqlite") as connection:
+        connection.execute(
+            "CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, chunks_fts, instance)"
+        )
+        rows = connection.execute(
+            'SELECT term, text, "offset" FROM v JOIN chunks ON chunk_id = doc ORDER BY 1, 2, 3'
+        ).fetchall()
+        rows += connection.execute("SELECT sz FROM chunks_fts_docsize ORDER BY sz").fetchall()
+    connection.close()
+    return rows
+
+
+LINES = [
+    "北京大学",
+    "L'été",
+    "ｗｏｒｄ",
+    "plain words",
+    "हिन्दी",
+    "ตัวแมว",
+    "за\u0301мок",
+    "서울에서",
+    "\u00ad",
+]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from(LINES), max_size=3)), max_size=8)
+)
+@settings(max_examples=30, deadline=None)
+def test_words_are_removed_as_they_were_written(tmp_path_factory, writes):
+    """After any writes BM25 holds what it would hold if only the present texts were written."""
+    texts = {}
+    folder = tmp_path_factory.mktemp("words")
+    with Index.create(folder / "one", ["hashing:8"]) as index:
+        for number, lines in writes:
+            if lines:
+                texts[str(number)] = " ".join(lines)
+                index.add([Document(str(number), texts[str(number)])])
+            elif texts.pop(str(number), None):
+                index.delete([str(number)])
+        with index.writer() as writer:
+            assert writer.verify() == []
+        with Index.create(folder / "new", ["hashing:8"]) as new:
+            new.add(Document(name, text) for name, text in texts.items())
+            assert vocabulary(index) == vocabulary(new)

@@ -21,6 +21,7 @@ DOCUMENTS = [
 def path(tmp_path):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add(DOCUMENTS)
+        index.add([Document("東京", "Wort3 ｗｏｒｄ１ 東京の天気")])
     return tmp_path / "x"
 
 
@@ -70,7 +71,9 @@ REPAIRABLE = {
     "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 vectors that are none",
     "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 vectors that are none",
     "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 are not those",
-    "INSERT INTO chunks_fts(rowid, text) VALUES (999, 'stray')": "words for BM25 are not those",
+    "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 are not those",
+    "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages are not analysed for BM25",
+    "UPDATE chunks SET analysed = NULL": "1 passages are not analysed for BM25 as they have to be",
     "DELETE FROM fields": "the kinds of the metadata fields are not those of the documents",
     "UPDATE fields SET documents = 61": "the kinds of the metadata fields are not those of the doc",
     "INSERT INTO fields VALUES ('m', 'text', 0, 1)": "the kinds of the metadata fields are not",
@@ -157,7 +160,7 @@ def test_leftovers_of_a_killed_run_are_swept_by_the_next_writer(path):
 def test_repair_encodes_what_was_lost(path):
     encoder = load_encoder("hashing:32")
     damage(path, "DELETE FROM vectors", "DELETE FROM snapshots")
-    assert "lacks the vectors of 60 passages" in faults(path)[0].what
+    assert "lacks the vectors of 61 passages" in faults(path)[0].what
     repair(path)
     with Index.open(path, [encoder]) as index:
         assert Retriever(index).search(DOCUMENTS[9].text, k=1)[0].document_id == "9"

@@ -1,0 +1,135 @@
+"""What BM25 makes of a text before FTS5 splits it into words; texts and queries alike.
+
+However a text is written, its words are found:
+
+*   It is composed and case-folded (Unicode's canonical caseless matching); half-width, full-width
+    and presentation forms, as PDF files have them, become the ordinary letters.
+*   Marks that are optional in writing are dropped: accents that stand alone, the accents of Greek,
+    the vowel points of Arabic and Hebrew, soft hyphens, joiners. FTS5 drops those of Latin letters;
+    й stays й, and the vowel signs of Indic and Thai words stay in them.
+*   Runs of the scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Khmer,
+    Burmese), and of Korean, whose particles are attached, become overlapping pairs of characters:
+    東京都 is 東京, 京都, 都. A word of two characters is found in them by its pair, a single
+    character by the pairs that begin with it. For retrieval pairs are as good as words from a
+    dictionary (Nie, Gao, Zhang & Zhou 2000, On the use of words and n-grams for Chinese
+    information retrieval).
+
+ASCII stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import zip_longest
+
+__all__ = ["FTS5_TOKENIZER", "MARKS", "in_pairs", "query_terms", "searchable"]
+
+#: How FTS5 makes words: runs of letters, digits and marks, without accents, stemmed by Porter.
+FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+
+#: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese.
+_OTHER_FORMS = re.compile("[\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\uffef]+")
+
+#: The scripts that are cut into pairs, without their digits and punctuation.
+_UNSPACED = "".join(
+    (
+        "\u0e01-\u0e3a\u0e40-\u0e4e",  # Thai
+        "\u0e81-\u0ece\u0edc-\u0edf",  # Lao
+        "\u1000-\u103f\u1050-\u108f\u109a-\u109d\ua9e0-\ua9ef\uaa60-\uaa7f",  # Burmese
+        "\u1780-\u17d3\u17d7\u17dc\u17dd",  # Khmer
+        "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c",  # marks of Chinese and Japanese
+        "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff",  # kana
+        "\u3105-\u312f\u31a0-\u31bf",  # Bopomofo
+        "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",  # Chinese characters
+        "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb",  # Korean
+    )
+)
+_RUN = re.compile(f"([{_UNSPACED}]+)")
+
+
+#: Nonspacing and spacing marks: most blocks that have some.
+MARKS = "".join(
+    mark
+    for mark in map(chr, (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00)))
+    if unicodedata.category(mark) in ("Mn", "Mc")
+)
+
+
+def _is_optional(mark: str) -> bool:
+    """Whether a word is the same word without a mark."""
+    kind = unicodedata.combining(mark)  # 10 to 36: vowel points; 200 on: accents; 1: strokes
+    return kind == 1 or 10 <= kind <= 36 or kind >= 200
+
+
+#: Soft hyphens, the stretching of Arabic lines, joiners, variation selectors, optional marks. In
+#: Arabic script, where the non-joiner ends a part of a word, it stays, and separates.
+_DROPPED = re.compile(
+    "[\u00ad\u0640\u200d\u2060\ufe00-\ufe2f\U000e0100-\U000e01ef"
+    f"{''.join(filter(_is_optional, MARKS))}]+|(?<![\u0600-\u06ff])\u200c"
+)
+_ACCENTED_GREEK = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]+")
+
+#: A character of a run with its marks.
+_UNIT = re.compile(".[{}]*".format("".join(filter(_RUN.match, MARKS))), re.DOTALL)
+
+
+#: What else a word may hold, to FTS5 as well: marks, and characters of private fonts.
+_IN_WORDS = ("Mn", "Mc", "Co")
+
+
+def searchable(text: str) -> str:
+    """What FTS5 is given for a text."""
+    if text.isascii():
+        return text
+    return in_pairs(_folded(text))
+
+
+def in_pairs(text: str) -> str:
+    """A text with spaces around the pairs of scripts that have none."""
+    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+
+
+def query_terms(text: str) -> list[str]:
+    """The words of a query as terms of FTS5's language."""
+    if text.isascii():
+        return [f'"{word}"' for word in re.findall(r"\w+", text)]
+    terms = []
+    for place, piece in enumerate(_RUN.split(_folded(text))):
+        if place % 2 == 0:
+            terms += [f'"{word}"' for word in _words(piece)]
+        elif len(pairs := _pairs(piece)) > 1:
+            terms += [f'"{pair}"' for pair in pairs[:-1]]
+        else:
+            terms.append(f'"{pairs[0]}" *')  # one character: all pairs that it begins
+    return terms
+
+
+def _folded(text: str) -> str:
+    """One form for all ways of writing the same."""
+    text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    text = _DROPPED.sub("", text)
+    return _ACCENTED_GREEK.sub(_without_accents, text)
+
+
+def _without_accents(letters: re.Match[str]) -> str:
+    return _DROPPED.sub("", unicodedata.normalize("NFD", letters[0]))
+
+
+def _pairs(run: str) -> list[str]:
+    """Each character with the next one; the last one alone."""
+    characters = _UNIT.findall(run)
+    return [
+        first + second for first, second in zip_longest(characters, characters[1:], fillvalue="")
+    ]
+
+
+def _words(text: str) -> list[str]:
+    kept = (
+        letter
+        if letter == "_" or letter.isalnum() or unicodedata.category(letter) in _IN_WORDS
+        else " "
+        for letter in text
+    )
+    return "".join(kept).split()

@@ -1,0 +1,178 @@
+"""BM25 finds words however they are written, in scripts with spaces and without them."""
+
+from __future__ import annotations
+
+import sqlite3
+import unicodedata
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index, Retriever
+from semsearch.analysis import FTS5_TOKENIZER, query_terms, searchable
+from semsearch.errors import ArgumentError
+from semsearch.lexical import MAX_QUERY_WORDS, LexicalIndex
+
+TEXTS = {
+    "english": "The naïve runners were running to the café: 2 cafés co\u00adoperate, ﬁnally.",
+    "german": "Die Straße der Übergröße führt über den Fluß.",
+    "french": "L'élève a reçu une leçon à l'été, Ｐａｒｉｓ.",
+    "portuguese": "A ação não é em vão: coração.",
+    "vietnamese": "Tiếng Việt rất đẹp.",
+    "russian": "Старый за\u0301мок стоит у реки, пьют чай.",
+    "greek": "Η Αθήνα είναι πόλη· ο δρόμος, ἡ ὁδὸς τῶν Ἀθηνῶν.",
+    "arabic": "ذَهَبَ مُحَمَّدٌ إِلَى المدرســـة ﻛﺘﺎﺏ",
+    "persian": "من به خانه می‌روم",
+    "hebrew": "שָׁלוֹם לְכֻלָּם",
+    "hindi": "मैं हिन्दी की किताबें पढ़ता हूँ।",
+    "tamil": "நான் தமிழ் படிக்கிறேன்.",
+    "chinese": "我在北京大学学习计算机科学。2024年",
+    "japanese": "東京の天気は晴れ。Pythonでパソコンを使う。",
+    "korean": "나는 서울에서 학교에 다닌다.",
+    "thai": "ฉันมีแมวสองตัวและหมาหนึ่งตัว",
+    "lao": "ຂ້ອຍຮັກປະເທດລາວຫຼາຍ",
+    "khmer": "ខ្ញុំស្រលាញ់ភាសាខ្មែរ",
+    "burmese": "ကျွန်တော်မြန်မာစကားပြောတယ်",
+}
+
+FOUND = [
+    (
+        "english",
+        ["naive", "NAÏVE", "run", "cafe", "Cafés", "cooperating", "finally", "ﬁnally", "2"],
+    ),
+    ("german", ["STRASSE", "strasse", "straße", "übergröße", "UBERGROSSE", "fluss", "FÜHRT"]),
+    ("french", ["eleve", "ÉLÈVE", "lecon", "leçon", "ete", "Paris", "ｐａｒｉｓ"]),
+    ("portuguese", ["acao", "AÇÃO", "coracao", "coração", "vão"]),
+    ("vietnamese", ["tiếng", "TIẾNG", "viet", "đẹp"]),
+    ("russian", ["замок", "ЗАМОК", "за\u0301мок", "чай", "ЧАЙ", "реки"]),
+    ("greek", ["ΑΘΗΝΑ", "αθηνα", "Ἀθήνα", "δρομοσ", "ΟΔΟΣ", "οδός", "αθηνων"]),
+    ("arabic", ["محمد", "مُحَمَّد", "ذهب", "المدرسة", "كتاب", "ﻛﺘﺎﺏ"]),
+    ("persian", ["می‌روم", "روم", "خانه"]),
+    ("hebrew", ["שלום", "שָׁלוֹם", "לכלם"]),
+    ("hindi", ["हिन्दी", "हिन्\u200dदी", "किताबें", "हूँ", "पढ़ता", "पढ\u093cता"]),
+    ("tamil", ["தமிழ்", "படிக்கிறேன்"]),
+    (
+        "chinese",
+        ["北京", "大学", "北京大学", "计算机", "科学", "学", "机", "2024", "年", "２０２４"],
+    ),
+    ("japanese", ["天気", "東京", "東京タワー", "晴", "Python", "パソコン", "ﾊﾟｿｺﾝ", "使う", "で"]),
+    ("korean", ["서울", "서울에서", "학교", "학교를", "나"]),
+    ("thai", ["แมว", "หมา", "สอง", "แมวสองตัว", "ตัว"]),
+    ("lao", ["ລາວ", "ປະເທດ", "ຮັກ"]),
+    ("khmer", ["ភាសា", "ខ្មែរ"]),
+    ("burmese", ["မြန်မာ", "စကား"]),
+]
+
+NOT_FOUND = [
+    ("english", ["caf", "unner", "tree"]),
+    ("german", ["gröse", "stra"]),
+    ("russian", ["чаи", "мок"]),  # й is another letter than и
+    ("greek", ["αθην", "δρομ"]),
+    ("arabic", ["حمد", "درسة"]),
+    ("hindi", ["ह", "हिन्द", "दी", "किताब", "मे"]),  # parts of words, at their vowel signs
+    ("tamil", ["தம", "தமி"]),
+    ("chinese", ["京北", "学大", "上海", "東"]),
+    ("japanese", ["京東", "気天", "ソパ"]),
+    ("korean", ["울서", "부산"]),
+    ("thai", ["ตส", "แม่", "หมี"]),
+    ("lao", ["ວລ"]),
+]
+
+
+def cases(table):
+    return [(language, query) for language, queries in table for query in queries]
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    with LexicalIndex(TEXTS.values()) as index:
+        names = list(TEXTS)
+        yield lambda query: {names[hit.place] for hit in index.search(query, 100)}
+
+
+@pytest.fixture(scope="module")
+def in_an_index(tmp_path_factory):
+    path = tmp_path_factory.mktemp("languages") / "x"
+    with Index.create(path, ["hashing:8"]) as index:
+        index.add(
+            Document(name, unicodedata.normalize("NFD", text)) for name, text in TEXTS.items()
+        )
+        retriever = Retriever(index)
+        yield lambda query: {hit.document_id for hit in retriever.search(query, k=100, mode="bm25")}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(("language", "query"), cases(FOUND))
+def test_a_word_is_found(in_memory, in_an_index, language, query, form):
+    query = unicodedata.normalize(form, query)
+    assert language in in_memory(query)
+    assert language in in_an_index(query)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(("language", "query"), cases(NOT_FOUND))
+def test_a_word_that_is_not_there_is_not_found(in_memory, in_an_index, language, query, form):
+    query = unicodedata.normalize(form, query)
+    assert language not in in_memory(query)
+    assert language not in in_an_index(query)
+
+
+def test_the_passage_with_all_pairs_comes_first():
+    texts = ["大会在东京。", "北京的学生很大。", "他在北京大学。"]
+    with LexicalIndex(texts) as index:
+        assert index.search("北京大学", 1)[0].place == 2
+
+
+def test_pairs():
+    assert searchable("東京都へGo!") == " 東京 京都 都へ へ go!"
+    assert query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
+    assert query_terms("京 a") == ['"京" *', '"a"']
+    assert query_terms("ตัวก") == ['"ตัว"', '"วก"']  # a character keeps its signs
+
+
+def test_ascii_is_left_to_fts5():
+    """So that ranks in English stay what they were."""
+    text = "The cat's not_at_all, e.g. 3.5 MB (naps)!"
+    assert searchable(text) == text
+    words = ["The", "cat", "s", "not_at_all", "e", "g", "3", "5", "MB", "naps"]
+    assert query_terms(text) == [f'"{word}"' for word in words]
+
+
+def test_pairs_count_as_words():
+    with LexicalIndex(["東京"]) as index:
+        assert index.search("東" * (MAX_QUERY_WORDS + 1), 1) == []
+        with pytest.raises(ArgumentError, match="the query has 10,001 words"):
+            index.search("東" * (MAX_QUERY_WORDS + 2), 1)
+
+
+def tokens(text):
+    """The words that FTS5 makes."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{FTS5_TOKENIZER}")')
+        connection.execute("INSERT INTO t VALUES (?)", [text])
+        connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, 'instance')")
+        return [term for (term,) in connection.execute('SELECT term FROM v ORDER BY "offset"')]
+
+
+letters = st.characters(exclude_categories=["Cs", "Cn"], exclude_characters="\0")
+languages = st.sampled_from(list(TEXTS.values()))
+some_text = st.text(letters, max_size=12) | languages
+
+
+@settings(max_examples=300, deadline=None)
+@given(some_text)
+def test_ways_of_writing_a_text_are_one(text):
+    expected = searchable(text)
+    for form in ("NFC", "NFD"):
+        assert searchable(unicodedata.normalize(form, text)) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(categories=["L", "M", "N", "P", "Z", "Co"]), max_size=12) | languages)
+def test_a_text_is_found_by_itself(text):
+    """A query is made of what is stored."""
+    with LexicalIndex([text]) as index:
+        found = [hit.place for hit in index.search(text, 1)]
+    assert found == ([0] if tokens(searchable(text)) else [])
