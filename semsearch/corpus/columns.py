@@ -83,7 +83,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     if not text:
         raise CorpusError(
             f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}"
-            f"{_remark(table)}); name it with --text-column"
+            f"{_remark(table)}); name it with --text-column{_by_place(table)}"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
@@ -150,6 +150,11 @@ def _column(table: Table, wanted: str) -> str:
         if 1 <= place <= len(table.columns):
             return table.columns[place - 1]
     raise _no_such_column(table, wanted)
+
+
+def _by_place(table: Table) -> str:
+    is_headerless = table.by_position and table.remark
+    return f", for example --text-column {len(table.columns)}" if is_headerless else ""
 
 
 def _remark(table: Table) -> str:

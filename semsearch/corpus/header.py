@@ -32,7 +32,7 @@ ROWS_OF_LABELS = 10
 
 _NUMBER = re.compile(r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d+)?%?")
 _YEAR = re.compile(r"(?:19|20)\d\d|2100")
-_CLOCK = r"(?:[T ]\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?"
+_CLOCK = r"(?:[T ]\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: [AP]M)?(?: ?(?:Z|[A-Z]{3,4}|[-+]\d\d:?\d\d))?)?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _KINDS = {
     "date": re.compile(

@@ -55,7 +55,8 @@ def preview_index(
         on_bad_row: is called with the error of each document that cannot be used.
 
     Raises:
-        IndexFormatError: the directory holds other things.
+        IndexFormatError: the directory holds other things, or an index of an older format, which
+            would have to be rewritten.
         CorpusError: the corpus cannot be read.
     """
     changes: Counter[Change] = Counter()
@@ -77,7 +78,7 @@ def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None
 def _connected(directory: Path) -> Iterator[Connection]:
     """One state of the index, or of an empty one in memory."""
     try:
-        store = Store(directory)
+        store = Store(directory, may_migrate=False)
     except IndexNotFoundError:
         engine = create_engine("sqlite://")
         with engine.connect() as connection, connection.begin():

@@ -114,6 +114,7 @@ class Store:
         directory: the index.
         accept_copy: open the index even if it was copied while it was being written, which can
             have mixed two states; see `semsearch.index.verification`.
+        may_migrate: bring an index of an older format to the present one.
 
     Raises:
         IndexNotFoundError: there is no index in `directory`.
@@ -121,7 +122,9 @@ class Store:
             being written.
     """
 
-    def __init__(self, directory: Path, *, accept_copy: bool = False) -> None:
+    def __init__(
+        self, directory: Path, *, accept_copy: bool = False, may_migrate: bool = True
+    ) -> None:
         _check_place(directory)
         if not (directory / DATABASE_NAME).exists():
             raise _not_found(directory)
@@ -129,7 +132,7 @@ class Store:
         with closed_on_error(self):
             if not accept_copy:
                 self._check_log()
-            self._check_format()
+            self._check_format(may_migrate=may_migrate)
 
     def _prepare(self, directory: Path) -> None:
         self.directory = directory
@@ -307,7 +310,7 @@ class Store:
                 f"semsearch verify --index {self.directory}"
             )
 
-    def _check_format(self) -> None:
+    def _check_format(self, *, may_migrate: bool = True) -> None:
         with self.read() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
@@ -322,6 +325,11 @@ class Store:
             raise IndexFormatError(
                 f"{self.directory} has index format {version}; this semsearch reads up to "
                 f"{FORMAT_VERSION}: update semsearch"
+            )
+        if version < FORMAT_VERSION and not may_migrate:
+            raise IndexFormatError(
+                f"{self.directory} has index format {version}, which a dry run leaves as it is; "
+                f"bring it to {FORMAT_VERSION} first: semsearch info --index {self.directory}"
             )
         if version < FORMAT_VERSION:
             self._migrate(version)

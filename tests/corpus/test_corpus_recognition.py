@@ -49,6 +49,7 @@ WEB_LOG = """127.0.0.1 - - [02/Jan/2024:10:00:00 +0000] "GET /a,b HTTP/1.1" 200 
 SYSTEM_LOG = """Jan  2 10:00:00 host app[1]: started, it seems
 Jan  2 10:00:01 host app[1]: ended
 """
+ZONE_LOG = "2024-01-02 10:00:00 UTC [7] started\n2024-01-02 10:00:01 UTC [7] ended\n"
 LEVEL_LOG = "INFO: started, all is fine\nWARNING: almost done\nINFO: ended\n"
 LOG = "looks like a log: --input-format tsv --no-header reads each line as a text"
 
@@ -70,6 +71,7 @@ FOREIGN = {
     "log": (PYTHON_LOG, LOG),
     "web log": (WEB_LOG, LOG),
     "system log": (SYSTEM_LOG, LOG),
+    "log with a zone": (ZONE_LOG, LOG),
     "level log": (LEVEL_LOG, LOG),
     "zip": (zipped("a.csv"), "looks like a ZIP archive: unpack it first"),
     "docx": (zipped("[Content_Types].xml", "word/document.xml"), "looks like a Word document"),
@@ -148,6 +150,9 @@ class TestForeignFiles:
             "2024-01-02 10:00:00,INFO,It started.\n2024-01-02 10:00:01,INFO,It ended.\n",
             "2024-01-02 10:00:00\tINFO\tIt started.\n2024-01-02 10:00:01\tINFO\tIt ended.\n",
             "INFO,It started.\nERROR,It ended.\n",
+            "2024-01-02 10:00:00 UTC,It started.\n2024-01-02 10:00:01 UTC,It ended.\n",
+            "2024-01-02 10:00:00 AM,It started.\n2024-01-02 10:00:01 PM,It ended.\n",
+            "2024-01-02 10:00:00 +0100,It started.\n2024-01-02 10:00:01 +0100,It ended.\n",
             "text\nINFO: it started\nINFO: it ended\n",
             "id;text\n1;<b>bold</b>\n",
             "a,b\n1,2\n",

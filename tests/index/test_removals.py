@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pandas
 import pytest
 
 from semsearch import Corpus, Document, Index
 from semsearch.corpus import documents as reading
 from semsearch.corpus import frame_documents
-from semsearch.errors import CorpusError, RemovalError
+from semsearch.errors import CorpusError, IndexFormatError, RemovalError
 from semsearch.index.preview import preview_delete, preview_index
 
 HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
@@ -221,6 +224,13 @@ class TestPreview:
         assert {change.value: count for change, count in preview.changes.items()} == {"added": 81}
         assert preview.removal.documents == 0
         assert not path.parent.exists()
+
+    def test_an_older_format_is_left_as_it_is(self, tmp_path):
+        shutil.copytree(Path(__file__).parent / "format-1", tmp_path / "old")
+        before = (tmp_path / "old" / "index.sqlite").read_bytes()
+        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run leaves as it is"):
+            preview_delete(tmp_path / "old", ["doc-1"], None)
+        assert (tmp_path / "old" / "index.sqlite").read_bytes() == before
 
     def test_beside_a_writer(self, index, tmp_path):
         with index.writer() as writer:
