@@ -48,8 +48,8 @@ __all__ = ["command"]
     metavar="NAME|PATH",
     multiple=True,
     required=True,
-    help="scifact, cranfield, a BEIR folder, a folder of a SMART collection, or a CSV or TSV of "
-    "queries, passages and relevance.",
+    help="scifact, cranfield, a BEIR folder, a folder of a SMART collection or of LISA, or a CSV "
+    "or TSV of queries, passages and relevance.",
 )
 @click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
 @systems_option(

@@ -6,6 +6,7 @@ from semsearch.datasets.beir import has_beir_files, read_beir
 from semsearch.datasets.classical import has_classical_files, read_classical
 from semsearch.datasets.folder import data_file, existing_path, stem
 from semsearch.datasets.judgedtable import read_judged_table
+from semsearch.datasets.lisa import has_lisa_files, read_lisa
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import DatasetKind, check_split, names_of
 from semsearch.datasets.scifact import read_scifact
@@ -24,9 +25,9 @@ def load_retrieval_set(name_or_path: str, split: str = "test") -> RetrievalSet:
 
     Args:
         name_or_path: ``scifact``, ``beir-scifact`` or ``cranfield``; or a folder in the layout of
-            BEIR (`read_beir`), zipped too, or of the classical collections (`read_classical`);
-            or a CSV or TSV file of judged passages (`read_judged_table`). ``./scifact`` is the
-            path where the name would be taken.
+            BEIR (`read_beir`), zipped too, or of the classical collections (`read_classical`)
+            or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
+            (`read_judged_table`). ``./scifact`` is the path where the name would be taken.
         split: which judgements of SciFact or of a BEIR folder; the others have one split.
 
     Raises:
@@ -48,9 +49,11 @@ def load_retrieval_set(name_or_path: str, split: str = "test") -> RetrievalSet:
         return read_judged_table(stem(path), path)
     if has_beir_files(path):
         return read_beir(stem(path), path, split)
+    if has_lisa_files(path):
+        return read_lisa(stem(path), path)
     if has_classical_files(path):
         return read_classical(stem(path), path)
     raise DatasetError(
         f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
-        "as in NAME.ALL, NAME.QRY and NAME.REL"
+        "as in NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
     )

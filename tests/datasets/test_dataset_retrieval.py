@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 import zipfile
+from typing import ClassVar
 
 import pytest
 
@@ -319,6 +320,97 @@ class TestClassical:
         put("x/Y.ALL", DOCUMENTS)
         with pytest.raises(DatasetError, match=r"needs one file of documents \(X\.ALL, Y\.ALL th"):
             load("2 1 1\n")
+
+
+STARS = "*" * 44
+
+
+class TestLisa:
+    """The layout of the collection as it is published; the texts are ours."""
+
+    FILES: ClassVar = {
+        "LISA0.001": f"""Document    1
+KETTLES IN THE READING ROOM OF A
+LIBRARY.
+                                                                                \n\
+REPORTS ON KETTLES. A KETTLE BOILS
+AND WHISTLES.
+{STARS}
+Document    2
+TEA ON SHELVES.
+
+TEA KEEPS IN TINS.
+{STARS}
+""",
+        "LISA0.501": f"""Document  501
+CARDS.
+
+CARDS ARE SORTED BY HAND.
+
+ONCE A YEAR.
+{STARS}
+Document    2
+TEA AGAIN.
+
+ANOTHER ONE OF THAT NUMBER.
+{STARS}
+""",
+        "LISA.QUE": "1\nI AM INTERESTED IN\nBOILING WATER. #\n12\nCATALOGUE CARDS #\n",
+        "LISARJ.NUM": "           1           2           1           2        \n"
+        "          12           3         501           1                \n"
+        "           2           \n",
+        "LISA.REL": "Query 1\n2 Relevant Refs:\n1 2 -1\n",
+        "README": "About LISA.",
+    }
+
+    @pytest.fixture
+    def folder(self, put, tmp_path):
+        for name, content in self.FILES.items():
+            put(f"lisa/{name}", content)
+        return tmp_path / "lisa"
+
+    def test_folder(self, folder, caplog):
+        with caplog.at_level(logging.WARNING):
+            found = load_retrieval_set(str(folder))
+        assert found == (
+            "lisa",
+            {
+                "1": "KETTLES IN THE READING ROOM OF A LIBRARY.\n"
+                "REPORTS ON KETTLES. A KETTLE BOILS AND WHISTLES.",
+                "2": "TEA ON SHELVES.\nTEA KEEPS IN TINS.",
+                "501": "CARDS.\nCARDS ARE SORTED BY HAND. ONCE A YEAR.",
+            },
+            {"1": "I AM INTERESTED IN BOILING WATER.", "12": "CATALOGUE CARDS"},
+            {"1": {"1": 1, "2": 1}, "12": {"501": 1, "1": 1, "2": 1}},
+            "test",
+        )
+        assert "lisa: 1 documents have a number that another has; left out" in caplog.text
+
+    def test_carriage_returns(self, folder, put):
+        for name, content in self.FILES.items():
+            put(f"lisa/{name}", content.replace("\n", "\r\n"))
+        assert load_retrieval_set(str(folder)).queries["12"] == "CATALOGUE CARDS"
+
+    @pytest.mark.parametrize(
+        ("name", "content", "reason"),
+        [
+            ("LISA0.001", "KETTLES.\n", r"LISA0\.001:1: no 'Document N', with which"),
+            ("LISA.QUE", "CARDS #\n", r"LISA\.QUE:1: no number, with which a query begins"),
+            ("LISA.QUE", "1\nA #\n2\nCARDS\n", r"LISA\.QUE:3: no '#' ends the query"),
+            ("LISARJ.NUM", "1 2 501\n", r"LISARJ\.NUM:1: 1 documents of query 1, not 2"),
+            ("LISARJ.NUM", "1 1\nx\n", r"LISARJ\.NUM:2: not a judgement in numbers: 'x'"),
+            ("LISARJ.NUM", "7 1 1\n", "no judgement is about"),
+        ],
+    )
+    def test_wrong_files(self, folder, put, name, content, reason):
+        put(f"lisa/{name}", content)
+        with pytest.raises(DatasetError, match=reason):
+            load_retrieval_set(str(folder))
+
+    def test_a_folder_without_judgements(self, folder):
+        (folder / "LISARJ.NUM").unlink()
+        with pytest.raises(DatasetError, match=r"neither corpus\.jsonl .* LISARJ\.NUM"):
+            load_retrieval_set(str(folder))
 
 
 class TestJudgedTables:

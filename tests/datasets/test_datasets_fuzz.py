@@ -33,6 +33,9 @@ PIECES = [
         b"\n.T\n",
         b"\n.W\n",
         b"*TEXT 1\n",
+        b"Document 1\n",
+        b"****************************************\n",
+        b" #\n",
         b"*FIND 1\n",
     ),
 ]
@@ -65,6 +68,7 @@ def test_files(put, load, name, content):
         ("STS.input.a.txt", "STS.gs.a.txt", "STS.gs.b.txt"),
         ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"),
         ("x.all", "x.qry", "x.rel"),
+        ("LISA0.001", "LISA.QUE", "LISARJ.NUM"),
         ("cran.all.1400", "cran.qry", "cranqrel"),
     ],
 )

@@ -1,0 +1,128 @@
+"""LISA, abstracts of library science, in the layout that it is published in.
+
+Documents are in files ``LISA0.001``, ``LISA0.501`` …: ``Document 17``, lines of the title, a blank
+line, the abstract, a line of asterisks. ``LISA.QUE``: a number, then lines of the query, the last
+of which ends with ``#``. ``LISARJ.NUM``: a query, how many documents are relevant to it, and these.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from pathlib import Path
+
+from semsearch.datasets.judging import Qrels, judge, retrieval_set
+from semsearch.datasets.records import RetrievalSet
+from semsearch.datasets.textlines import Line, numbered_lines, reading
+from semsearch.errors import DatasetError
+from semsearch.texts import joined_text
+
+__all__ = ["has_lisa_files", "read_lisa"]
+
+logger = logging.getLogger(__name__)
+
+_DOCUMENTS = re.compile(r"LISA\d\.\d{3}", re.IGNORECASE)
+_QUERIES = re.compile(r"LISA\.QUE", re.IGNORECASE)
+_JUDGEMENTS = re.compile(r"LISARJ\.NUM", re.IGNORECASE)
+
+_BEGINNING = re.compile(r"\s*Document\s+([0-9]{1,9})\s*")
+_END = re.compile(r"\s*\*{20,}\s*")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_NUMBER = re.compile(r"\s*[0-9]{1,9}\s*")
+
+
+def has_lisa_files(folder: Path) -> bool:
+    """Whether a folder holds documents, queries and judgements of LISA."""
+    return all(_named(folder, pattern) for pattern in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
+
+
+def read_lisa(name: str, folder: Path) -> RetrievalSet:
+    """Read the collection; a document is its title and its abstract (`joined_text`).
+
+    Some documents are in two of the files, or twice in one; the first of a number is read, and how
+    many others there are is logged. What is not UTF-8 is Latin-1.
+
+    Args:
+        name: what the set is called.
+        folder: where its files are, under the names that they are published with.
+
+    Raises:
+        DatasetError: a file cannot be read, or a line of it is wrong.
+    """
+    documents: dict[str, str] = {}
+    repeated = 0
+    for file in _named(folder, _DOCUMENTS):
+        for number, text in _documents(file):
+            repeated += number in documents
+            documents.setdefault(number, text)
+    if repeated:
+        logger.warning("%s: %d documents have a number that another has; left out", name, repeated)
+    [queries], [judgements] = _named(folder, _QUERIES), _named(folder, _JUDGEMENTS)
+    return retrieval_set(name, documents, dict(_queries(queries)), _judgements(judgements))
+
+
+def _named(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    with reading(folder):
+        return sorted(file for file in folder.iterdir() if pattern.fullmatch(file.name))
+
+
+def _lines(file: Path) -> Iterator[Line]:
+    return numbered_lines(file, fallback="latin-1")
+
+
+def _documents(file: Path) -> Iterator[tuple[str, str]]:
+    lines = _lines(file)
+    for line in lines:
+        if not line.text.strip():
+            continue
+        beginning = _BEGINNING.fullmatch(line.text)
+        if beginning is None:
+            raise DatasetError(f"{line.place}: no 'Document N', with which a document begins")
+        inner = [other.text for other in takewhile(lambda one: not _END.fullmatch(one.text), lines)]
+        title_and_abstract = _BLANK_LINE.split("\n".join(inner).strip(), maxsplit=1)
+        yield str(int(beginning[1])), joined_text(map(_one_line, title_and_abstract))
+
+
+def _queries(file: Path) -> Iterator[tuple[str, str]]:
+    lines = _lines(file)
+    for line in lines:
+        if not line.text.strip():
+            continue
+        if not _NUMBER.fullmatch(line.text):
+            raise DatasetError(f"{line.place}: no number, with which a query begins")
+        words: list[str] = []
+        for inner in lines:
+            words.append(inner.text)
+            if inner.text.rstrip().endswith("#"):
+                break
+        else:
+            raise DatasetError(f"{line.place}: no '#' ends the query that begins here")
+        yield str(int(line.text)), _one_line(" ".join(words).rstrip().removesuffix("#"))
+
+
+def _judgements(file: Path) -> Qrels:
+    """Numbers one after another: a query's may go on in the next line."""
+    qrels: Qrels = {}
+    numbers = _numbers(file)
+    for place, query in numbers:
+        _, count = next(numbers, (place, 0))
+        documents = [str(number) for _, number in islice(numbers, count)]
+        if len(documents) < count:
+            raise DatasetError(f"{place}: {len(documents)} documents of query {query}, not {count}")
+        for document in documents:
+            judge(qrels, str(query), document, 1)
+    return qrels
+
+
+def _numbers(file: Path) -> Iterator[tuple[str, int]]:
+    for line in _lines(file):
+        for cell in line.text.split():
+            if not _NUMBER.fullmatch(cell):
+                raise DatasetError(f"{line.place}: not a judgement in numbers: {cell[:40]!r}")
+            yield line.place, int(cell)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
