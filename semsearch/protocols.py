@@ -53,8 +53,11 @@ class Encoder(Protocol):
         """How many tokens of a document it reads, besides its prompt and special tokens."""
 
     @property
-    def max_query_tokens(self) -> int:
-        """How many tokens of a query it reads, besides its prompt and special tokens."""
+    def max_query_tokens(self) -> int | None:
+        """How many tokens of a query it reads, besides its prompt and special tokens.
+
+        None where it reads all of any query.
+        """
 
     def description(self) -> Mapping[str, Any]:
         """What a person wants to know of it, as JSON values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -41,6 +42,8 @@ from semsearch.records import Hits, SearchMode
 from semsearch.vectors import check_unit
 
 __all__ = ["Retriever"]
+
+logger = logging.getLogger(__name__)
 
 #: How many documents each side of a hybrid search brings, for each one that is asked for.
 HYBRID_DEPTH = 10
@@ -202,6 +205,7 @@ class Retriever:
 
     def _encoded(self, texts: Sequence[str]) -> Matrix:
         encoder = self.index.encoder(self.space)
+        _warn_of_cut_queries(encoder, texts)
         try:
             return check_unit(encoder.encode_queries(texts), encoder.spec)
         except NoVectorError as error:
@@ -276,6 +280,26 @@ def _reranked(hits: Hits, reranker: Reranker, k: int) -> Hits:
     scored = sorted(zip(found.tolist(), hits, strict=True), key=lambda pair: -pair[0])[:k]
     ranked = enumerate(scored, start=1)
     return Hits(hits.query, (hit._replace(rank=n, score=score) for n, (score, hit) in ranked))
+
+
+def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
+    """Report each query that the encoder does not read to its end."""
+    limit = encoder.max_query_tokens
+    if limit is None:
+        return
+    for text in texts:
+        # A token is at least a byte: a query of so few need not be tokenised.
+        if len(text) > limit // 4 and len(text.encode()) > limit:
+            tokens = encoder.token_spans(text)
+            if len(tokens) > limit:
+                rest = text[tokens[limit][0] :]
+                logger.warning(
+                    "the query has %d tokens, of which %s reads the first %d; left out: %s",
+                    len(tokens),
+                    encoder.spec,
+                    limit,
+                    shown(rest),
+                )
 
 
 def _checked_texts(texts: Iterable[str]) -> list[str]:

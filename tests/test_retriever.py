@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
+from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import ArgumentError, FilterError, SpaceError
 from semsearch.protocols import SearchBackend
 
@@ -261,3 +262,64 @@ def test_a_reranker_orders_the_first_hundred_anew(index):
     assert reranker.read == [("blue item", 100)]
     few = retriever.search_many(["red", "green"], 3, where="number < 2", rerank=reranker)
     assert [len(found) for found in few] == [2, 2]
+
+
+class ShortSighted(HashingEncoder):
+    """Reads eight words of a query."""
+
+    def __init__(self):
+        super().__init__("hashing")
+        self.max_query_tokens = 8
+        self.counted = []
+
+    def token_spans(self, text):
+        self.counted.append(text)
+        return super().token_spans(text)
+
+
+class TestLongQueries:
+    @pytest.fixture
+    def encoder(self):
+        return ShortSighted()
+
+    @pytest.fixture
+    def retriever(self, index, encoder):
+        with Index.open(index.path, encoder) as again:
+            yield Retriever(again)
+
+    def test_what_is_not_read_is_reported_once_a_query(self, retriever, caplog):
+        nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
+        retriever.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
+        assert [record.getMessage() for record in caplog.records] == [
+            "the query has 9 tokens, of which hashing reads the first 8; left out: 'nine'",
+            "the query has 10 tokens, of which hashing reads the first 8; left out: '9 10'",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "mode"),
+        [
+            ("one two three four five six seven eight", "semantic"),
+            ("one two three four five six seven eight nine", "bm25"),
+            ("short", "semantic"),
+        ],
+    )
+    def test_nothing_is_cut(self, retriever, caplog, text, mode):
+        retriever.search(text, mode=mode)
+        assert caplog.records == []
+
+    def test_short_queries_are_not_tokenised(self, retriever, encoder):
+        retriever.search_many(["tiny", "a b c d", "日本"])
+        assert encoder.counted == []
+
+    def test_encoders_that_read_all_of_it(self, index, caplog):
+        Retriever(index).search("word " * 1_000)
+        assert caplog.records == []
+
+    def test_minilm(self, tmp_path, minilm, caplog):
+        # 256 of its positions, two of which are [CLS] and [SEP]
+        with Index.create(tmp_path / "m", minilm) as index:
+            index.add([Document("a", "red apple")])
+            Retriever(index).search_many(["日本 " * 127, "word " * 254, "word " * 254 + "end"])
+        assert [record.getMessage() for record in caplog.records] == [
+            "the query has 255 tokens, of which minilm reads the first 254; left out: 'end'"
+        ]

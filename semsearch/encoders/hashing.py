@@ -35,7 +35,8 @@ class HashingEncoder:
         self.spec = spec
         self.dimension = int(dimension or 256)
         self.fingerprint = f"hashing-1-{self.dimension}"
-        self.max_document_tokens = self.max_query_tokens = 256
+        self.max_document_tokens = 256
+        self.max_query_tokens = None  # it reads all
 
     def description(self) -> Mapping[str, Any]:
         """How much of a text it reads."""

@@ -89,13 +89,15 @@ class TorchEncoder:
         return self._tokens_left("document")
 
     @cached_property
-    def max_query_tokens(self) -> int:
+    def max_query_tokens(self) -> int | None:
         """How many tokens of a query it reads, besides its prompt and special tokens.
+
+        None where it reads all of any query.
 
         Raises:
             EncoderError: the prompt alone is as long as what it reads.
         """
-        return self._tokens_left("query")
+        return None if self._longest is None else self._tokens_left("query")
 
     def _tokens_left(self, name: str) -> int:
         prompt = self.model.prompts.get(name)
@@ -105,11 +107,15 @@ class TorchEncoder:
     @cached_property
     def max_tokens(self) -> int:
         """How many tokens it reads, those of a prompt counted and special tokens not."""
+        return UNLIMITED_MAX_TOKENS if self._longest is None else self._longest
+
+    @cached_property
+    def _longest(self) -> int | None:
         tokenizer = self.model.tokenizer
         longest = self.model.get_max_seq_length()
         if longest is None or math.isinf(longest):  # of averaged word vectors
             truncation = getattr(tokenizer, "truncation", None)
-            return int(truncation["max_length"]) if truncation else UNLIMITED_MAX_TOKENS
+            return int(truncation["max_length"]) if truncation else None
         special: int = tokenizer.num_special_tokens_to_add(pair=False)
         return int(longest) - special
 

@@ -303,6 +303,15 @@ class TestQuery:
         lines = indexed("query", *arguments, typed=typed).stdout.splitlines()
         assert json.loads(lines[1])["query"] == "Le café est situé près de la forêt"
 
+    def test_a_query_that_is_cut(self, run, tmp_path, minilm):
+        with Index.create(tmp_path / "indexes" / "one", minilm) as index:
+            index.add([Document("a", "red apple")])
+        result = run("query", "word " * 254 + "end", "-k", "1")
+        assert "a  " in result.stdout
+        assert result.stderr == (
+            "the query has 255 tokens, of which minilm reads the first 254; left out: 'end'\n"
+        )
+
     def test_queries_with_a_byte_order_mark(self, indexed, tmp_path):
         (tmp_path / "q.txt").write_text("un café\nb\n", "utf-16")
         lines = indexed("query", "--queries", "q.txt", "--format", "jsonl").stdout.splitlines()

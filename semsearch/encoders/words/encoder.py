@@ -73,7 +73,8 @@ class WordVectorEncoder:
         self.spec = f"glove:{file.name}"
         self.dimension = self._words.vectors.shape[1]
         # Passages are made that long; a longer text is averaged whole.
-        self.max_document_tokens = self.max_query_tokens = 256
+        self.max_document_tokens = 256
+        self.max_query_tokens = None  # it reads all
         self._count = WordCount()
         self._weights = numpy.ones(len(self._words.vectors))
         self._component = numpy.zeros(self.dimension)
