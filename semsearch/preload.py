@@ -93,7 +93,8 @@ def _encoder(index: Path, space: str | None) -> Encoder | None:
     from semsearch.errors import SemsearchError
 
     with suppress(SemsearchError):  # whoever needs it will load it again, and hear of this
-        return load_encoder(named.spec, precision=described_precision(named.description))
+        precision = described_precision(named.description)
+        return load_encoder(named.spec, precision=precision, local_files_only=True)
     return None
 
 

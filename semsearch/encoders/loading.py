@@ -26,7 +26,11 @@ DEFAULT_ENCODER = "minilm"
 
 
 def load_encoder(
-    spec: str, device: str | None = None, precision: Precision | str = Precision.AUTO
+    spec: str,
+    device: str | None = None,
+    precision: Precision | str = Precision.AUTO,
+    *,
+    local_files_only: bool = False,
 ) -> Encoder:
     """The encoder that `spec` names.
 
@@ -35,12 +39,15 @@ def load_encoder(
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
-            the hub, each also with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` (a plain BERT
-            with that pooling), ``glove:PATH`` (averaged word vectors; ``glove:PATH@sif`` weighs
-            the words), or ``hashing[:DIMENSION]`` (no model at all).
+            the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
+            ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling), ``glove:PATH``
+            (averaged word vectors; ``glove:PATH@sif`` weighs the words), or
+            ``hashing[:DIMENSION]`` (no model at all).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
             what is there.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        local_files_only: make no request to the hub, but take what its cache has: for a spec that
+            no user has typed.
 
     Raises:
         ModelNotFoundError: its files are neither here nor to be had from the hub.
@@ -54,7 +61,7 @@ def load_encoder(
         from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
 
         return WordVectorEncoder(spec)
-    folder = find_model(spec)
+    folder = find_model(spec, local_files_only=local_files_only)
     if device is None and not has_gpu():
         fingerprint = folder.fingerprint()
         try:
@@ -63,7 +70,7 @@ def load_encoder(
             if precision is Precision.INT8:
                 raise EncoderError(f"model '{spec}' has no int8 here: {error}") from error
             return _on_torch(TorchEncoder(folder, precision=precision), error)
-        return OpenVINOEncoder(folder.spec, fingerprint, converted, precision)
+        return OpenVINOEncoder(folder.spec, fingerprint, converted, precision, commit=folder.commit)
     return TorchEncoder(folder, device=device, precision=precision)
 
 

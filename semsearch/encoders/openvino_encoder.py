@@ -26,18 +26,26 @@ class OpenVINOEncoder:
         fingerprint: of the model that was converted; its vectors are the same, within rounding.
         converted: the model in the cache.
         precision: in which numbers it computes.
+        commit: of a model from the hub.
 
     Raises:
         EncoderError: the processor or the model is not fit for that precision.
     """
 
     def __init__(
-        self, spec: str, fingerprint: str, converted: Converted, precision: Precision
+        self,
+        spec: str,
+        fingerprint: str,
+        converted: Converted,
+        precision: Precision,
+        *,
+        commit: str | None = None,
     ) -> None:
         self.spec = spec
         self.fingerprint = fingerprint
         self.dimension = converted.dimension
         self._converted = converted
+        self._commit = commit
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
         self._runtime = OpenVINORuntime(converted, self._floats)
@@ -78,7 +86,7 @@ class OpenVINOEncoder:
         }
         if self._is_quantized:
             description |= {"precision": "int8", "parity": self._quantized.parity._asdict()}
-        return description
+        return description | ({"commit": self._commit} if self._commit else {})
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""

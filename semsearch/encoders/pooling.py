@@ -7,7 +7,6 @@ token, without any training for it.
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import EncoderError
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch.nn import Module
 
-__all__ = ["Pooling", "repooled", "split_pooling"]
+__all__ = ["Pooling", "repooled"]
 
 
 class Pooling(Enum):
@@ -26,18 +25,6 @@ class Pooling(Enum):
     CLS = "cls"  #: the first token's vector
     MAX = "max"  #: the greatest value of each dimension over all tokens
     POOLER = "pooler"  #: the first token's through BERT's own dense layer and tanh
-
-
-def split_pooling(spec: str) -> tuple[str, Pooling | None]:
-    """The model and the pooling that a spec asks for; a folder may have an @ in its name."""
-    name, mark, pooling = spec.rpartition("@")
-    if not mark or not name or Path(spec).expanduser().is_dir():
-        return spec, None
-    try:
-        return name, Pooling(pooling)
-    except ValueError:
-        choices = ", ".join(choice.value for choice in Pooling)
-        raise EncoderError(f"no pooling '{pooling}' in '{spec}' (poolings: {choices})") from None
 
 
 def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:

@@ -121,11 +121,13 @@ class TorchEncoder:
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
+        commit = self._folder.commit
         return {
             "modules": [type(module).__name__ for module in self.model],
             "prompts": {name: text for name, text in self.model.prompts.items() if text},
             "max_tokens": self.max_tokens,
             "precision": TORCH_PRECISIONS[str(self.model.dtype)],
+            **({"commit": commit} if commit else {}),
         }
 
     def token_spans(self, text: str) -> TokenSpans:

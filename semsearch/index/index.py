@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select
 from semsearch.arguments import check_callable, check_choice, check_items, check_path, shown
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import unpinned
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
@@ -145,7 +146,8 @@ class Index:
         if precision is not None:
             precision = check_choice("precision", Precision, precision).value
         given = _specs(place) if encoders is None else _listed(encoders)
-        if encoders is None and given and precision is None:
+        of_index = encoders is None and bool(given)
+        if of_index and precision is None:
             index = cls.open(place)
             with closed_on_error(index):
                 for space in index.info().spaces:
@@ -155,7 +157,9 @@ class Index:
             raise ArgumentError("an index needs at least one encoder")
         given = given or [DEFAULT_ENCODER]
         loaded = [
-            load_encoder(item, precision=precision or "auto") if isinstance(item, str) else item
+            load_encoder(item, precision=precision or "auto", local_files_only=of_index)
+            if isinstance(item, str)
+            else item
             for item in given
         ]
         _check_encoders(loaded)
@@ -369,7 +373,7 @@ class Index:
         """
         self._check_open()
         if space.fingerprint not in self._encoders:
-            encoder = load_encoder(space.spec, precision=space.precision)
+            encoder = load_encoder(space.spec, precision=space.precision, local_files_only=True)
             space.check(encoder, self.path)
             self._encoders[space.fingerprint] = encoder
         return self._encoders[space.fingerprint]
@@ -416,7 +420,7 @@ class Index:
                 by_fingerprint[encoder.fingerprint].check_dtype(dtype)
             else:
                 for space in spaces:
-                    if space.spec == encoder.spec:
+                    if unpinned(space.spec) == unpinned(encoder.spec):
                         space.check(encoder, self.path)
                 names = ", ".join(space.name for space in spaces)
                 raise SpaceError(

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, select
 
 from semsearch.arguments import shown
 from semsearch.encoders.precision import Precision, described_precision
+from semsearch.encoders.specs import pinned, unpinned
 from semsearch.errors import ArgumentError, IndexFormatError, SpaceError
 from semsearch.index.schema import spaces
 from semsearch.index.stored import DamageError, stored_json
@@ -232,16 +233,18 @@ def add_space(
 ) -> Space:
     """A new space for an encoder's vectors, named after its spec."""
     check_stored_type(dtype)
-    name = _free_name(encoder.spec, {space.name for space in all_spaces(connection)})
+    description = dict(encoder.description())
+    spec = pinned(encoder.spec, description.get("commit"))
+    name = _free_name(spec, {space.name for space in all_spaces(connection)})
     connection.execute(
         insert(spaces).values(
             name=name,
-            spec=encoder.spec,
+            spec=spec,
             fingerprint=encoder.fingerprint,
             dimension=encoder.dimension,
             dtype=dtype or STORED_TYPES[0],
             complete=int(complete),
-            description=json.dumps(dict(encoder.description())),
+            description=json.dumps(description),
         )
     )
     return find_space(connection, name)
@@ -249,7 +252,7 @@ def add_space(
 
 def _free_name(spec: str, taken: set[str]) -> str:
     """A short name that is safe in a file name: `sentence-transformers/all-X` → `all-x`."""
-    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(spec).name.lower())
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
     slug = slug[:_NAME_MAX_CHARACTERS].strip("-") or "space"
     name, number = slug, 1
     while name in taken:

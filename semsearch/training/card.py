@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from semsearch.encoders.model_folder import BUNDLED_HUB_NAME, BUNDLED_SPEC
+from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
+from semsearch.encoders.specs import BUNDLED_SPEC, parse_spec
 
 __all__ = ["model_card"]
 
@@ -68,7 +69,7 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
 
 
 def _hub_name(base: str) -> str:
-    return BUNDLED_HUB_NAME if base == BUNDLED_SPEC else base
+    return BUNDLED_HUB_NAME if base == BUNDLED_SPEC else parse_spec(base).name
 
 
 def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:

@@ -189,7 +189,7 @@ def _beginning(
     texts, asked = _texts(documents, settings)
     notify(f"{len(texts):,} texts and sentences to learn from, {len(asked):,} held out")
     # The teacher is not trained, so it may run where it is fastest.
-    wanted = load_encoder(settings.teacher).encode_documents([*texts, *asked])
+    wanted = load_encoder(teacher.spec, local_files_only=True).encode_documents([*texts, *asked])
     if settings.layers is not None:
         student = shallow_student(teacher.model, settings.layers)
     else:

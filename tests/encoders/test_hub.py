@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from semsearch import Document, Index
+
 NAME = "someone/tiny"
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+FIRST = "0123456789abcdef0123456789abcdef01234567"
+SECOND = "89abcdef0123456789abcdef0123456789abcdef"
 FILES = {
     "config.json": b'{"model_type": "bert"}',
     "modules.json": b'[{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]',
@@ -24,6 +28,7 @@ FILES = {
     "onnx/model.onnx": b"another runtime's",
     "README.md": b"a card",
 }
+ADDRESS = re.compile(rf"(?:/api/models)?/{NAME}/(revision|tree|resolve)/([^/?]+)/?([^?]*)")
 WANTED = {"config.json", "modules.json", "1_Pooling/config.json", "model.safetensors"}
 
 
@@ -35,6 +40,8 @@ class Hub(BaseHTTPRequestHandler):
     """What huggingface_hub asks of a hub: the list of a model's files, and the files."""
 
     asked: list[str]
+    revisions: dict[str, str]  # to commits
+    commits: dict[str, dict[str, bytes]]  # to files
 
     def do_GET(self):
         self.answer(with_body=True)
@@ -44,28 +51,31 @@ class Hub(BaseHTTPRequestHandler):
 
     def answer(self, *, with_body):
         self.asked.append(self.path)
-        files = f"/{NAME}/resolve/{COMMIT}/"
-        if self.path.startswith(f"/api/models/{NAME}/revision/main"):
-            listed = [{"rfilename": file} for file in FILES]
-            body = json.dumps({"id": NAME, "sha": COMMIT, "siblings": listed}).encode()
-        elif self.path.startswith(f"/api/models/{NAME}/tree/{COMMIT}"):
-            tree = [
-                {"type": "file", "path": file, "size": len(body), "oid": sha1(body)}
-                for file, body in FILES.items()
-            ]
-            body = json.dumps(tree).encode()
-        elif self.path.startswith(files) and self.path.removeprefix(files) in FILES:
-            body = FILES[self.path.removeprefix(files)]
-        else:
+        found = ADDRESS.match(self.path)
+        kind, revision, file = found.groups() if found else ("", "", "")
+        commit = self.revisions.get(revision, revision)
+        if commit not in self.commits:
             self.send_response(404)
-            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("X-Error-Code", "RevisionNotFound" if found else "RepoNotFound")
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        files = self.commits[commit]
+        if kind == "revision":
+            listed = [{"rfilename": file} for file in files]
+            body = json.dumps({"id": NAME, "sha": commit, "siblings": listed}).encode()
+        elif kind == "tree":
+            tree = [
+                {"type": "file", "path": file, "size": len(body), "oid": sha1(body)}
+                for file, body in files.items()
+            ]
+            body = json.dumps(tree).encode()
+        else:
+            body = files[file]
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("X-Repo-Commit", commit)
         self.end_headers()
         if with_body:
             self.wfile.write(body)
@@ -77,6 +87,8 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub():
     Hub.asked = []
+    Hub.revisions = {"main": FIRST, "v1": FIRST}
+    Hub.commits = {FIRST: FILES}
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -95,10 +107,15 @@ def find(spec, endpoint, cache):
         "try: print(find_model(sys.argv[1]).path)\n"
         "except SemsearchError as error: sys.exit(f'{type(error).__name__}: {error}')\n"
     )
+    return run(["-c", code, spec], endpoint, cache)
+
+
+def run(arguments, endpoint, cache):
+    """A process of Python's that has this hub and this cache of its."""
     environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache)}
     environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
     return subprocess.run(
-        [sys.executable, "-c", code, spec],
+        [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -139,3 +156,167 @@ def test_no_hub(tmp_path):
     done = find(NAME, "http://127.0.0.1:9", tmp_path)
     assert done.stderr.startswith("ModelNotFoundError: no model 'someone/tiny': it is no folder")
     assert "hub cannot be reached" in done.stderr
+
+
+def test_a_revision_that_the_hub_has_not(hub, tmp_path):
+    done = find(f"{NAME}@v2", hub, tmp_path)
+    assert done.stderr == (
+        "ModelNotFoundError: no model 'someone/tiny@v2': the hub has 'someone/tiny', but no such "
+        "revision of it\n"
+    )
+
+
+def read(folder):
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+class TestIndexes:
+    """The hub is asked for what a user types, and never for what an index names."""
+
+    @pytest.fixture(autouse=True)
+    def models(self, hub, write_bert):
+        """The hub has two versions of a model, whose main branch is still at the first one."""
+        words = [*"abcdef"]
+        Hub.commits = {FIRST: read(write_bert(words)), SECOND: read(write_bert(words, seed=1))}
+
+    @pytest.fixture
+    def corpus(self, tmp_path):
+        file = tmp_path / "corpus.jsonl"
+        file.write_text('{"id": "1", "text": "a b c"}\n{"id": "2", "text": "d e f"}\n')
+        return file
+
+    @pytest.fixture
+    def semsearch(self, hub, tmp_path):
+        """Runs a command; its result knows how often the hub was asked meanwhile."""
+
+        def command(*arguments, cache="cache"):
+            before = len(Hub.asked)
+            done = run(["-m", "semsearch", *arguments], hub, tmp_path / cache)
+            done.requests = len(Hub.asked) - before
+            return done
+
+        return command
+
+    @pytest.fixture
+    def made(self, semsearch, corpus, tmp_path):
+        """Makes an index with a spec that is typed."""
+
+        def make(spec, name="index"):
+            path = tmp_path / name
+            done = semsearch("index", corpus, "--encoder", spec, "--index", path)
+            assert done.returncode == 0, done.stderr
+            assert done.requests
+            return path
+
+        return make
+
+    def test_an_index_keeps_to_its_commit(self, made, semsearch, tmp_path):
+        path = made(NAME)
+        with Index.open(path) as index:
+            assert index.space().spec == f"{NAME}@{FIRST}"
+            assert index.space().name == "tiny"
+            assert index.space().description["commit"] == FIRST
+        query = ("query", "a b c", "--index", path, "--format", "jsonl")
+        before = semsearch(*query)
+        Hub.revisions["main"] = SECOND
+        after = semsearch(*query)
+        assert (before.returncode, before.requests, after.requests) == (0, 0, 0), before.stderr
+        assert after.stdout == before.stdout
+        with Index.open(made(NAME, "newer")) as index:
+            assert index.space().spec == f"{NAME}@{SECOND}"
+        assert semsearch(*query).stdout == before.stdout  # though the cache's main has moved on
+
+    @pytest.mark.parametrize(
+        ("revision", "commit", "pooling"),
+        [("v1", FIRST, ""), (FIRST, FIRST, "@cls"), (SECOND, SECOND, "")],
+    )
+    def test_a_pinned_revision(self, made, semsearch, revision, commit, pooling):
+        path = made(f"{NAME}@{revision}{pooling}")
+        with Index.open(path) as index:
+            assert index.space().spec == f"{NAME}@{commit}{pooling}"
+            assert index.space().name == f"tiny{pooling.replace('@', '-')}"
+        done = semsearch("query", "a b c", "--index", path)
+        assert (done.returncode, done.requests) == (0, 0), done.stderr
+
+    def test_every_command_on_an_index_leaves_the_hub_alone(self, made, semsearch, corpus):
+        path = made(NAME)
+        for command in (
+            ["query", "a", "--mode", "hybrid"],
+            ["index", corpus, "--sync"],
+            ["pairs"],
+            ["verify", "--repair"],
+        ):
+            done = semsearch(*command, "--index", path)
+            assert done.requests == 0, (command, done.stderr, Hub.asked)
+            assert done.returncode == 0, (command, done.stderr)
+
+    @pytest.mark.parametrize("spec", [NAME, f"{NAME}@{FIRST}@mean"])
+    def test_an_index_from_elsewhere(self, made, semsearch, tmp_path, spec):
+        """Its model is fetched when the user names it, as the message says."""
+        path = made(f"{NAME}@mean" if spec.endswith("mean") else NAME)
+        with Index.open(path) as index, index._store.write() as connection:
+            connection.exec_driver_sql("UPDATE spaces SET spec = ?", (spec,))
+        done = semsearch("query", "a b c", "--index", path, cache="other")
+        assert (done.returncode, done.requests) == (1, 0)
+        assert done.stderr.count("\n") == 1
+        fetch = f"semsearch inspect TEXT --encoder {spec}"
+        assert done.stderr.endswith(f"it is fetched only when you name it: {fetch}\n")
+        fetched = semsearch(*fetch.split()[1:], cache="other")
+        assert fetched.returncode == 0, fetched.stderr
+        assert fetched.requests
+        done = semsearch("query", "a b c", "--index", path, cache="other")
+        assert (done.returncode, done.requests) == (0, 0), done.stderr
+
+    def test_an_index_that_names_anything(self, semsearch, hub, tmp_path, hashing):
+        """In Python, too, and however it is opened."""
+        path = tmp_path / "index"
+        with Index.create(path, [hashing]) as index:
+            index.add([Document("1", "a b c")])
+            with index._store.write() as connection:
+                connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
+        code = (
+            "import sys\n"
+            "from semsearch import Document, Index, Retriever, SemsearchError\n"
+            "path = sys.argv[1]\n"
+            "for use in (\n"
+            "    lambda: Retriever.open(path).search('a'),\n"
+            "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
+            "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
+            "    lambda: Index.create(path, precision='fp32'),\n"
+            "):\n"
+            "    try: use()\n"
+            "    except SemsearchError as error: print(error)\n"
+        )
+        done = run(["-c", code, path], hub, tmp_path / "cache")
+        assert done.stdout.count("semsearch inspect TEXT --encoder evil/tracker") == 4, done
+        assert Hub.asked == []
+
+    def test_a_folder_that_names_its_base_model(self, semsearch, tmp_path, write_bert):
+        """As trained models do; no library looks it up, in training neither."""
+        folder = write_bert([*"abcdef"])
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"_name_or_path": NAME}))
+        pairs = tmp_path / "pairs.tsv"
+        pairs.write_text("sentence1\tsentence2\tscore\n" + "a b\tc d\t1\ne f\tb\t0\n" * 8)
+        learn = ["--data", pairs, "--epochs", "1", "--dev", "none"]
+        for command in (
+            ["inspect", "a b", "--encoder", folder],
+            [
+                "train",
+                "siamese",
+                "--loss",
+                "cosine",
+                "--base",
+                folder,
+                "--output",
+                tmp_path / "b",
+                *learn,
+            ],
+            ["train", "cross-encoder", "--base", folder, "--output", tmp_path / "c", *learn],
+        ):
+            done = semsearch(*command)
+            assert (done.returncode, done.requests) == (0, 0), (done.stderr, Hub.asked)

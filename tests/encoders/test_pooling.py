@@ -13,7 +13,7 @@ from transformers import BertModel, BertTokenizerFast
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
-from semsearch.encoders.pooling import Pooling, split_pooling
+from semsearch.encoders.pooling import Pooling
 from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
@@ -66,14 +66,6 @@ def test_an_index_remembers_the_pooling(plain_bert, tmp_path, monkeypatch):
         scores = {hit.document_id: hit.score for hit in retriever.search("d e")}
     expected = {"1": vectors[0] @ vectors[1], "2": vectors[0] @ vectors[2]}
     assert scores == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_spec_is_split_at_its_last_at_sign(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "me@mean").mkdir()
-    assert split_pooling("a@b@max") == ("a@b", Pooling.MAX)
-    assert split_pooling("minilm") == ("minilm", None)
-    assert split_pooling("me@mean") == ("me@mean", None)  # a folder of that name
 
 
 def test_an_unknown_pooling_is_told():

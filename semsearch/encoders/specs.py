@@ -1,0 +1,72 @@
+"""What the name of a model says: ``NAME[@REVISION][@POOLING]``.
+
+A revision is written as in the hub's own addresses (``hf://NAME@REVISION``); its names hold no @.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from semsearch.encoders.pooling import Pooling
+from semsearch.errors import EncoderError
+
+__all__ = ["BUNDLED_SPEC", "ModelSpec", "parse_spec", "pinned", "unpinned"]
+
+BUNDLED_SPEC = "minilm"
+
+POOLINGS = {pooling.value: pooling for pooling in Pooling}
+
+_COMMIT = re.compile(r"@[0-9a-f]{40}(?=@|$)")
+
+
+class ModelSpec(NamedTuple):
+    """A model and what of it is wanted."""
+
+    name: str  #: ``minilm``, a folder, or a name on the hub
+    revision: str | None = None  #: a branch, a tag or a commit on the hub; None is its main branch
+    pooling: Pooling | None = None  #: None is the model's own
+
+    def __str__(self) -> str:
+        parts = [self.name, self.revision, self.pooling and self.pooling.value]
+        return "@".join(part for part in parts if part)
+
+
+def parse_spec(spec: str) -> ModelSpec:
+    """The parts of a spec; a folder may have an @ in its name.
+
+    The last part is a pooling if it is called like one; a branch of such a name can be given as
+    its commit.
+
+    Raises:
+        EncoderError: it asks for a pooling that there is not, or for a folder's revision.
+    """
+    name, pooling = spec, None
+    model, _, last = spec.rpartition("@")
+    if model and last in POOLINGS and not _is_folder(spec):
+        name, pooling = model, POOLINGS[last]
+    model, mark, revision = name.partition("@")
+    if not mark or _is_folder(name):
+        return ModelSpec(name, None, pooling)
+    is_local = model.startswith((".", "~")) or Path(model).is_absolute() or _is_folder(model)
+    if is_local or model in ("", BUNDLED_SPEC) or not revision or "@" in revision:
+        choices = ", ".join(POOLINGS)
+        raise EncoderError(
+            f"no pooling '{name.rpartition('@')[2]}' in '{spec}' (poolings: {choices})"
+        )
+    return ModelSpec(model, revision, pooling)
+
+
+def pinned(spec: str, commit: str | None) -> str:
+    """The spec of a model on the hub, at a commit; any other spec as it is, without one."""
+    return str(parse_spec(spec)._replace(revision=commit)) if commit else spec
+
+
+def unpinned(spec: str) -> str:
+    """A spec without its commit."""
+    return _COMMIT.sub("", spec)
+
+
+def _is_folder(name: str) -> bool:
+    return Path(name).expanduser().is_dir()
