@@ -142,7 +142,8 @@ class Histories(RuleBasedStateMachine):
         try:
             with self.index.writer() as writer:
                 faults = writer.verify()
-                assert all(fault.repairable for fault in faults), faults
+                # Snapshots were damaged, and killed runs leave some behind; nothing else is wrong.
+                assert all(".faiss" in fault.what and fault.repairable for fault in faults), faults
                 if faults:
                     writer.repair()
                     assert writer.verify() == []
