@@ -18,6 +18,7 @@ __all__ = [
     "check_choice",
     "check_items",
     "check_number",
+    "check_pairs",
     "check_path",
     "check_text",
     "check_texts",
@@ -124,6 +125,21 @@ def check_texts(name: str, values: Any) -> list[str]:
                     f"{name}[{place}] holds half a character (U+{code:04X}), not Unicode text"
                 ) from None
     return listed
+
+
+def check_pairs(name: str, values: Any) -> list[tuple[str, str]]:
+    """Pairs of strings, in their order.
+
+    Raises:
+        ArgumentError: it is something else, or holds something else.
+    """
+    pairs = []
+    for place, pair in enumerate(check_items(name, values, "pairs of strings")):
+        texts = check_texts(f"{name}[{place}]", pair)
+        if len(texts) != 2:
+            raise ArgumentError(f"{name}[{place}] must be a pair of strings, not {shown(pair)}")
+        pairs.append((texts[0], texts[1]))
+    return pairs
 
 
 def check_choice(name: str, kind: type[_Choice], value: Any) -> _Choice:

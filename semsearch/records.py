@@ -63,7 +63,7 @@ class Document:
     id: str | None
     text: str
     title: str | None = None
-    metadata: Metadata = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict, hash=False)
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +212,8 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             _check_characters(str(key), name, source)
+        if len({str(key) for key in value}) < len(value):  # 1 and "1"
+            raise BadRowError(source, f"{name} has two keys that are one in JSON: {list(value)}")
         return {str(key): _json_value(item, name, source, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item, name, source, depth + 1) for item in value]

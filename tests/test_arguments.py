@@ -12,8 +12,15 @@ import numpy
 import pandas
 import pytest
 
-from semsearch import Document, Index, Retriever, load_encoder
-from semsearch.errors import ArgumentError, IndexClosedError, SemsearchError, SpaceError
+from semsearch import Corpus, Document, Index, Retriever, load_encoder, load_reranker
+from semsearch.arguments import check_pairs
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    IndexClosedError,
+    SemsearchError,
+    SpaceError,
+)
 from semsearch.protocols import SearchBackend
 
 PETS = [Document("a", "red apple", metadata={"year": 1990}), Document("ab", "blue sky")]
@@ -262,6 +269,47 @@ class TestWriting:
         with index.writer() as writer:
             refused(lambda: writer.add_space(encoder), "load_encoder returns one")
 
+    @pytest.mark.parametrize("name", [None, 3])
+    def test_a_space_is_dropped_by_its_name(self, index, name):
+        # None was taken for the first one
+        with index.writer() as writer:
+            writer.add_space(load_encoder("hashing:16"))
+            refused(lambda: writer.drop_space(name), "the name of a space must be a string")
+        assert len(index.info().spaces) == 2
+
+    @pytest.mark.parametrize("value", [float("nan"), object(), {"set"}, "\ud800"])
+    def test_metadata_that_was_changed_since(self, index, value):
+        # NaN was stored, and no filter could read the row
+        document = Document("z", "zebra", metadata={"year": 1})
+        document.metadata["year"] = value
+        refused(lambda: index.add([document]), "metadata of 'z' is no longer JSON", BadRowError)
+        skipped = []
+        with index.writer(on_bad_row=skipped.append) as writer:
+            assert writer.upsert([document, Document("y", "yak")]).added == 1
+        assert len(skipped) == 1
+        assert [hit.document_id for hit in Retriever(index).search("x", where="year = 1990")] == [
+            "a"
+        ]
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            ({"text_columns": 3.5}, "text_columns must be a list of columns, not 3.5"),
+            ({"text_columns": [None]}, "text_columns[0] must be a string, not None"),
+            ({"id_column": b"id"}, "id_column must be a string, not b'id' (bytes)"),
+            ({"title_column": True}, "title_column must be a string, not True"),
+        ],
+    )
+    def test_columns_are_named_by_strings(self, index, columns, message):
+        frame = pandas.DataFrame({"id": ["x"], "text": ["one"]})
+        refused(lambda: index.add(frame, **columns), message)
+
+    def test_columns_that_are_called_by_numbers(self, index):
+        frame = pandas.DataFrame([["z", "zebra", "striped"]], index=[7])
+        assert index.add(frame, id_column=0, text_columns=[1, 2]).added == 1
+        assert index.add(frame, id_column=1, text_columns=0).added == 1
+        assert Retriever(index).search("zebra striped", 1)[0].document_id == "z"
+
 
 class TestClosing:
     CALLS = (
@@ -327,6 +375,85 @@ class TestClosing:
             refused(call, "is closed: its `with` block has ended", IndexClosedError)
 
 
+class TestLoading:
+    @pytest.mark.parametrize("load", [load_encoder, load_reranker])
+    @pytest.mark.parametrize("spec", [None, 3, b"minilm", ["minilm"], load_encoder("hashing")])
+    def test_a_model_is_named_by_a_string_or_a_path(self, load, spec):
+        refused(lambda: load(spec), "a model is named by a string or a Path, not by ")
+
+    def test_a_path(self):
+        assert load_encoder(Path("hashing:16")).dimension == 16
+
+    @pytest.mark.parametrize("load", [load_encoder, load_reranker])
+    @pytest.mark.parametrize("precision", ["fp16", None, 32])
+    def test_precision(self, load, precision):
+        refused(lambda: load("hashing", precision=precision), "precision must be one of auto, ")
+
+
+@pytest.fixture(scope="module", params=["hashing", "words", "openvino", "torch"])
+def encoder(request, write_bert, tmp_path_factory):
+    if request.param == "hashing":
+        return load_encoder("hashing")
+    if request.param == "words":
+        file = tmp_path_factory.mktemp("words") / "vectors.txt"
+        file.write_text("red 1 0\napple 0 1\n")
+        return load_encoder(f"glove:{file}")
+    folder = write_bert(["red", "apple"])
+    return load_encoder(f"{folder}@mean", device="cpu" if request.param == "torch" else None)
+
+
+class TestEncoding:
+    @pytest.mark.parametrize(
+        ("texts", "message"),
+        [
+            ("red", "texts must be a list of strings, not one string: ['red']"),
+            (None, "texts must be a list of strings, not None"),
+            ({"red"}, "texts must be a list of strings, not {'red'} (set)"),
+            (["red", None], "texts[1] must be a string, not None"),
+            ([["red"]], "texts[0] must be a string, not ['red'] (list)"),
+            ([b"red"], "texts[0] must be a string, not b'red' (bytes)"),
+            (["\ud800"], "texts[0] holds half a character (U+D800), not Unicode text"),
+        ],
+    )
+    def test_wrong_texts(self, encoder, texts, message):
+        refused(lambda: encoder.encode_queries(texts), message)
+        refused(lambda: encoder.encode_documents(texts), message)
+
+    @pytest.mark.parametrize(
+        "several", [tuple, iter, numpy.array, lambda texts: pandas.Series(texts, index=[7, 5])]
+    )
+    def test_texts_come_in_any_ordered_collection(self, encoder, several):
+        texts = ["red", "apple red"]
+        expected = encoder.encode_documents(texts)
+        numpy.testing.assert_allclose(encoder.encode_documents(several(texts)), expected, atol=1e-6)
+        assert encoder.encode_queries([]).shape == (0, encoder.dimension)
+
+    @pytest.mark.parametrize("text", [None, 3, ["red"]])
+    def test_tokens_are_of_a_text(self, encoder, text):
+        refused(lambda: encoder.token_spans(text), "text must be a string, not ")
+
+
+class TestCorpus:
+    @pytest.mark.parametrize("paths", [None, 3, b"c.csv", [b"c.csv"], [None], [["c.csv"]], ""])
+    def test_paths(self, paths):
+        refused(lambda: Corpus(paths), "paths must be a")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"id_column": 3}, "id_column must be a string, not 3"),
+            ({"text_columns": 3}, "text_columns must be a list of strings, not 3"),
+            ({"text_columns": None}, "text_columns must be a list of strings, not None"),
+            ({"encoding": 3}, "encoding must be a string, not 3"),
+            ({"format": 3}, "no such format: 3"),
+            ({"on_bad_row": None}, "on_bad_row must be a function, not None"),
+            ({"notify": None}, "notify must be a function, not None"),
+        ],
+    )
+    def test_wrong_arguments(self, arguments, message):
+        refused(lambda: Corpus("c.csv", **arguments), message)
+
+
 class TestObjects:
     def test_two_objects_on_one_directory(self, index):
         with Index.open(index.path) as other, Retriever.open(index.path) as retriever:
@@ -357,3 +484,16 @@ def test_a_retriever_is_called_as_the_protocol_says():
     given = inspect.signature(Retriever.search_many).parameters
     assert list(asked) == [name for name in given if name in asked]
     assert all(given[name].kind == asked[name].kind for name in asked)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (["ab"], "pairs[0] must be a list of strings, not one string: ['ab']"),
+        ([("a", "b", "c")], "pairs[0] must be a pair of strings, not ('a', 'b', 'c') (tuple)"),
+        ([("a", "b"), ("a", None)], "pairs[1][1] must be a string, not None"),
+        ({"a": "b"}, "pairs must be a list of pairs of strings, not {'a': 'b'} (dict)"),
+    ],
+)
+def test_pairs_of_texts(pairs, message):
+    refused(lambda: check_pairs("pairs", pairs), message)

@@ -101,3 +101,13 @@ def test_json_values_stay_what_they_are(value):
 
 def test_where_a_document_was_read_is_not_part_of_it():
     assert Document("a", "b", source="x:1") == Document("a", "b", source="y:2")
+
+
+def test_documents_can_be_put_into_sets():
+    one, other = (Document("a", "text", metadata={"n": number}) for number in (1, 2))
+    assert {one, other, Document("a", "text", metadata={"n": 1})} == {one, other}
+
+
+def test_keys_that_json_would_take_for_one():
+    with pytest.raises(BadRowError, match="x has two keys that are one in JSON: \\[1, '1'\\]"):
+        Document("a", "text", metadata={"x": {1: "a", "1": "b"}})

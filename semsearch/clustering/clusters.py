@@ -110,14 +110,12 @@ def check_wishes(
         raise ArgumentError("a least size is for groups by score; k-means puts every text in one")
     if min_score is not None:
         check_number("min_score", min_score, -1, 1)
-    for what, value, least in (
-        ("the number of groups", n, 1),
-        ("the least size", min_size, 1),
-        ("the seed", seed, 0),
-        ("the number of words", words, 0),
-    ):
-        if value is not None:
-            check_whole_number(what, value, least)
+    if n is not None:
+        check_whole_number("the number of groups", n, 1)
+    if min_size is not None:
+        check_whole_number("the least size", min_size, 1)
+    check_whole_number("the seed", seed, 0)
+    check_whole_number("the number of words", words, 0)
 
 
 def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:

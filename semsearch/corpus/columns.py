@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from semsearch.arguments import check_text, check_texts
 from semsearch.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -60,8 +61,16 @@ class Roles(NamedTuple):
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
-        """The roles as a caller names them; one text column may be given as it is."""
-        return cls((text,) if isinstance(text, str) else tuple(text), title, id)
+        """The roles as a caller names them; one text column may be given as it is.
+
+        Raises:
+            ArgumentError: a name is no string.
+        """
+        names = [text] if isinstance(text, str) else check_texts("text_columns", text)
+        for argument, name in (("title_column", title), ("id_column", id)):
+            if name is not None:
+                check_text(argument, name)
+        return cls(tuple(names), title, id)
 
     @property
     def names(self) -> list[str]:

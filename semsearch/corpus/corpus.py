@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch.arguments import check_callable, check_items, check_path, check_text
 from semsearch.corpus.columns import TEXT_NAMES, Roles
 from semsearch.corpus.delimited import read_delimited
 from semsearch.corpus.dialect import DELIMITERS
@@ -91,10 +92,18 @@ class Corpus:
         on_bad_row: OnBadRow = refuse,
         notify: Notify = silent,
     ) -> None:
-        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        one = isinstance(paths, (str, os.PathLike))
+        given = [
+            check_path("paths", path)
+            for path in ([paths] if one else check_items("paths", paths, "paths"))
+        ]
         if not given:
             raise ArgumentError("a corpus needs at least one file")
-        self._paths = [None if os.fspath(path) == "-" else Path(path) for path in given]
+        if encoding is not None:
+            check_text("encoding", encoding)
+        check_callable("on_bad_row", on_bad_row)
+        check_callable("notify", notify)
+        self._paths = [None if str(path) == "-" else path for path in given]
         self._wanted = Roles.wanted(text_columns, title_column, id_column)
         chosen = None if format is None else _format(format)
         self._reading = _Reading(chosen, encoding, header, self._wanted.names)

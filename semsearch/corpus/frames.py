@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.documents import (
     DocumentReader,
@@ -27,19 +28,28 @@ _BATCH_ROWS = 1_000
 def frame_documents(
     frame: pandas.DataFrame,
     *,
-    id_column: str | None = None,
-    title_column: str | None = None,
-    text_columns: str | Sequence[str] = (),
+    id_column: str | int | None = None,
+    title_column: str | int | None = None,
+    text_columns: str | int | Sequence[str | int] = (),
     on_bad_row: OnBadRow = refuse,
     notify: Notify = silent,
 ) -> DocumentReader:
     """The documents of a DataFrame, by the same rules as those of a file; see `Corpus`.
 
-    The index of the frame is not read; `frame.reset_index()` makes columns of it.
+    The index of the frame is not read; `frame.reset_index()` makes columns of it. A column that is
+    called by a number is named by it.
     """
-    wanted = Roles.wanted(text_columns, title_column, id_column)
+    if isinstance(text_columns, (str, int)):
+        text_columns = [text_columns]
+    texts = [_name(label) for label in check_items("text_columns", text_columns, "columns")]
+    wanted = Roles.wanted(texts, _name(title_column), _name(id_column))
     table = _table(frame)
     return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
+
+
+def _name(label: Any) -> Any:
+    """A column as the table calls it; what is no label is left to be refused."""
+    return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
 
 
 def _table(frame: pandas.DataFrame) -> Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from semsearch.arguments import check_pairs, check_texts
 from semsearch.encoders.model_files import model_modules
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_runtime import TORCH_PRECISIONS, loading
@@ -40,7 +41,7 @@ class TorchReranker:
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """How well each passage answers, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in passages])
+        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
 
     @property
     def precision(self) -> str:
@@ -49,9 +50,10 @@ class TorchReranker:
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is better, shape (len(pairs),)."""
+        pairs = check_pairs("pairs", pairs)
         if not pairs:
             return numpy.empty(0, numpy.float32)
-        scores = self.model.predict(list(pairs), show_progress_bar=False)
+        scores = self.model.predict(pairs, show_progress_bar=False)
         return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from semsearch.arguments import check_text, check_texts
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 
@@ -44,7 +45,7 @@ class HashingEncoder:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Where the words of a text stand."""
-        spans = [match.span() for match in _WORD.finditer(text)]
+        spans = [match.span() for match in _WORD.finditer(check_text("text", text))]
         return numpy.array(spans, numpy.int64).reshape(-1, 2)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
@@ -53,6 +54,7 @@ class HashingEncoder:
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors, shape (len(texts), dimension)."""
+        texts = check_texts("texts", texts)
         matrix = numpy.zeros((len(texts), self.dimension), numpy.float32)
         for row, text in zip(matrix, texts, strict=True):
             for word in _WORD.findall(text.lower()) or [text]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import sys
 from typing import TypeVar
 
+from semsearch.arguments import check_choice, shown
 from semsearch.encoders.conversion import ConversionFailedError, NotConvertibleError
 from semsearch.encoders.cross_encoder import CROSS_ENCODER_PREFIX, TorchReranker, check_head
 from semsearch.encoders.encoder_conversion import converted_encoder
@@ -15,7 +17,7 @@ from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_encoder import OpenVINOEncoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
-from semsearch.errors import EncoderError
+from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
 
 __all__ = ["DEFAULT_ENCODER", "load_encoder", "load_reranker"]
@@ -26,7 +28,7 @@ DEFAULT_ENCODER = "minilm"
 
 
 def load_encoder(
-    spec: str,
+    spec: str | os.PathLike[str],
     device: str | None = None,
     precision: Precision | str = Precision.AUTO,
     *,
@@ -50,11 +52,12 @@ def load_encoder(
             no user has typed.
 
     Raises:
+        ArgumentError: `spec` is no string or path, or there is no such precision.
         ModelNotFoundError: its files are neither here nor to be had from the hub.
         UnsafeModelError: its files would have to be trusted with running code.
         EncoderError: the processor or the model is not fit for that precision.
     """
-    precision = Precision(precision)
+    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if spec.partition(":")[0] == "hashing":
         return HashingEncoder(spec)
     if spec.partition(":")[0] == "glove":
@@ -75,7 +78,9 @@ def load_encoder(
 
 
 def load_reranker(
-    spec: str, device: str | None = None, precision: Precision | str = Precision.AUTO
+    spec: str | os.PathLike[str],
+    device: str | None = None,
+    precision: Precision | str = Precision.AUTO,
 ) -> Reranker:
     """The cross-encoder that `spec` names, on the runtime that serves it best.
 
@@ -86,10 +91,12 @@ def load_reranker(
         precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
 
     Raises:
+        ArgumentError: `spec` is no string or path, or there is no such precision.
         ModelNotFoundError: its files are neither here nor to be had from the hub.
         UnsafeModelError: its files would have to be trusted with running code.
         EncoderError: it is no cross-encoder, or gives several scores a pair.
     """
+    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
     check_head(folder)
     if device is None and not has_gpu():
@@ -99,7 +106,7 @@ def load_reranker(
             converted = converted_reranker(folder)
         except NotConvertibleError as error:
             return _on_torch(TorchReranker(folder), error)
-        return OpenVINOReranker(folder, converted, Precision(precision))
+        return OpenVINOReranker(folder, converted, precision)
     return TorchReranker(folder, device)
 
 
@@ -116,6 +123,13 @@ def _on_torch(model: OnTorch, error: NotConvertibleError) -> OnTorch:
         model.model  # noqa: B018  # loaded now: were the model broken, that would be the reason
     logger.warning("model '%s' runs on torch: %s", model.spec, error)
     return model
+
+
+def _checked_spec(spec: object) -> str:
+    path = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
+    if not isinstance(path, str):
+        raise ArgumentError(f"a model is named by a string or a Path, not by {shown(spec)}")
+    return path
 
 
 def has_gpu() -> bool:

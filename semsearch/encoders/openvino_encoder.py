@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.prompts import tokens_left
@@ -90,17 +91,17 @@ class OpenVINOEncoder:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        return self._documents.token_spans(text)
+        return self._documents.token_spans(check_text("text", text))
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
         prompt = self._converted.prompts.get("query", "")
-        return check_unit(self._runtime.encode(texts, prompt), self.spec)
+        return check_unit(self._runtime.encode(check_texts("texts", texts), prompt), self.spec)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
         prompt = self._converted.prompts.get("document", "")
-        return check_unit(self._documents.encode(texts, prompt), self.spec)
+        return check_unit(self._documents.encode(check_texts("texts", texts), prompt), self.spec)
 
     def encode_ahead(self, texts: Sequence[str]) -> None:
         """Encode documents that the next `encode_documents` will be asked for."""

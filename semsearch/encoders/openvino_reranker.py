@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy
 
+from semsearch.arguments import check_pairs, check_texts
 from semsearch.encoders.conversion import (
     PROBE,
     NotConvertibleError,
@@ -46,11 +47,11 @@ class OpenVINOReranker:
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """How well each passage answers, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in passages])
+        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is better, shape (len(pairs),)."""
-        return self._runtime.run(pairs)[:, 0]
+        return self._runtime.run(check_pairs("pairs", pairs))[:, 0]
 
 
 def converted_reranker(folder: ModelFolder) -> Converted:

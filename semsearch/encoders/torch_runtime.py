@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.batching import batches, padded
 from semsearch.encoders.kind import why_not_bert_like
 from semsearch.encoders.model_folder import ModelFolder
@@ -132,20 +133,22 @@ class TorchEncoder:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        offsets = self._tokenizer.encode(check_text("text", text), add_special_tokens=False).offsets
         return numpy.array(offsets, numpy.int64).reshape(-1, 2)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+        texts = check_texts("texts", texts)
         if self._is_packed:
             return self._packed(texts, self.model.prompts.get("query") or "")
-        return self._unit(self.model.encode_query(list(texts), show_progress_bar=False))
+        return self._unit(self.model.encode_query(texts, show_progress_bar=False))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        texts = check_texts("texts", texts)
         if self._is_packed:
             return self._packed(texts, self.model.prompts.get("document") or "")
-        return self._unit(self.model.encode_document(list(texts), show_progress_bar=False))
+        return self._unit(self.model.encode_document(texts, show_progress_bar=False))
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without any prompt, shape (len(texts), dimension)."""

@@ -251,9 +251,9 @@ class Index:
         self,
         corpus: Iterable[Document] | pandas.DataFrame,
         *,
-        id_column: str | None = None,
-        title_column: str | None = None,
-        text_columns: str | Sequence[str] = (),
+        id_column: str | int | None = None,
+        title_column: str | int | None = None,
+        text_columns: str | int | Sequence[str | int] | None = None,
     ) -> Summary:
         """Add documents, or the rows of a data frame; those the index has are renewed.
 
@@ -271,7 +271,7 @@ class Index:
         columns = {
             "id_column": id_column,
             "title_column": title_column,
-            "text_columns": text_columns or None,
+            "text_columns": text_columns,
         }
         columns = {name: column for name, column in columns.items() if column is not None}
         with self.writer() as writer:

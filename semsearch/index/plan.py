@@ -84,7 +84,12 @@ def plan_batch(
     known = {row.external_id: row for row in rows}
     plans = []
     for external_id, document in named:
-        metadata = json.dumps(document.metadata, ensure_ascii=False, separators=(",", ":"))
+        try:
+            metadata = _metadata_json(document)
+        except (TypeError, ValueError) as error:
+            reason = f"the metadata of '{external_id}' is no longer JSON: {error}"
+            on_bad_row(BadRowError(document.source, reason, external_id))
+            continue
         digest = text_hash(document.text)
         row = known.get(external_id)
         if row is None:
@@ -98,6 +103,15 @@ def plan_batch(
         document_id = row.document_id if row else None
         plans.append(Planned(change, external_id, document, metadata, digest, document_id))
     return plans
+
+
+def _metadata_json(document: Document) -> str:
+    """Metadata as it is stored; a document has checked it, but the mapping can be changed since."""
+    written = json.dumps(
+        document.metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+    written.encode()  # half a surrogate pair has no place in a database
+    return written
 
 
 def _named(

@@ -12,7 +12,7 @@ from pathlib import Path
 import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
 from sqlalchemy import Connection, delete
 
-from semsearch.arguments import check_texts, shown
+from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter
@@ -254,6 +254,7 @@ class IndexWriter:
         Raises:
             SpaceError: there is none of that name, or it is the only one.
         """
+        check_text("the name of a space", name)
         with self._connection.begin():
             space = find_space(self._connection, name)
             if len(all_spaces(self._connection)) == 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.words.sif import cached_component, sample_sha256, sif_weights
 from semsearch.encoders.words.treebank import TOKENIZER_VERSION, compound_parts, word_spans
 from semsearch.encoders.words.vector_file import find_vector_file
@@ -111,6 +112,7 @@ class WordVectorEncoder:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Where the words and marks of a text stand."""
+        check_text("text", text)
         spans = list(word_spans(text, contractions=self._words.has_contractions))
         return numpy.array(spans, numpy.int64).reshape(-1, 2)
 
@@ -123,6 +125,7 @@ class WordVectorEncoder:
         return self._encode(texts, self._count)
 
     def _encode(self, texts: Sequence[str], count: WordCount) -> Matrix:
+        texts = check_texts("texts", texts)
         matrix = numpy.empty((len(texts), self.dimension), numpy.float32)
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             window = slice(start, start + TEXTS_AT_ONCE)
