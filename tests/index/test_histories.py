@@ -10,6 +10,7 @@ time before answer as the model does.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -337,10 +338,10 @@ class Histories(RuleBasedStateMachine):
             assert not self.knows(where)
 
     def knows(self, where):
-        """Whether the field of a filter is one that documents have."""
-        name = where.removeprefix("not ").split()[0].removeprefix("metadata.")
-        built_in = where.startswith(("title", "id"))
-        return built_in or any(name in one.metadata for one in self.model.values())
+        """Whether documents have all fields of a filter."""
+        names = re.findall(r"\b(n|tag|flag|metadata\.id)\b", where)
+        known = {name for one in self.model.values() for name in one.metadata}
+        return {name.removeprefix("metadata.") for name in names} <= known
 
     def stored(self) -> list[Document]:
         """All documents, through a reader that has just been opened."""
