@@ -18,6 +18,7 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     IndexClosedError,
+    IndexStoreError,
     SemsearchError,
     SpaceError,
 )
@@ -82,6 +83,12 @@ class TestEncoders:
 def test_a_path_is_a_string_or_a_path(path):
     for call in (Index.open, Index.create, Retriever.open):
         refused(lambda call=call: call(path), "path must be a")
+
+
+@pytest.mark.parametrize("path", ["x" * 300, "x/" * 3_000])
+def test_a_path_that_is_too_long(path):
+    for call in (Index.open, lambda path: Index.create(path, "hashing"), Retriever.open):
+        refused(lambda call=call: call(path), "File name too long: x", IndexStoreError)
 
 
 class TestStoredType:

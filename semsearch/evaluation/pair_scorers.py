@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy
 
+from semsearch.arguments import check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError
@@ -72,6 +73,7 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
         ArgumentError: it is a name of something that ranks documents and scores no pairs.
         EncoderError: it cannot be loaded.
     """
+    check_text("the system", spec)
     if spec == "bm25" or spec.startswith("hybrid:"):
         raise ArgumentError(
             f"'{spec}' ranks the documents of a collection; two sentences are scored by an encoder "

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy
 
+from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.precision import Precision, computed_precision
@@ -200,6 +201,7 @@ def load_rankers(
         ArgumentError: a cross-encoder alone, which ranks nothing by itself.
         EncoderError: a model cannot be loaded.
     """
+    specs = check_texts("specs", specs)
     at_hand = {} if encoders is None else encoders
 
     @cache

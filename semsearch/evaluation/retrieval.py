@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
+from semsearch.arguments import check_items, check_texts, shown
 from semsearch.datasets import RetrievalSet
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.intervals import (
@@ -68,8 +69,11 @@ def measures(names: Sequence[str]) -> list[Measure]:
     """The measures of those names.
 
     Raises:
-        ArgumentError: ir-measures knows no such measure.
+        ArgumentError: ir-measures knows no such measure, or none is named.
     """
+    names = check_texts("names", names)
+    if not names:
+        raise ArgumentError(f"name a measure, such as {', '.join(MEASURES)}")
     from ir_measures import parse_measure
 
     found = []
@@ -91,8 +95,16 @@ def evaluate_retrieval(
     Intervals are bootstraps over the queries; differences are tested by turning their signs.
 
     Raises:
-        ArgumentError: there is no such measure.
+        ArgumentError: there is no such measure, or one of these is of another type.
     """
+    if not isinstance(retrieval, RetrievalSet):
+        raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
+    rankers = check_items("rankers", rankers, "rankers")
+    for ranker in rankers:
+        if not callable(getattr(ranker, "rank", None)):
+            raise ArgumentError(
+                f"rankers must hold rankers (load_rankers returns them), not {shown(ranker)}"
+            )
     asked = measures(names)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [])
     for ranker in rankers:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy
 
+from semsearch.arguments import check_items, shown
 from semsearch.datasets import ScoredPair, StsSet
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.correlations import pearson, resampled_spearman, spearman
@@ -81,8 +82,18 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
     samples, so that their differences are paired.
 
     Raises:
-        ArgumentError: the set, or a sub-set of it, has too few pairs.
+        ArgumentError: the set, or a sub-set of it, has too few pairs, or one of these is of
+            another type.
     """
+    if not isinstance(dataset, StsSet):
+        raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
+    scorers = check_items("scorers", scorers, "pair scorers")
+    for scorer in scorers:
+        if not callable(getattr(scorer, "score_pairs", None)):
+            raise ArgumentError(
+                f"scorers must hold pair scorers (load_pair_scorer returns one), not "
+                f"{shown(scorer)}"
+            )
     for name, pairs in dataset.subsets.items():
         if len(pairs) < LEAST_PAIRS:
             raise ArgumentError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from semsearch.arguments import check_path
 from semsearch.encodings import undecodable
 from semsearch.errors import ArgumentError
 
@@ -15,13 +16,14 @@ __all__ = ["Run", "read_run", "write_run"]
 Run: TypeAlias = dict[str, dict[str, float]]
 
 
-def read_run(file: Path) -> Run:
+def read_run(file: str | Path) -> Run:
     """The run in a file, ordered by score and then, as trec_eval does, by falling id.
 
     Raises:
         ArgumentError: it cannot be read, or a line is not of that format.
     """
     run: Run = {}
+    file = check_path("file", file)
     try:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
@@ -42,7 +44,7 @@ def read_run(file: Path) -> Run:
     }
 
 
-def write_run(file: Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
+def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write a run, with ranks from 1.
 
     Args:
@@ -54,7 +56,7 @@ def write_run(file: Path, run: Mapping[str, Mapping[str, float]], tag: str) -> N
         ArgumentError: an id holds white space, which the format cannot keep.
     """
     tag = "_".join(tag.split())
-    with file.open("w", encoding="utf-8", newline="\n") as lines:
+    with check_path("file", file).open("w", encoding="utf-8", newline="\n") as lines:
         for query, found in run.items():
             for rank, (document, score) in enumerate(found.items(), start=1):
                 for name in (query, document):

@@ -400,7 +400,12 @@ def _is_blank(connection: Connection) -> bool:
 
 
 def _check_place(directory: Path) -> None:
-    if directory.exists() and not directory.is_dir():
+    try:
+        is_file = directory.exists() and not directory.is_dir()
+        (directory / DATABASE_NAME).exists()
+    except OSError as error:  # a name that is too long, a directory that may not be entered
+        raise IndexStoreError(f"{error.strerror}: {directory}") from None
+    if is_file:
         raise IndexFormatError(f"{directory} is a file, not an index directory")
 
 
