@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
+from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -90,6 +91,12 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1]
     if not text:
+        wrong = next(filter(ESCAPED_BYTE.search, table.columns), None)
+        if wrong is not None and table.not_decoded:
+            raise CorpusError(
+                f"{table.name}: a column's name holds {first_escaped(wrong)}, "
+                f"which is {table.not_decoded()}"
+            )
         raise CorpusError(
             f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}"
             f"{_remark(table)}); name it with --text-column{_by_place(table)}"
@@ -162,8 +169,14 @@ def _column(table: Table, wanted: str) -> str:
 
 
 def _by_place(table: Table) -> str:
-    is_headerless = table.by_position and table.remark
-    return f", for example --text-column {len(table.columns)}" if is_headerless else ""
+    """An example of a column by its place: the one that holds most text."""
+    if not (table.by_position and table.remark):
+        return ""
+    characters = [
+        sum(len(str(row.fields.get(column, ""))) for row in table.sample)
+        for column in table.columns
+    ]
+    return f", for example --text-column {characters.index(max(characters)) + 1}"
 
 
 def _remark(table: Table) -> str:

@@ -210,14 +210,15 @@ def _refuse_nested(source: Source, reading: _Reading) -> None:
     """Raise CorpusError for a file that is one large object, and not an object a line."""
     head = source.head.decode(encoding_of(source.head, reading.encoding), "replace")
     by_name = None if reading.format else format_by_name(Path(source.name))
+    text_columns = reading.names or TEXT_NAMES
     nested = nested_object(
         head.lstrip("\ufeff \t\r\n"),
         is_whole=len(source.head) < HEAD_BYTES,
         has_long_lines=by_name is not CorpusFormat.JSON,
-        text_columns=reading.names or TEXT_NAMES,
+        text_columns=text_columns,
     )
     if nested:
-        raise CorpusError(nested.advice(source.name))
+        raise CorpusError(nested.advice(source.name, text_columns))
 
 
 def _read(source: Source, reading: _Reading) -> Table:

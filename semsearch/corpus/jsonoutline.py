@@ -36,22 +36,49 @@ class Outline(NamedTuple):
     objects: int
     end: int | None
 
-    def advice(self, name: str) -> str:
+    def advice(self, name: str, text_columns: Collection[str]) -> str:
         """What the file of that name is, and how to make a corpus of it."""
         more = ", …" if len(self.keys) > KEYS_SHOWN or self.end is None else ""
-        what = f"is one JSON object (keys: {', '.join(self.keys[:KEYS_SHOWN])}{more})"
+        keys = f"(keys: {', '.join(self.keys[:KEYS_SHOWN])}{more})"
+        if self.is_columns(text_columns):
+            return (
+                f"{name} is one JSON object of columns {keys}; save it with one object a row: "
+                "to_json(PATH, orient='records', lines=True) in pandas"
+            )
+        what = f"is one JSON object {keys}"
         if self.arrays:
             shown = ", ".join("." + ".".join(keys) for keys in self.arrays[:KEYS_SHOWN])
             what += f" with arrays of objects in it ({shown})"
         path = ""  # a command that is copied holds nothing that a shell would read as its own
-        if 1 < len(self.keys) == self.objects:
+        # Arrays in one of its objects alone are no part of records.
+        if self.holds_objects and len({keys[0] for keys in self.arrays}) != 1:
             path = ".[]"
         elif not self.arrays:
             path = "."
         elif all(map(_PLAIN_KEY.fullmatch, self.arrays[0])):
             path = f".{'.'.join(self.arrays[0])}[]"
-        command = f": jq -c '{path}' {shlex.quote(name)} > records.jsonl" if path else ""
+        command = f": {_jq(path, name)} > records.jsonl" if path else ""
         return f"{name} {what}; convert its records to one object a line{command}"
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether all of its values are objects."""
+        return 0 < len(self.keys) == self.objects
+
+    def is_columns(self, text_columns: Collection[str]) -> bool:
+        """Whether it holds an object for each column, as pandas writes tables."""
+        return self.holds_objects and self.names_any(text_columns)
+
+    def names_any(self, text_columns: Collection[str]) -> bool:
+        """Whether one of its keys is one of these."""
+        return any(key.lower() in text_columns or key in text_columns for key in self.keys)
+
+
+def _jq(path: str, name: str) -> str:
+    file = shlex.quote(name)
+    if name.lower().endswith(".gz"):
+        return f"gzip -dc {file} | jq -c '{path}'"
+    return f"jq -c '{path}' {file}"
 
 
 def nested_object(
@@ -75,10 +102,11 @@ def nested_object(
     if more:  # else the line is a broken record
         return found if line.rstrip().endswith(_LINE_ENDS) else None
     if found.end is None:
-        return found if found.arrays and not has_long_lines else None
+        has_records = found.arrays or found.is_columns(text_columns)
+        return found if has_records and not has_long_lines else None
     is_only_line = is_whole and not text[found.end :].strip()
-    is_record = any(key.lower() in text_columns or key in text_columns for key in found.keys)
-    return found if is_only_line and found.arrays and not is_record else None
+    has_records = found.holds_objects or (found.arrays and not found.names_any(text_columns))
+    return found if is_only_line and has_records else None
 
 
 def outline(text: str) -> Outline | None:

@@ -81,6 +81,7 @@ _LEAST_UTF_16_CHARACTERS = 8
 _ANY_CASE = re.IGNORECASE | re.DOTALL
 _HTML = re.compile(r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype html|html|head|body)\b", _ANY_CASE)
 _XML = re.compile(r"\s*(?:<\?xml\b|<[a-z][\w:.-]*+[^<>]*+>(?=.*</))", _ANY_CASE)
+_ARRAY_OF_OBJECTS = re.compile(r'\s*\[\s*\{\s*"')
 _SMART = re.compile(r"\s*\.I[ \t]*\S+[ \t]*\r?\n\.[A-Z]\b")
 
 _LOG_LINE = re.compile(
@@ -159,8 +160,10 @@ def text_likeness(
     lines = whole_lines(text)
     if is_log(lines):
         return Likeness("a log", LINES_AS_TEXTS)
-    if by_name in (CorpusFormat.CSV, CorpusFormat.TSV) and lines and _is_object(lines[0]):
-        return Likeness("JSON lines", "add --input-format jsonl")
+    if by_name not in (None, CorpusFormat.JSON) and (rows := _json_rows(text, lines)):
+        what, name = rows
+        if by_name is not name:
+            return Likeness(what, f"add --input-format {name.value}")
     if by_name or columns_known or text.lstrip().startswith(("{", "[")) or is_table(lines):
         return None
     return Likeness(
@@ -175,17 +178,37 @@ def lines_remark(text: str) -> str:
     lines = whole_lines(text)
     if is_log(lines):
         return f"looks like a log and is read as one document; {LINES_AS_TEXTS}"
-    if _has_columns(lines):
-        return "looks like a table and is read as one document; --input-format tsv reads its rows"
+    if rows := _json_rows(text, lines) or _table_rows(lines):
+        what, name = rows
+        return (
+            f"looks like {what} and is read as one document; "
+            f"--input-format {name.value} reads its rows"
+        )
     if _has_a_text_a_line(lines):
         return f"looks like one text a line and is read as one document; {LINES_AS_TEXTS}"
     return ""
 
 
-def _has_columns(lines: Sequence[str]) -> bool:
-    """Whether lines have tabs inside, and equally many of them."""
+def _json_rows(text: str, lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
+    """What a text of JSON is, and its format, whatever its name says."""
+    if _ARRAY_OF_OBJECTS.match(text):
+        return "a JSON array", CorpusFormat.JSON
+    if lines and _is_object(lines[0]):
+        return "JSON lines", CorpusFormat.JSONL
+    return None
+
+
+def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
+    """The same of a table: its lines hold equally many tabs, or it has a usual header."""
     tabs = [line.strip().count("\t") for line in lines if line.strip()]
-    return len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs)
+    if len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs):
+        return "a table", CorpusFormat.TSV
+    records = _records(lines)
+    if len(records) < LEAST_TEXTS or len(records[0]) < 2:
+        return None
+    is_header = any(cell.strip().lower() in USUAL_NAMES for cell in records[0])
+    even = sum(len(record) == len(records[0]) for record in records)
+    return ("a table", CorpusFormat.CSV) if is_header and even >= MOST * len(records) else None
 
 
 def _has_a_text_a_line(lines: Sequence[str]) -> bool:
@@ -216,13 +239,18 @@ def is_log(lines: Sequence[str]) -> bool:
 
 def is_table(lines: Sequence[str]) -> bool:
     """Whether lines are plausibly records: several cells each, or one with a usual name."""
-    records: list[list[str]] = []
-    with suppress(csv.Error):  # a stray quote, or a record cut off at the end
-        records.extend(filter(None, guess_dialect(lines).reader(lines)))
+    records = _records(lines)
     if not records or any(cell.strip().lower() in USUAL_NAMES for cell in records[0]):
         return True
     width = len(records[0])
     return width > 1 and 2 * sum(len(record) == width for record in records) >= len(records)
+
+
+def _records(lines: Sequence[str]) -> list[list[str]]:
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # a stray quote, or a record cut off at the end
+        records.extend(filter(None, guess_dialect(lines).reader(lines)))
+    return records
 
 
 def whole_lines(text: str) -> list[str]:

@@ -160,6 +160,18 @@ def test_long_lists_of_columns_are_cut_short(one_row):
     assert line.endswith("metadata: " + ", ".join(columns[:30]) + " and 20 more")
 
 
+def test_the_column_offered_by_place_is_the_wordiest(write):
+    write("pairs.csv", "A man sings.,A man sings a song.,5.0\nA cat.,A cat sleeps there.,1.0\n" * 9)
+    with pytest.raises(CorpusError, match=r"name it with --text-column, for example .* 2$"):
+        list(Corpus("pairs.csv"))
+
+
+def test_a_header_in_another_encoding_is_called_that(write):
+    write("corpus.csv", "编号,内容\n1,今天下雨了，天气很冷，我们都在家里。\n".encode("gb18030"))
+    with pytest.raises(CorpusError, match=r"^corpus\.csv:.*not UTF-8; .*--encoding gb18030$"):
+        list(Corpus("corpus.csv"))
+
+
 def test_names_that_are_wrongly_decoded_can_still_be_printed(write):
     write("corpus.csv", b"text,caf\xe9\none,two\n")
     said: list[str] = []

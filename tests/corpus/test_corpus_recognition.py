@@ -229,12 +229,30 @@ class TestTextsThatHoldMany:
         assert read("app.txt")[1][0].startswith("app.txt: looks like a log and is read as one")
 
     @pytest.mark.parametrize(
+        ("line", "header", "what", "name"),
+        [
+            ('{"text": "One, and more."}\n', "", "JSON lines", "jsonl"),
+            ('  {"text": "One, and more."},\n', "[\n", "a JSON array", "json"),
+            ('7;"One; and more."\n', "id;text\n", "a table", "csv"),
+            ("7,One and more.\n", "id,text\n", "a table", "csv"),
+        ],
+    )
+    def test_rows_of_another_format(self, write, line, header, what, name):
+        write("rows.txt", header + line * 20)
+        assert read("rows.txt")[1] == [
+            f"rows.txt: looks like {what} and is read as one document; "
+            f"--input-format {name} reads its rows"
+        ]
+
+    @pytest.mark.parametrize(
         "text",
         [
             "It was a dark night and the rain\nfell on the town as it had fallen\n" * 20,
             "A paragraph is a line here.\n\nAnd another one follows it.\n\n" * 20,
             "- Buy some bread\n- Water the plants\n" * 20,
             "def f(x):\n    return x\n\n" * 20,
+            "Title, text and more\n\n" + "One, two, three, and four of it.\n\n" * 20,
+            "[1] Of one.\n\n[2] Of another.\n\n" * 20,
             "Word\n" * 20,
             "",
         ],
@@ -292,6 +310,36 @@ class TestNestedJson:
     def test_records_by_key(self, write):
         write("films.json", '{\n"f1": {"plot": "A."},\n"f2": {"plot": "B."}\n}')
         assert "jq -c '.[]' films.json" in message("films.json")
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_records_by_key_in_one_line_or_more(self, write, indent):
+        write("films.json", json.dumps({"f1": {"plot": "A."}, "f2": {"plot": "B."}}, indent=indent))
+        assert "jq -c '.[]' films.json" in message("films.json")
+        nested = {"meta": {"rows": 1}, "response": {"docs": [{"text": "A."}]}}
+        write("api.json", json.dumps(nested, indent=indent))
+        assert "jq -c '.response.docs[]' api.json" in message("api.json")
+
+    @pytest.mark.parametrize("rows", [1, 20_000])
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_columns_as_pandas_writes_them(self, write, rows, indent):
+        texts = {str(number): "A film." for number in range(rows)}
+        write("films.json", json.dumps({"text": texts, "year": texts}, indent=indent))
+        said = message("films.json")
+        assert said.startswith("films.json is one JSON object of columns (keys: text")
+        assert said.endswith("to_json(PATH, orient='records', lines=True) in pandas")
+
+    def test_a_packed_file_is_unpacked_for_jq(self, write):
+        write("api.json.gz", gzip.compress(b'{"rows": [{"a": 1}]}'))
+        assert message("api.json.gz").endswith(
+            ": gzip -dc api.json.gz | jq -c '.rows[]' > records.jsonl"
+        )
+
+    @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.tsv"])
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_an_array_under_another_name(self, write, name, indent):
+        write(name, json.dumps([{"text": "One."}, {"text": "Two."}], indent=indent))
+        assert message(name) == f"{name} looks like a JSON array: add --input-format json"
+        assert len(list(Corpus(name, format="json"))) == 2
 
     def test_one_record_over_lines(self, write):
         write("film.json", '{\n  "id": 1,\n  "text": "A film."\n}\n')
