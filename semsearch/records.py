@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 from uuid import UUID
 
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
@@ -125,6 +125,18 @@ class Hits(list[Hit]):
     def __init__(self, query: str, hits: Iterable[Hit] = ()) -> None:
         super().__init__(hits)
         self.query = query
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Hits: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
+        """One of them, or some of them as `Hits` of the same query."""
+        if isinstance(place, slice):
+            return Hits(self.query, super().__getitem__(place))
+        return super().__getitem__(place)
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a hit: rank, score, id, title, text, then a column for each metadata field.

@@ -388,6 +388,11 @@ class TestLoading:
     def test_a_model_is_named_by_a_string_or_a_path(self, load, spec):
         refused(lambda: load(spec), "a model is named by a string or a Path, not by ")
 
+    @pytest.mark.parametrize("load", [load_encoder, load_reranker])
+    @pytest.mark.parametrize("spec", ["", " "])
+    def test_no_name_is_empty(self, load, spec):
+        refused(lambda: load(spec), "the name of the model is empty")
+
     def test_a_path(self):
         assert load_encoder(Path("hashing:16")).dimension == 16
 

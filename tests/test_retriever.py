@@ -183,6 +183,14 @@ def test_to_frame(index):
     assert len(empty) == 0
 
 
+def test_some_hits_are_hits(index):
+    hits = Retriever(index).search("red item", k=3)
+    assert hits[:2] == list(hits)[:2]
+    assert hits[:2].query == "red item"
+    assert list(hits[1:].to_frame()["rank"]) == [2, 3]
+    assert hits[0] == hits[:1][0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        values, _, given = self.make_parser(ctx).parse_args(args=list(args))
         if not any(parameter.is_eager for parameter in given):  # such as --help
             _refuse_repetition(ctx, given)
+            _refuse_empty(ctx, given, values)
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             raise click.UsageError(_refusal(ctx, rest), ctx)
@@ -81,6 +82,16 @@ def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> 
         if count > 1 and _takes_one_value(parameter) and not ctx.resilient_parsing:
             name = max(parameter.opts, key=len)
             raise click.UsageError(f"{name} is given {count} times; it takes one value", ctx)
+
+
+def _refuse_empty(
+    ctx: click.Context, given: Sequence[click.Parameter], values: Mapping[str, Any]
+) -> None:
+    """An empty value is a shell variable that is not set; as a path it would be this folder."""
+    for parameter in given:
+        value = values.get(parameter.name or "")
+        if isinstance(parameter, click.Option) and (value == "" or value == [""]):
+            raise click.UsageError(f"{max(parameter.opts, key=len)} is given an empty value", ctx)
 
 
 def _takes_one_value(parameter: click.Parameter) -> bool:

@@ -129,6 +129,8 @@ def _checked_spec(spec: object) -> str:
     path = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     if not isinstance(path, str):
         raise ArgumentError(f"a model is named by a string or a Path, not by {shown(spec)}")
+    if not path.strip():
+        raise ArgumentError("the name of the model is empty")
     return path
 
 

@@ -58,6 +58,18 @@ def test_an_option_of_one_value_is_given_once(path, option):
 
 
 @pytest.mark.parametrize(
+    ("path", "option"),
+    SINGLE_VALUED,
+    ids=[" ".join([*path, option.name]) for path, option in SINGLE_VALUED],
+)
+def test_no_value_is_empty(path, option):
+    # --index "" was the folder one is in
+    error = error_of(*path, option.opts[0], *[""] * option.nargs)
+    if option.nargs == 1:
+        assert error == f"{max(option.opts, key=len)} is given an empty value"
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["index", "nowhere.csv", "--text-column", "a", "--text-column", "b"],
@@ -99,6 +111,7 @@ def test_help_comes_first():
         ("train siames", "No such command 'siames'. Did you mean 'siamese'?"),
         ("datasets lst", "No such command 'lst'. Did you mean 'list'?"),
         ("datasets xyzzy", "No such command 'xyzzy'. (commands: fetch, list, path)"),
+        ("index nowhere.csv --text-column ", "--text-column is given an empty value"),
         ("query x --qeuries y", "Did you mean one of: '--queries', '--where'?)"),
     ],
 )
