@@ -139,6 +139,7 @@ class Store:
         self.file = directory / DATABASE_NAME
         self._log = directory / f"{DATABASE_NAME}-wal"
         self._access = self._current_access()
+        self._state: _FileState | None = None  # of the files, where connections are not locked
         # As many connections as threads that read at once; five are kept open.
         self._engine = create_engine(
             "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
@@ -189,10 +190,10 @@ class Store:
                 without locks, was written meanwhile; what was read is to be discarded.
         """
         access = self._current_access()
-        if access is not self._access:
-            self._engine.dispose()
-            self._access = access
         before = None if access.is_locked else self._file_state()
+        if (access, before) != (self._access, self._state):
+            self._engine.dispose()  # without locks, a connection never sees what others commit
+            self._access, self._state = access, before
         try:
             with self._translated(), self._engine.connect() as connection, connection.begin():
                 yield connection

@@ -167,6 +167,18 @@ class TestReadersThatMayNotWrite:
             path.chmod(0o555)
             assert ask() == [301] * 3
 
+    def test_a_writer_that_came_and_went_between_two_questions(self, path, read_only):
+        """No log before and none after: what SQLite kept of the file has to go all the same."""
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
+        with read_only(path) as prefix, reader(path, prefix) as ask:
+            assert ask() == [100] * 3
+            path.chmod(0o755)
+            with Index.open(path) as index:
+                index.delete([str(n) for n in range(7)])
+            path.chmod(0o555)
+            assert ask() == [93] * 3
+
 
 def test_what_was_read_without_locks_while_it_was_written_is_discarded(path, monkeypatch):
     with Index.create(path, ["hashing:32"]) as index:
