@@ -95,6 +95,9 @@ class SpaceView:
                 break
             if ((scores[:, n - 1] - scores[:, -1] > ROUNDING) | (ids[:, -1] < 0)).all():
                 break
+        # Rows are sorted: what is worse than the n-th by more than rounding is behind all others.
+        width = (scores[:, :n].min(axis=1, keepdims=True) - scores <= ROUNDING).any(axis=0).sum()
+        scores, ids = scores[:, :width], ids[:, :width]
         for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
             self._settle_ties(query, row_scores, row_ids)
         order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
