@@ -90,7 +90,7 @@ class _Access(Enum):
 
     #: The usual one.
     SHARED = "mode=rw"
-    #: Not writable; a writer is active, or was killed: the log is read under SQLite's locks.
+    #: Not writable; a writer is active, or was killed: its log is read under SQLite's locks.
     READ_ONLY = "mode=ro"
     #: Not writable, a log without its -shm file: SQLite indexes the log in private memory.
     PRIVATE = "mode=ro&vfs=unix-none"
@@ -224,10 +224,18 @@ class Store:
     def _current_access(self) -> _Access:
         if os.access(self.directory, os.W_OK):
             return _Access.SHARED
-        has_log = self._log.exists()
-        if has_log and self._log.with_name(f"{DATABASE_NAME}-shm").exists():
+        journal, shared_memory = (
+            self._log.with_name(f"{DATABASE_NAME}-{name}") for name in ("journal", "shm")
+        )
+        if journal.exists() or (self._log.exists() and shared_memory.exists()):
             return _Access.READ_ONLY
-        return _Access.PRIVATE if has_log and self._log.stat().st_size else _Access.IMMUTABLE
+        return _Access.PRIVATE if self._has_log() else _Access.IMMUTABLE
+
+    def _has_log(self) -> bool:
+        try:
+            return self._log.stat().st_size > 0
+        except FileNotFoundError:  # also where a writer has just removed it
+            return False
 
     def _connect(self) -> sqlite3.Connection:
         return self._connect_with(self._access)
@@ -295,7 +303,7 @@ class Store:
 
         The two are then of different moments, and together can be a state that never was.
         """
-        if not self._log.exists() or not self._log.stat().st_size:
+        if not self._has_log():
             return
         access = _Access.READ_ONLY if self._access is _Access.SHARED else self._access
         # A connection that cannot write leaves the log as it is.
@@ -434,6 +442,16 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
         return IndexFormatError(
             f"{file} is not an SQLite database or is damaged ({message}); "
             "restore a copy of the index, or index the corpus again"
+        )
+    if code == sqlite3.SQLITE_IOERR_SHMMAP:
+        return IndexStoreError(
+            f"the file system of {file.parent} cannot hold SQLite's write-ahead log (it shares no "
+            "memory between processes); put the index on a local disk"
+        )
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return IndexStoreError(
+            f"a write to {file.parent} was interrupted, and undoing it needs the right to write "
+            f"there; whoever has it can run: semsearch info --index {file.parent}"
         )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")

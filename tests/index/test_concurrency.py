@@ -9,12 +9,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from threading import Barrier
 
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import SemsearchError, SpaceError
+from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
 from semsearch.index.store import Store
 
 CREATE = """
@@ -95,6 +96,22 @@ class TestWriteAheadLog:
         with Index.create(path, ["hashing:32"]) as index:
             index.add([Document("a", "one")])
         assert journal_mode(path) == "wal"
+
+    def test_a_file_system_without_shared_memory_is_named(self, tmp_path, monkeypatch):
+        """As 9p: SQLite fails to map the -shm file into memory."""
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMMAP
+
+        class WithoutSharedMemory(sqlite3.Connection):
+            def execute(self, statement):
+                if "journal_mode" in statement:
+                    raise error
+                return super().execute(statement)
+
+        connect = partial(sqlite3.connect, factory=WithoutSharedMemory)
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(IndexStoreError, match="file system of .*x cannot hold"):
+            Index.create(tmp_path / "x", ["hashing:32"])
 
     def test_a_file_system_that_cannot_hold_it_is_reported(self, tmp_path, monkeypatch, caplog):
         """SQLite's own locking by lock files, as for file systems without shared memory."""

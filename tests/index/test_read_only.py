@@ -151,6 +151,25 @@ class TestReadersThatMayNotWrite:
         with read_only(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
+    def test_after_a_writer_without_write_ahead_log_was_killed(self, path, read_only):
+        """What it had not committed is in the database, and is undone by the next who may write."""
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
+        killed = """
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA journal_mode = DELETE")
+database.execute("PRAGMA cache_size = 1")
+database.execute("BEGIN")
+database.execute("DELETE FROM chunks WHERE chunk_id > 150")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        subprocess.run([sys.executable, "-c", killed, path / "index.sqlite"])
+        assert (path / "index.sqlite-journal").stat().st_size
+        with read_only(path) as prefix:
+            assert "was interrupted" in answer(path, prefix)
+        assert answer(path, []) == [DOCUMENTS] * 3
+
     def test_a_writer_that_comes_and_goes(self, path, read_only):
         with Index.create(path, ["hashing:32"]) as index:
             index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
