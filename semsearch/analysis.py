@@ -28,8 +28,11 @@ __all__ = ["FTS5_TOKENIZER", "MARKS", "in_pairs", "query_terms", "searchable"]
 #: How FTS5 makes words: runs of letters, digits and marks, without accents, stemmed by Porter.
 FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 
-#: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese.
-_OTHER_FORMS = re.compile("[\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\uffef]+")
+#: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese;
+#: subscripts, and the letters of mathematics. (Superscripts are no such form: 10⁶ is not 106.)
+_OTHER_FORMS = re.compile(
+    "[\u2080-\u209c\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\uffef\U0001d400-\U0001d7ff]+"
+)
 
 #: The scripts that are cut into pairs, without their digits and punctuation.
 _UNSPACED = "".join(

@@ -16,7 +16,7 @@ from semsearch.errors import ArgumentError
 from semsearch.lexical import MAX_QUERY_WORDS, LexicalIndex
 
 TEXTS = {
-    "english": "The naïve runners were running to the café: 2 cafés co\u00adoperate, ﬁnally.",
+    "english": "The naïve runners were running to the café: 2 cafés co\u00adoperate, ﬁnally. 𝐇₂O, 10⁶.",
     "german": "Die Straße der Übergröße führt über den Fluß.",
     "french": "L'élève a reçu une leçon à l'été, Ｐａｒｉｓ.",
     "portuguese": "A ação não é em vão: coração.",
@@ -40,7 +40,19 @@ TEXTS = {
 FOUND = [
     (
         "english",
-        ["naive", "NAÏVE", "run", "cafe", "Cafés", "cooperating", "finally", "ﬁnally", "2"],
+        [
+            "naive",
+            "NAÏVE",
+            "run",
+            "cafe",
+            "Cafés",
+            "cooperating",
+            "finally",
+            "ﬁnally",
+            "2",
+            "H2O",
+            "10⁶",
+        ],
     ),
     ("german", ["STRASSE", "strasse", "straße", "übergröße", "UBERGROSSE", "fluss", "FÜHRT"]),
     ("french", ["eleve", "ÉLÈVE", "lecon", "leçon", "ete", "Paris", "ｐａｒｉｓ"]),
@@ -66,7 +78,7 @@ FOUND = [
 ]
 
 NOT_FOUND = [
-    ("english", ["caf", "unner", "tree"]),
+    ("english", ["caf", "unner", "tree", "106"]),
     ("german", ["gröse", "stra"]),
     ("russian", ["чаи", "мок"]),  # й is another letter than и
     ("greek", ["αθην", "δρομ"]),

@@ -262,8 +262,9 @@ class BatchWriter:
         ]
         if not rows:
             return
-        replaced = values(plan.document_id for plan in written if plan.document_id is not None)
-        subtract_kinds(self._connection, documents.c.document_id.in_(replaced))
+        replaced = [plan.document_id for plan in written if plan.document_id is not None]
+        if replaced:
+            subtract_kinds(self._connection, documents.c.document_id.in_(values(replaced)))
         statement = sqlite_insert(documents)
         renewed = {name: statement.excluded[name] for name in ("title", "metadata", "text_hash")}
         self._connection.execute(

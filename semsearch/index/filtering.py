@@ -56,8 +56,8 @@ def read_filter(connection: Connection, where: str) -> Filter:
     """A filter expression, checked against what the documents hold.
 
     Raises:
-        FilterError: it cannot be parsed, names a field that no document has, or compares a field
-            with a literal of a kind that the field never holds.
+        FilterError: it cannot be parsed, names an unknown field, or compares a field with
+            literals of kinds that it never holds.
     """
     condition = parse(where)
     tested = fields(condition)
@@ -65,7 +65,7 @@ def read_filter(connection: Connection, where: str) -> Filter:
     kinds = {metadata_field(name): set(found) for name, found in held.items()}
     kinds |= {name: {Kind.TEXT} for name in BUILT_IN_FIELDS}
     if not tested <= kinds.keys():
-        check_fields(condition, [*map(metadata_field, field_names(connection)), *BUILT_IN_FIELDS])
+        check_fields(condition, {*map(metadata_field, field_names(connection)), *kinds})
     condition, notes = fit_literals(condition, kinds, partial(example, connection))
     return Filter(condition, _clause(condition), notes)
 

@@ -1,7 +1,8 @@
 """What the metadata fields hold: in how many documents there is a value of which kind.
 
-The table `fields` has the counts, exact after every write. The values are in the documents alone,
-so that no text of a deleted document stays behind.
+The table `fields` has the counts, exact after every write. A count can be 0: until the index is
+compacted, the fields of deleted documents are known, and a filter that tests one is no mistake.
+The values are in the documents alone, so that no text of a deleted document stays behind.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from sqlalchemy import (
     delete,
     func,
     literal,
-    or_,
     select,
     true,
     type_coerce,
@@ -57,6 +57,7 @@ EXAMPLES = 50
 #: In how many documents examples and similar values are looked for.
 SAMPLE_DOCUMENTS = 20_000
 
+_IN_USE = select(fields).where(fields.c.documents > 0)
 _OF_FIELDS = select(fields).where(fields.c.name.in_(values_later("names")))
 
 _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
@@ -83,13 +84,14 @@ class Field(NamedTuple):
 
 
 def field_names(connection: Connection) -> list[str]:
-    """The names of the metadata fields, sorted."""
-    return list(connection.scalars(select(fields.c.name).distinct().order_by(fields.c.name)))
+    """The names of the metadata fields that documents have, sorted."""
+    names = _IN_USE.with_only_columns(fields.c.name).distinct()
+    return list(connection.scalars(names.order_by(fields.c.name)))
 
 
 def all_fields(connection: Connection) -> list[Field]:
-    """The metadata fields, sorted by name; the first `EXAMPLES` of them with an example."""
-    query = select(fields).order_by(fields.c.name, fields.c.documents.desc(), fields.c.kind)
+    """The fields that documents have, sorted by name; the first `EXAMPLES` with an example."""
+    query = _IN_USE.order_by(fields.c.name, fields.c.documents.desc(), fields.c.kind)
     found: dict[str, Field] = {}
     for name, kind, in_list, count in connection.execute(query):
         if name not in found:
@@ -101,11 +103,12 @@ def all_fields(connection: Connection) -> list[Field]:
 
 
 def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, dict[Kind, int]]:
-    """Metadata fields by name: in how many documents there is each kind, in a list or not."""
+    """Known fields by name: in how many documents there is each kind, in a list or not."""
     found: dict[str, dict[Kind, int]] = {}
     for row in connection.execute(_OF_FIELDS, {"names": list(names)}):
         kinds, kind = found.setdefault(row.name, {}), _kind(row.kind)
-        kinds[kind] = kinds.get(kind, 0) + row.documents
+        if row.documents:
+            kinds[kind] = kinds.get(kind, 0) + row.documents
     return found
 
 
@@ -147,9 +150,8 @@ def add_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
 
 
 def subtract_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Count the values of documents that are about to be removed or replaced no longer."""
+    """Stop counting the values of documents that are about to be removed or replaced."""
     _count(connection, condition, -1)
-    connection.execute(delete(fields).where(fields.c.documents <= 0))
 
 
 def rebuild_kinds(connection: Connection) -> None:
@@ -160,7 +162,7 @@ def rebuild_kinds(connection: Connection) -> None:
 
 def kinds_are_right(connection: Connection) -> bool:
     """Whether the counts are those of the documents."""
-    counted, stored = _counts(true()), select(fields)
+    counted, stored = _counts(true()), select(fields).where(fields.c.documents != 0)
     return all(
         connection.execute(left.except_(right).limit(1)).first() is None
         for left, right in ((counted, stored), (stored, counted))
@@ -202,14 +204,16 @@ class _Values:
         self.name = field.c.key
         self.value = func.coalesce(element.c.value, field.c.value)
         self.in_list = element.c.type.is_not(None)
-        is_date = or_(self.value.op("GLOB")(_DATE), self.value.op("GLOB")(f"{_DATE}[T ]*"))
-        self.kind = case(
-            (and_(json_type == "text", is_date), Kind.DATE.value),
-            (json_type == "array", Kind.LIST.value),
-            (json_type.in_(["integer", "real"]), Kind.NUMBER.value),
-            (json_type.in_(["true", "false"]), Kind.BOOLEAN.value),
-            else_=json_type,
+        is_date = and_(
+            self.value.op("GLOB")(f"{_DATE}*"), func.substr(self.value, 11, 1).in_(["", "T", " "])
         )
+        kinds = {
+            "text": case((is_date, Kind.DATE.value), else_=Kind.TEXT.value),
+            "array": Kind.LIST.value,
+            **dict.fromkeys(("integer", "real"), Kind.NUMBER.value),
+            **dict.fromkeys(("true", "false"), Kind.BOOLEAN.value),
+        }
+        self.kind = case(kinds, value=json_type, else_=json_type)
         self._field, self._element = field, element
 
     def joined_to(self, rows: Any) -> Any:

@@ -2,12 +2,14 @@
 
 A literal compares with values of its own kind only. One of a kind that its field never has is
 converted where the meaning is plain, with a message, and refused otherwise: it would find nothing.
+In a list with literals that do fit, it stays, with a message.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from semsearch.errors import FilterError
@@ -32,8 +34,8 @@ from semsearch.index.kinds import Kind
 
 __all__ = ["fit_literals", "is_date"]
 
-#: How many conversions a message lists.
-CONVERSIONS_SHOWN = 3
+#: How many literals a message lists.
+LITERALS_SHOWN = 3
 
 _HELD = {
     Kind.TEXT: "text",
@@ -104,38 +106,50 @@ class _Fitting:
                     raise self._refused(test, pattern, held)
                 return test
             case In(_, values):
-                fitting = tuple(self._fit_value(test, value, held) for value in values)
-                self._note(test.field, held, zip(values, fitting, strict=True))
-                return replace(test, values=fitting)
+                fitting = [self._fit_value(test, value, held) for value in values]
+                if values and all(value is None for value in fitting):
+                    raise self._refused(test, values[0], held)
+                pairs = list(zip(values, fitting, strict=True))
+                self._note(test.field, held, pairs)
+                return replace(
+                    test, values=tuple(old if new is None else new for old, new in pairs)
+                )
         value = self._fit_value(test, test.value, held)
+        if value is None:
+            raise self._refused(test, test.value, held)
         self._note(test.field, held, [(test.value, value)])
         return replace(test, value=value)
 
-    def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value:
+    def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
+        """A literal as its field can hold it; None if it cannot."""
         ordered = isinstance(test, Comparison) and test.operator not in _EQUALITY
         if isinstance(value, str):
-            fitting = self._fit_text(test, value, held, ordered=ordered)
-        elif isinstance(value, bool):
-            fitting = value if Kind.BOOLEAN in held else None
-        elif Kind.NUMBER in held:
-            fitting = value
-        else:  # a whole number can be written in one way only
-            as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
-            fitting = str(value) if as_text else None
-        if fitting is None:
-            raise self._refused(test, value, held)
-        return fitting
+            return self._fit_text(test, value, held, ordered=ordered)
+        if isinstance(value, bool):
+            return value if Kind.BOOLEAN in held else None
+        if Kind.NUMBER in held:
+            return value
+        # A whole number can be written in one way only.
+        as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
+        return str(value) if as_text else None
 
     def _fit_text(
         self, test: Comparison | In, text: str, held: set[Kind], *, ordered: bool
     ) -> Value | None:
+        other_date = not is_date(text) and _OTHER_DATE.fullmatch(text) is not None
+        if Kind.DATE in held:
+            only_dates = Kind.TEXT not in held
+            # What is no date at all can be asked for: `published != ''` holds while all have one.
+            no_order = other_date or (only_dates and not is_date(text))
+            misread = no_order if ordered else only_dates and other_date
+            return None if misread else text
         if Kind.TEXT in held:
-            if ordered and Kind.DATE not in held and (is_date(text) or _OTHER_DATE.fullmatch(text)):
+            if ordered and (is_date(text) or other_date):
                 self._check_order_of_dates(test)
             return text
-        if Kind.DATE in held:
-            return text if is_date(text) else None
         number = parse_number(text) if Kind.NUMBER in held else None
+        if number is not None and math.isinf(number):
+            return None
         if number is None and Kind.BOOLEAN in held and not ordered:
             return {"true": True, "false": False}.get(text.strip().lower())
         return number
@@ -150,28 +164,40 @@ class _Fitting:
             )
 
     def _refused(self, test: Comparison | In | Like, value: Value, held: set[Kind]) -> FilterError:
-        kinds = [kind for kind in _HELD if kind in held]
-        found = self._example(test.field, kinds)
+        as_dates = Kind.DATE in held and (Kind.TEXT not in held or isinstance(value, str))
+        found = self._example(test.field, [Kind.DATE] if as_dates else held)
         such = "" if found is None else f", such as {_shown(found)}"
-        words = " or ".join(_HELD[kind] for kind in kinds)
         way_out = ""
-        if Kind.DATE in held and Kind.TEXT not in held:
+        if as_dates:
             way_out = "; write dates as '2020-05-01'"
         elif Kind.TEXT in held and not isinstance(value, bool):
             way_out = "; put text in quotes, or index the field as numbers"
         name = field_text(test.field)
-        return filter_error(f"{name} holds {words}{such}, not {_shown(value)}{way_out}")
+        return filter_error(f"{name} holds {_words(held)}{such}, not {_shown(value)}{way_out}")
 
-    def _note(self, field: str, held: set[Kind], pairs: Iterable[tuple[Value, Value]]) -> None:
-        converted = [(old, new) for old, new in pairs if type(old) is not type(new)]
-        if not converted:
-            return
-        words = " or ".join(word for kind, word in _HELD.items() if kind in held)
-        listed = [f"{_shown(old)} as {_shown(new)}" for old, new in converted[:CONVERSIONS_SHOWN]]
-        more = len(converted) - len(listed)
-        rest = f" and {more} more" if more else ""
-        note = f"{field_text(field)} holds {words}; reading {', '.join(listed)}{rest}"
-        self.notes.append(filter_message(note))
+    def _note(
+        self, field: str, held: set[Kind], pairs: Sequence[tuple[Value, Value | None]]
+    ) -> None:
+        converted = [
+            f"{_shown(old)} as {_shown(new)}"
+            for old, new in pairs
+            if new is not None and type(old) is not type(new)
+        ]
+        unfit = [_shown(old) for old, new in pairs if new is None]
+        words = f"{field_text(field)} holds {_words(held)}"
+        if converted:
+            self.notes.append(filter_message(f"{words}; reading {_listed(converted)}"))
+        if unfit:
+            self.notes.append(filter_message(f"{words}, not {_listed(unfit)}"))
+
+
+def _words(held: set[Kind]) -> str:
+    return " or ".join(word for kind, word in _HELD.items() if kind in held)
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = len(items) - LITERALS_SHOWN
+    return ", ".join(items[:LITERALS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _shown(value: Value) -> str:

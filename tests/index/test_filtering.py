@@ -25,6 +25,7 @@ def film(number):
             "price": f"{number},5",
             "on": f"200{number}-05-01",
             "day": f"1/5/200{number}",
+            "published": f"200{number}-05-01" if number % 5 else "unknown",
             "mixed": number if number % 2 else str(number),
             "maker": {"name": "Ann"},
             "nothing": None,
@@ -60,6 +61,8 @@ def test_what_fits_is_said_nothing_of(retriever, caplog):
         ("on like '2004%' and price = '4,5'", 1),
         ("mixed = 1 or mixed = '2' or mixed > 8", 3),
         ("flag = true or flag = '1'", 2),
+        ("on != '' and not on = 'unknown' and on not in ('', '2000-05-01')", 9),
+        ("published > '2003' and published < '2009'", 5),
         ("nothing is null and nothing != 1 and not nothing = 'x'", 10),
         ("maker is not null", 10),
     ]:
@@ -85,6 +88,8 @@ def test_what_fits_is_said_nothing_of(retriever, caplog):
             ["0"],
             "where: year holds numbers; reading '2001' as 2001",
         ),
+        ("year in ('abc', 2001)", ["1"], "where: year holds numbers, not 'abc'"),
+        ("seen not in (1, true)", list("13579"), "where: seen holds true or false, not 1"),
         (
             "seen = 'True' and id < '3'",
             ["0", "2"],
@@ -103,7 +108,9 @@ def test_a_literal_is_converted_where_that_is_plain(retriever, caplog, where, id
     ("where", "message"),
     [
         ("year = 'abc'", "year holds numbers, such as 2000, not 'abc'"),
-        ("year in (2001, 'abc')", "year holds numbers, such as 2000, not 'abc'"),
+        ("year in ('abc', true)", "year holds numbers, such as 2000, not 'abc'"),
+        ("year > '1e999'", "year holds numbers, such as 2000, not '1e999'"),
+        (f"year != '{10**30}'", f"year holds numbers, such as 2000, not '{10**30}'"),
         ("year = '2,000'", "year holds numbers, such as 2000, not '2,000'"),
         ("not year = true", "year holds numbers, such as 2000, not true"),
         ("year like '20%'", "year holds numbers, such as 2000, not '20%'"),
@@ -126,6 +133,11 @@ def test_a_literal_is_converted_where_that_is_plain(retriever, caplog, where, id
         (
             "day > '2004-05-01'",
             "day holds dates that do not sort as text, such as '1/5/2000'; index them as",
+        ),
+        ("on > 'x'", "on holds dates, such as '2000-05-01', not 'x'; write dates as"),
+        (
+            "published > '1.5.2004'",
+            "published holds text or dates, such as '2001-05-01', not '1.5.2004'; write dates as",
         ),
         ("day between '2/5/2001' and '3/5/2002'", "day holds dates that do not sort as text"),
         ("mixed = true", "mixed holds text or numbers, such as '0', not true"),
@@ -183,6 +195,22 @@ def test_a_filter_that_matches_nothing_names_the_nearest_values(retriever, caplo
         assert caplog.messages == [message]
     assert retriever.index.delete(where=where) == 0
     assert caplog.messages == [message] * 2
+
+
+def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_path, caplog):
+    with Index.create(tmp_path / "x", ["hashing:8"]) as index:
+        index.add([Document("1", "One.", metadata={"prize": "Oscar"}), Document("2", "Two.")])
+        index.delete(["1"])
+        assert index.fields() == [] == index.info().fields
+        with Retriever(index) as retriever:
+            assert len(found(retriever, "prize is null and prize != 5")) == 1
+            assert found(retriever, "prize = 'Oscar'") == []
+            assert caplog.messages == ["where: no document matches"]
+            with index.writer() as writer:
+                assert writer.verify() == []
+                writer.compact()
+            with pytest.raises(FilterError, match="no document has a field 'prize'"):
+                found(retriever, "prize is null")
 
 
 def test_no_word_in_common_is_no_fault_of_the_filter(retriever, caplog):
