@@ -25,7 +25,6 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
 )
-from semsearch.index.lock import writer_lock
 from semsearch.index.migrations import migrate
 from semsearch.index.schema import (
     APPLICATION_ID,
@@ -344,6 +343,8 @@ class Store:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
+        from semsearch.index.lock import writer_lock  # most indexes are of this version
+
         if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
             raise IndexFormatError(
                 f"{self.directory} has index format {version}, which has to be brought to "
