@@ -43,7 +43,8 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
             owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
         yield
     finally:
-        owner.unlink(missing_ok=True)
+        with suppress(OSError):  # it may be another's, or being read
+            owner.unlink(missing_ok=True)
         lock.release()
 
 

@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
+#: How long the first writer of a copy may take to commit that the copy is its own.
+CLAIM_SECONDS = 0.5
 
 #: How SQLite says that a database is not what semsearch wrote: by codes and, where one code says
 #: many things, by words.
@@ -209,7 +211,14 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection whose transactions (``with connection.begin():``) take the write lock."""
+        """A connection whose transactions (``with connection.begin():``) take the write lock.
+
+        Raises:
+            IndexStoreError: the index cannot be written. SQLite begins to write all the same, and
+                fails at the first row.
+        """
+        if not self._is_writable():
+            raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
         with self._translated(), self._engine.connect() as connection:
             self._use_write_ahead_log(connection)
             writing = connection.execution_options(semsearch_begin="IMMEDIATE")
@@ -219,6 +228,9 @@ class Store:
     def close(self) -> None:
         """Close the database; the last process to do so moves the log into it."""
         self._engine.dispose()
+
+    def _is_writable(self) -> bool:
+        return all(os.access(place, os.W_OK) for place in (self.directory, self.file))
 
     def _current_access(self) -> _Access:
         if os.access(self.directory, os.W_OK):
@@ -302,8 +314,20 @@ class Store:
 
         The two are then of different moments, and together can be a state that never was.
         """
+        deadline = time.monotonic() + CLAIM_SECONDS
+        while not self._is_own_log():
+            if time.monotonic() > deadline:
+                raise IndexFormatError(
+                    f"{self.directory} was copied while the index was open, and the copy may be "
+                    f"inconsistent; copy it again after closing the index, or check this copy "
+                    f"with: semsearch verify --index {self.directory}"
+                )
+            time.sleep(0.02)
+
+    def _is_own_log(self) -> bool:
+        """Whether the log, if there is one, was written beside this file and not copied with it."""
         if not self._has_log():
-            return
+            return True
         access = _Access.READ_ONLY if self._access is _Access.SHARED else self._access
         # A connection that cannot write leaves the log as it is.
         with self._translated(), closing(self._connect_with(access)) as connection:
@@ -311,12 +335,7 @@ class Store:
             row = None
             with suppress(sqlite3.OperationalError):  # no such table: `_check_format` reports it
                 row = connection.execute(query).fetchone()
-        if row is not None and str(row[0]) != str(self.file.stat().st_ino):
-            raise IndexFormatError(
-                f"{self.directory} was copied while the index was open, and the copy may be "
-                f"inconsistent; copy it again after closing the index, or check this copy with: "
-                f"semsearch verify --index {self.directory}"
-            )
+        return row is None or str(row[0]) == str(self.file.stat().st_ino)
 
     def _check_format(self, *, may_migrate: bool = True) -> None:
         with self.read() as connection:
@@ -345,7 +364,7 @@ class Store:
     def _migrate(self, version: int) -> None:
         from semsearch.index.lock import writer_lock  # most indexes are of this version
 
-        if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
+        if not self._is_writable():
             raise IndexFormatError(
                 f"{self.directory} has index format {version}, which has to be brought to "
                 f"{FORMAT_VERSION}, but cannot be written; copy it to where it can be"

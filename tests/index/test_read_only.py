@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -199,6 +201,24 @@ os.kill(os.getpid(), signal.SIGKILL)
             assert ask() == [93] * 3
 
 
+@pytest.mark.parametrize(
+    "command", [["verify"], ["verify", "--repair"], ["delete", "1"], ["compact"]]
+)
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_a_writer_that_may_not_write(path, command, was_killed):
+    """SQLite begins to write a read-only database without a word; each write then fails."""
+    with Index.create(path, ["hashing:32"]) as index:
+        index.add([Document("1", "one")])
+    if was_killed:
+        (path / "writer.json").write_text('{"process": 1, "since": "then"}', "utf-8")
+    with unwritable(path) as prefix:
+        command = [*prefix, sys.executable, "-m", "semsearch", *command, "--index", str(path)]
+        result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr == f"Error: cannot write in {path}: Permission denied\n"
+    assert result.stdout == ""
+
+
 def test_what_was_read_without_locks_while_it_was_written_is_discarded(path, monkeypatch):
     with Index.create(path, ["hashing:32"]) as index:
         index.add([Document("a", "one")])
@@ -249,8 +269,34 @@ class TestCopies:
             index.add([Document("new", "number")])
             assert len(index) == DOCUMENTS + 1
 
-    def test_copies_made_while_states_come_and_go_are_states_or_refused(self, path, tmp_path):
+    def test_a_copy_made_at_rest_whose_first_writer_is_about_to_commit(
+        self, path, tmp_path, monkeypatch
+    ):
+        """Its log is there before it says to whom the copy belongs; a reader waits for that."""
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add([Document("a", "one")])
+        copy = tmp_path / "copy"
+        shutil.copytree(path, copy)
+        file = copy / "index.sqlite"
+        with closing(sqlite3.connect(file, isolation_level=None)) as database:
+            database.execute("UPDATE settings SET value = value + 1 WHERE name = 'revision'")
+
+            def commit(seconds):
+                database.execute(
+                    "UPDATE settings SET value = ? WHERE name = 'inode'", [file.stat().st_ino]
+                )
+
+            with pytest.raises(IndexFormatError, match="was copied while"):
+                Index.open(copy)
+            monkeypatch.setattr(time, "sleep", commit)
+            with Index.open(copy) as index:
+                assert len(index) == 1
+
+    def test_copies_made_while_states_come_and_go_are_states_or_refused(
+        self, path, tmp_path, monkeypatch
+    ):
         """In one commit all documents change; a mixture would hold those of two commits."""
+        monkeypatch.setattr("semsearch.index.store.CLAIM_SECONDS", 0)
         commits = """
 import itertools, sys
 from semsearch import Document, Index
