@@ -16,7 +16,9 @@ from semsearch.errors import ArgumentError
 from semsearch.lexical import MAX_QUERY_WORDS, LexicalIndex
 
 TEXTS = {
-    "english": "The naïve runners were running to the café: 2 cafés co\u00adoperate, ﬁnally. 𝐇₂O, 10⁶.",
+    "english": (
+        "The naïve runners were running to the café: 2 cafés co\u00adoperate, ﬁnally. 𝐇₂O, 10⁶."
+    ),
     "german": "Die Straße der Übergröße führt über den Fluß.",
     "french": "L'élève a reçu une leçon à l'été, Ｐａｒｉｓ.",
     "portuguese": "A ação não é em vão: coração.",
