@@ -1,4 +1,4 @@
-"""Building anew what an index derives from its documents."""
+"""Rebuild what an index derives from its documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["repair"]
 def repair(
     connection: Connection, directory: Path, encoders: Iterable[tuple[Space, Encoder]]
 ) -> None:
-    """Make everything that is derived equal to what it is derived from.
+    """Rebuild all derived data.
 
     SQLite's own indexes, the words for BM25, the list of fields and the snapshots are built anew;
     rows that belong to nothing go; vectors that are missing or damaged are encoded again.

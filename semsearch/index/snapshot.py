@@ -71,7 +71,7 @@ class Snapshot:
         index: FAISS's, a flat one with the ids of chunks.
 
     Raises:
-        ValueError: `index` is of another type or metric, or its ids do not grow.
+        ValueError: `index` is of another type or metric, or its ids are not in ascending order.
     """
 
     def __init__(self, index: Any) -> None:
@@ -87,9 +87,9 @@ class Snapshot:
             raise ValueError("is not a flat index of inner products")
         self.ids: Ids = faiss.vector_to_array(index.id_map)
         if (index.d, index.ntotal, len(self.ids)) != (flat.d, flat.ntotal, flat.ntotal):
-            raise ValueError("has not one vector for each id")
+            raise ValueError("does not have one vector for each id")
         if (numpy.diff(self.ids) <= 0).any():
-            raise ValueError("has ids that do not grow")
+            raise ValueError("has ids that are not in ascending order")
         self._index = index
         #: Shape (len(ids), dimension); a view of the file.
         self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(
@@ -153,7 +153,7 @@ def write_snapshot(
         directory: where it goes.
         space: of which space.
         generation: the number of the snapshot.
-        blocks: chunk ids, growing, and their vectors.
+        blocks: chunk ids, ascending, and their vectors.
 
     Raises:
         IndexStoreError: it cannot be written.

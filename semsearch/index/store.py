@@ -369,7 +369,7 @@ class Store:
                 f"{self.directory} has index format {version}, which has to be brought to "
                 f"{FORMAT_VERSION}, but cannot be written; copy it to where it can be"
             )
-        # One that an older semsearch is writing must not change below its feet.
+        # One that an older semsearch is writing must not be changed meanwhile.
         with writer_lock(self.directory, wait=True), self.write() as connection:
             migrate(connection)
 

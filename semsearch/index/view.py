@@ -85,7 +85,7 @@ class SpaceView:
         """
         widths = {self._tail.shape[1], self._snapshot.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
-            raise DamageError("the vectors of the space have not the width of its encoder's")
+            raise DamageError("the vectors of the space are not as wide as its encoder's")
         reach = n
         while True:
             # More than n, to see whether the n-th shares its score with others behind it.
@@ -107,7 +107,7 @@ class SpaceView:
         )
 
     def _nearest(self, queries: Matrix, n: int, allowed: Ids | None) -> tuple[Matrix, Ids]:
-        """The `n` nearest, best first; those of like scores in any order."""
+        """The `n` nearest, best first; equal scores in any order."""
         parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
         if self._snapshot:
             parts.append(self._snapshot.search(queries, n, allowed))
@@ -150,7 +150,7 @@ class SpaceView:
 
 
 def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
-    """What the database knows of a space's snapshot."""
+    """The database's record of a space's snapshot, if it has one."""
     row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
     return SnapshotRecord(**row._mapping) if row else None
 

@@ -127,7 +127,7 @@ class IndexWriter:
         encoders = self._encoders()
         if not encoders:
             raise SpaceError(
-                "the index has no embedding space: its making was cut short; "
+                "the index has no embedding space: its creation was interrupted; "
                 "name the encoder once more"
             )
         writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
@@ -220,7 +220,7 @@ class IndexWriter:
     def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
         """Encode the stored passages into a further space; no corpus is needed.
 
-        When it is cut short, the next `add_space` of the same encoder, or the next `upsert`, goes
+        When it is interrupted, the next `add_space` of the same encoder, or the next `upsert`, goes
         on from there; until then the space cannot be searched.
 
         Raises:
