@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["joined_text", "printed_list", "sentences_text"]
+__all__ = ["joined_text", "one_line", "printed_list", "sentences_text"]
 
 # A flat list as Python prints it and pandas writes it, ['it', "it's", 1.5, None], or an array of
 # strings as NumPy does, without commas. The escapes are those that repr() uses, for Python's parser
@@ -17,6 +17,7 @@ _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{
 _STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\")"
 _LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|False|None)"
 _LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
+_WHITE_SPACE = {code: " " for code in range(0x3001) if chr(code).isspace()}
 _ITEM = re.compile(_LITERAL)
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
@@ -38,10 +39,19 @@ def joined_text(parts: Iterable[str]) -> str:
 
 
 def _begins_with(body: str, title: str) -> bool:
-    words = title.split()
-    beginning = " ".join(body.split(maxsplit=len(words))[: len(words)])
-    title = " ".join(words)
-    return beginning.startswith(title) and not beginning[len(title) :][:1].isalnum()
+    if not body.lstrip().startswith(title.lstrip()[:1]):
+        return False  # as most are, and soon seen
+    title, body = one_line(title), one_line(body)
+    return body.startswith(title) and not body[len(title) :][:1].isalnum()
+
+
+def one_line(text: str) -> str:
+    """A text whose white space is one space each, and none at its ends."""
+    # A list of its words would take many times the memory of the text.
+    text = text.translate(_WHITE_SPACE)
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text.strip()
 
 
 def printed_list(text: str) -> list[Any] | None:

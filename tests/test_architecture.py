@@ -16,9 +16,9 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
-    "version errors",
+    "version errors limits",
     "arguments encodings",
-    "records texts",
+    "records texts csvrecords",
     "filters protocols datasets analysis",
     "vectors",
     "corpus encoders fusion lexical runs",

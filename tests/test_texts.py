@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.texts import joined_text, printed_list, sentences_text
+from semsearch.texts import joined_text, one_line, printed_list, sentences_text
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,11 @@ from semsearch.texts import joined_text, printed_list, sentences_text
 )
 def test_joined(parts, text):
     assert joined_text(parts) == text
+
+
+def test_one_line():
+    text = "".join(chr(code) for code in range(0x11000) if chr(code).isspace())
+    assert one_line(f"{text}a{text}b  c{text}") == "a b c" == " ".join(f"a{text}b  c".split())
 
 
 def test_printed_lists():

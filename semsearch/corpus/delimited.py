@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.celltypes import cell_type
 from semsearch.corpus.columns import shortened
-from semsearch.corpus.dialect import (
-    DELIMITERS,
-    Dialect,
-    RecordReader,
-    RecordTooLargeError,
-    guess_dialect,
-)
+from semsearch.corpus.dialect import DELIMITERS, guess_dialect
 from semsearch.corpus.header import USUAL_NAMES, has_header
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, MAX_ROW_BYTES, Row, Table, look_ahead
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
+from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
@@ -53,8 +48,6 @@ def read_delimited(
     Raises:
         CorpusError: when it has no rows.
     """
-    # The limit holds for the whole process, so it is only ever raised.
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
     lines = text.lines()
     head = look_ahead(lines, lambda: text.position)
     dialect = guess_dialect(head, delimiters)

@@ -17,6 +17,7 @@ from semsearch.corpus.table import (
     size_shown,
 )
 from semsearch.errors import BadRowError, CorpusError
+from semsearch.limits import json_values
 
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
@@ -67,7 +68,7 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         if not row:
             continue
         source = f"{text.name}:{number}"
-        if len(row) > MAX_ROW_VALUES and _separators(row) > MAX_ROW_VALUES:
+        if len(row) > MAX_ROW_VALUES and json_values(row) > MAX_ROW_VALUES:
             yield BadRowError(source, _TOO_MANY)
             continue
         try:
@@ -179,7 +180,7 @@ class _Scanner:
             raise CorpusError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
-        values = _separators(rest)
+        values = json_values(rest)
         if values > MAX_ROW_VALUES:
             raise CorpusError(f"{self._text.name}: an item has {_TOO_MANY}")
         # What is left has to be decoded again: doubling it keeps that in proportion.
@@ -191,16 +192,11 @@ class _Scanner:
                 break
             blocks.append(block)
             wanted -= len(block)
-            values += _separators(block)
+            values += json_values(block)
         if not blocks:
             return False
         self._buffer, self._at = "".join((rest, *blocks)), 0
         return True
-
-
-def _separators(text: str) -> int:
-    """How many values a JSON text can have, at most: each comes after one of these."""
-    return sum(map(text.count, ",[{"))
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
+from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
 __all__ = [
     "MAX_ROW_BYTES",
@@ -18,13 +19,6 @@ __all__ = [
     "look_ahead",
     "size_shown",
 ]
-
-#: How long one row may be (of text: how many characters). A file without line ends, or a quote
-#: that is never closed, must not fill the memory.
-MAX_ROW_BYTES = 64 << 20
-#: How many cells, or values in JSON, one row may have, as told by what separates them: each takes
-#: twenty times the memory of its text. (A text has as many commas when it is as long as 20 Bibles.)
-MAX_ROW_VALUES = 1_000_000
 
 #: How far a reader looks ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
@@ -86,8 +80,3 @@ def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]
         if position() >= LOOK_AHEAD_CHARACTERS:
             break
     return head
-
-
-def size_shown(size: int) -> str:
-    """``64 MiB``."""
-    return f"{size >> 20} MiB"

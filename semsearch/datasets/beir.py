@@ -10,8 +10,9 @@ from typing import Any
 
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import DataFile, numbered_lines, reading
+from semsearch.datasets.textlines import DataFile, cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.limits import MAX_ROW_VALUES, json_values
 from semsearch.texts import joined_text
 
 __all__ = ["has_beir_files", "read_beir"]
@@ -93,6 +94,8 @@ def _records(file: DataFile) -> Iterator[tuple[str, dict[str, Any]]]:
     for line in numbered_lines(file):
         if not line.text.strip():
             continue
+        if len(line.text) > MAX_ROW_VALUES and json_values(line.text) > MAX_ROW_VALUES:
+            raise DatasetError(f"{line.place}: more than {MAX_ROW_VALUES:,} values")
         try:
             record = json.loads(line.text)
         except (ValueError, RecursionError) as error:
@@ -106,7 +109,7 @@ def _qrels(file: DataFile) -> Qrels:
     """``query-id``, ``corpus-id`` and ``score`` between tabs, under a header."""
     qrels: Qrels = {}
     for number, line in enumerate(numbered_lines(file)):
-        cells = line.text.split("\t")
+        cells = cells_of(line, "\t")
         if not line.text.strip() or (number == 0 and cells[0] == "query-id"):
             continue
         if len(cells) != 3:

@@ -27,7 +27,8 @@ def read_judged_table(name: str, file: Path) -> RetrievalSet:
     Raises:
         DatasetError: the file cannot be read, has other columns, or a relevance is no number.
     """
-    header, *rows = read_rows(file)
+    rows = read_rows(file)
+    header = next(rows)
     found = {what: find_column(header.cells, names) for what, names in COLUMNS.items()}
     columns = [column for column in found.values() if column is not None]
     if len(columns) != len(COLUMNS):

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from semsearch.datasets.judging import Qrels, judge, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Line, numbered_lines, reading
+from semsearch.datasets.textlines import Line, cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
-from semsearch.texts import joined_text
+from semsearch.texts import joined_text, one_line
 
 __all__ = ["has_lisa_files", "read_lisa"]
 
@@ -82,7 +82,7 @@ def _documents(file: Path) -> Iterator[tuple[str, str]]:
             raise DatasetError(f"{line.place}: no 'Document N', with which a document begins")
         inner = [other.text for other in takewhile(lambda one: not _END.fullmatch(one.text), lines)]
         title_and_abstract = _BLANK_LINE.split("\n".join(inner).strip(), maxsplit=1)
-        yield str(int(beginning[1])), joined_text(map(_one_line, title_and_abstract))
+        yield str(int(beginning[1])), joined_text(map(one_line, title_and_abstract))
 
 
 def _queries(file: Path) -> Iterator[tuple[str, str]]:
@@ -99,7 +99,7 @@ def _queries(file: Path) -> Iterator[tuple[str, str]]:
                 break
         else:
             raise DatasetError(f"{line.place}: no '#' ends the query that begins here")
-        yield str(int(line.text)), _one_line(" ".join(words).rstrip().removesuffix("#"))
+        yield str(int(line.text)), one_line(" ".join(words).rstrip().removesuffix("#"))
 
 
 def _judgements(file: Path) -> Qrels:
@@ -118,11 +118,7 @@ def _judgements(file: Path) -> Qrels:
 
 def _numbers(file: Path) -> Iterator[tuple[str, int]]:
     for line in _lines(file):
-        for cell in line.text.split():
+        for cell in cells_of(line):
             if not _NUMBER.fullmatch(cell):
                 raise DatasetError(f"{line.place}: not a judgement in numbers: {cell[:40]!r}")
             yield line.place, int(cell)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

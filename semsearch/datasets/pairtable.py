@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,12 +124,11 @@ def _pair_rows(
     file: Path, names: Sequence[str], what: str
 ) -> Iterator[tuple[Row, tuple[str, str, str]]]:
     rows = read_rows(file)
-    first = rows[0]
+    first = next(rows)
     layout = _named(first.cells, names)
-    if layout is not None:
-        rows = rows[1:]
-    else:
+    if layout is None:
         layout = _unnamed(first.cells)
+        rows = chain([first], rows)
     if layout is None:
         raise DatasetError(
             f"{first.place}: no columns for two texts and a {what} "

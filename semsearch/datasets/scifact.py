@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
+import zipfile
 from collections.abc import Iterator
-from zipfile import ZipFile
 
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import check_split
-from semsearch.datasets.textlines import reading
+from semsearch.datasets.table import Row, csv_rows
+from semsearch.datasets.textlines import numbered_lines, reading
 from semsearch.texts import joined_text, printed_list, sentences_text
 
 __all__ = ["read_scifact"]
@@ -34,7 +33,8 @@ def read_scifact(split: str = "test") -> RetrievalSet:
     """
     check_split("scifact", split, _CLAIMS)
     file = data_file("ir/scifact/scifact.zip")
-    with reading(file), ZipFile(file) as archive:
+    with reading(file):
+        archive = zipfile.Path(file)
         documents = {
             row["doc_id"]: joined_text([row["title"], _abstract(row["abstract"])])
             for row in _rows(archive, "corpus_train.csv")
@@ -46,9 +46,10 @@ def read_scifact(split: str = "test") -> RetrievalSet:
     return RetrievalSet("scifact", documents, queries, qrels, split)
 
 
-def _rows(archive: ZipFile, name: str) -> Iterator[dict[str, str]]:
-    with archive.open(name) as file:
-        yield from csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""))
+def _rows(archive: zipfile.Path, name: str) -> Iterator[dict[str, str]]:
+    rows = csv_rows(numbered_lines(archive / name), ",")
+    header = next(rows, Row("", []))
+    return (dict(zip(header.cells, row.cells, strict=False)) for row in rows)
 
 
 def _abstract(array: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from semsearch.datasets.pairtable import gold_score
 from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.textlines import numbered_lines, reading
+from semsearch.datasets.textlines import cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
 
 __all__ = ["has_semeval_files", "read_semeval"]
@@ -59,7 +59,7 @@ def _aligned(sentences: Path, gold: Path) -> tuple[list[ScoredPair], int]:
         )
     pairs, unscored = [], 0
     for line, score in zip(lines, scores, strict=True):
-        cells = line.text.split("\t")
+        cells = cells_of(line, "\t")
         if len(cells) < 2:
             raise DatasetError(f"{line.place}: no tab between two sentences")
         value = gold_score(score.text, score.place)

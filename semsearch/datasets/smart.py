@@ -14,7 +14,7 @@ from pathlib import Path
 
 from semsearch.datasets.textlines import Line, numbered_lines
 from semsearch.errors import DatasetError
-from semsearch.texts import joined_text
+from semsearch.texts import joined_text, one_line
 
 __all__ = ["id_of", "read_entries"]
 
@@ -98,4 +98,4 @@ def _npl(lines: list[Line]) -> Iterator[tuple[str, str, str]]:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    return " ".join(" ".join(lines).split())
+    return one_line(" ".join(lines))

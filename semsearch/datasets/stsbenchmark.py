@@ -5,7 +5,7 @@ from __future__ import annotations
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.pairtable import gold_score
 from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.textlines import numbered_lines
+from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
 __all__ = ["read_stsbenchmark"]
@@ -26,7 +26,7 @@ def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
     """
     pairs = []
     for line in numbered_lines(data_file(f"sts/stsbenchmark/sts-{split}.csv")):
-        cells = line.text.split("\t")
+        cells = cells_of(line, "\t")
         gold = gold_score(cells[4], line.place) if len(cells) >= 7 else None
         if gold is None:
             raise DatasetError(f"{line.place}: not a scored pair of STS Benchmark")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.datasets.textlines import Line, numbered_lines
+from semsearch.csvrecords import Dialect, RecordTooLargeError
+from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
-__all__ = ["Row", "find_column", "plain_name", "read_rows"]
-
-#: Longer than any passage; Python's `csv` would take 131,072 characters.
-CELL_MAX_CHARACTERS = 1 << 24
+__all__ = ["Row", "csv_rows", "find_column", "plain_name", "read_rows"]
 
 #: How much of the first line tells what separates cells.
 HEAD_CHARACTERS = 100_000
@@ -30,8 +28,8 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-def read_rows(file: Path) -> list[Row]:
-    """The rows of a table but blank lines, the header among them.
+def read_rows(file: Path) -> Iterator[Row]:
+    """The rows of a table but blank lines, the header among them, read as they are asked for.
 
     Tabs separate cells if there are two in the first line, else commas or semicolons. Cells
     between commas and semicolons can be quoted, as Python's `csv` has it. The tables with tabs
@@ -41,17 +39,20 @@ def read_rows(file: Path) -> list[Row]:
     Raises:
         DatasetError: the file cannot be read, is empty, or its quotes do not match.
     """
-    lines = list(numbered_lines(file))
-    first = next((line.text for line in lines if line.text.strip(" ")), "")
-    separator = _separator(first[:HEAD_CHARACTERS])
-    if separator == "\t" and not _is_quoted(lines):
-        rows = [Row(line.place, line.text.split("\t")) for line in lines]
+    first = next((line for line in numbered_lines(file) if line.text.strip(" ")), None)
+    separator = _separator(first.text[:HEAD_CHARACTERS]) if first else ","
+    lines = numbered_lines(file)
+    if separator == "\t" and not _is_quoted(numbered_lines(file)):
+        rows: Iterator[Row] = (Row(line.place, cells_of(line, "\t")) for line in lines)
     else:
-        rows = list(_csv_rows(lines, separator))
-    rows = [row for row in rows if "".join(row.cells).strip(" ") or len(row.cells) > 1]
-    if not rows:
+        rows = csv_rows(lines, separator)
+    is_empty = True
+    for row in rows:
+        if len(row.cells) > 1 or "".join(row.cells).strip(" "):
+            is_empty = False
+            yield row
+    if is_empty:
         raise DatasetError(f"{file} is empty")
-    return rows
 
 
 def _separator(line: str) -> str:
@@ -61,22 +62,38 @@ def _separator(line: str) -> str:
     return max(",;\t", key=lambda mark: cells[mark])
 
 
-def _is_quoted(lines: Sequence[Line]) -> bool:
-    cells = [cell for line in lines for cell in line.text.split("\t") if cell.startswith('"')]
-    return bool(cells) and all(_QUOTED.fullmatch(cell) for cell in cells)
+def _is_quoted(lines: Iterable[Line]) -> bool:
+    """Whether some cell begins with a quote, and all that do are whole quoted cells."""
+    quoted = False
+    for line in lines:
+        for cell in cells_of(line, "\t"):
+            if cell.startswith('"'):
+                quoted = True
+                if not _QUOTED.fullmatch(cell):
+                    return False
+    return quoted
 
 
-def _csv_rows(lines: Sequence[Line], separator: str) -> Iterator[Row]:
-    csv.field_size_limit(max(csv.field_size_limit(), CELL_MAX_CHARACTERS))
-    reader = csv.reader((f"{line.text}\n" for line in lines), delimiter=separator, strict=True)
-    start = 0
+def csv_rows(lines: Iterable[Line], separator: str) -> Iterator[Row]:
+    """Their records as Python's `csv` reads them.
+
+    Raises:
+        DatasetError: a record's quotes do not match, or it is larger than a row may be.
+    """
+    start: list[str] = []  # where the record begins
+
+    def texts() -> Iterator[str]:
+        for line in lines:
+            if not start:
+                start.append(line.place)
+            yield f"{line.text}\n"
+
     try:
-        for cells in reader:
-            yield Row(lines[start].place, cells)
-            start = reader.line_num
+        for cells in Dialect(separator, quoted=True).reader(texts()):
+            yield Row(start.pop(), cells)
     except csv.Error as error:
-        place = lines[min(start, len(lines) - 1)].place
-        raise DatasetError(f"{place}: not a row of CSV: {error}") from None
+        reason = error if isinstance(error, RecordTooLargeError) else f"not a row of CSV: {error}"
+        raise DatasetError(f"{start[0]}: {reason}") from None
 
 
 def plain_name(name: str) -> str:

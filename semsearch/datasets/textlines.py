@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from semsearch.encodings import undecodable
 from semsearch.errors import DatasetError
+from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
-__all__ = ["DataFile", "Line", "numbered_lines", "reading"]
+__all__ = ["DataFile", "Line", "cells_of", "numbered_lines", "reading"]
 
 DataFile = Path | zipfile.Path
 
@@ -55,21 +56,46 @@ def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[L
         fallback: the encoding of lines that are not UTF-8, for sets that are older than it.
 
     Raises:
-        DatasetError: the file cannot be read, or a line is not UTF-8.
+        DatasetError: the file cannot be read, or a line is not UTF-8 or longer than MAX_ROW_BYTES.
     """
     with reading(file), file.open("rb") as stream:
         is_packed = file.name.endswith(".gz")
         unpacked = gzip.GzipFile(fileobj=stream) if is_packed else stream
-        for number, raw in enumerate(unpacked, 1):
+        number = 0
+        while raw := unpacked.readline(MAX_ROW_BYTES + 1):
+            number += 1
+            place = f"{file}:{number}"
+            if len(raw) > MAX_ROW_BYTES:
+                raise DatasetError(f"{place}: the line is longer than {size_shown(MAX_ROW_BYTES)}")
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
-            place = f"{file}:{number}"
             try:
                 text = raw.decode()
-            except UnicodeDecodeError:
+            except UnicodeDecodeError as error:
                 if fallback is None:
-                    sample = (raw + unpacked.read(SAMPLE_BYTES)).decode(errors="surrogateescape")
+                    near = _near(raw, error.start) + unpacked.read(SAMPLE_BYTES)
+                    sample = near.decode(errors="surrogateescape")
                     reason = undecodable(sample, option=None)
                     raise DatasetError(f"{place}: {reason}") from None
                 text = raw.decode(fallback)
             yield Line(place, text.removesuffix("\n").removesuffix("\r"))
+
+
+def cells_of(line: Line, separator: str | None = None) -> list[str]:
+    """What stands between the separators of a line, or between its white space.
+
+    Raises:
+        DatasetError: these are more than MAX_ROW_VALUES.
+    """
+    cells = line.text.split(separator, MAX_ROW_VALUES)
+    if len(cells) > MAX_ROW_VALUES:
+        raise DatasetError(f"{line.place}: more than {MAX_ROW_VALUES:,} cells")
+    return cells
+
+
+def _near(raw: bytes, place: int) -> bytes:
+    """What stands around a place; before it, all is UTF-8."""
+    start = max(0, place - SAMPLE_BYTES)
+    while start < place and 0x80 <= raw[start] < 0xC0:  # in the middle of a character
+        start += 1
+    return raw[start : place + SAMPLE_BYTES]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from semsearch.arguments import check_path
-from semsearch.encodings import undecodable
-from semsearch.errors import ArgumentError
+from semsearch.datasets.textlines import Line, cells_of, numbered_lines
+from semsearch.errors import ArgumentError, DatasetError
 
 __all__ = ["Run", "read_run", "write_run"]
 
@@ -20,24 +20,16 @@ def read_run(file: str | Path) -> Run:
     """The run in a file, ordered by score and then, as trec_eval does, by falling id.
 
     Raises:
-        ArgumentError: it cannot be read, or a line is not of that format.
+        DatasetError: it cannot be read, or a line is not of that format.
     """
     run: Run = {}
-    file = check_path("file", file)
-    try:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    query, document, score = _fields(line, f"{file}:{number}")
-                    found = run.setdefault(query, {})
-                    if document in found:
-                        raise ArgumentError(f"{file}:{number}: {document} is there already")
-                    found[document] = score
-    except OSError as error:
-        raise ArgumentError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        sample = error.object[error.start :].decode(errors="surrogateescape")
-        raise ArgumentError(f"{file}: {undecodable(sample, option=None)}") from None
+    for line in numbered_lines(check_path("file", file)):
+        if line.text.strip():
+            query, document, score = _fields(line)
+            found = run.setdefault(query, {})
+            if document in found:
+                raise DatasetError(f"{line.place}: {document} is there already")
+            found[document] = score
     return {
         query: {name: found[name] for name in sorted(found, key=lambda n: (found[n], n))[::-1]}
         for query, found in run.items()
@@ -65,9 +57,9 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
                 lines.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
-def _fields(line: str, place: str) -> tuple[str, str, float]:
+def _fields(line: Line) -> tuple[str, str, float]:
     try:
-        query, _, document, _, score, _ = line.split()
+        query, _, document, _, score, _ = cells_of(line)
         return query, document, float(score)
     except ValueError:
-        raise ArgumentError(f"{place}: not 'query Q0 document rank score tag'") from None
+        raise DatasetError(f"{line.place}: not 'query Q0 document rank score tag'") from None

@@ -11,7 +11,7 @@ from sklearn.metrics import ndcg_score
 from semsearch import Document, Index, Retriever
 from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation import evaluate_retrieval, load_rankers, read_run, write_run
 from semsearch.evaluation.rankers import DEPTH, DenseRanker, RerankedRanker
 from semsearch.evaluation.retrieval import measures
@@ -227,14 +227,14 @@ def test_a_recorded_run_is_a_system(tmp_path):
 )
 def test_wrong_runs_are_told(tmp_path, content, message):
     (tmp_path / "a.run").write_text(content)
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(DatasetError, match=message):
         evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run"]))
 
 
 def test_other_mistakes_are_told(tmp_path):
     with pytest.raises(ArgumentError, match=r"cannot keep the id 'd 1'"):
         write_run(tmp_path / "a.run", {"q": {"d 1": 1.0}}, "x")
-    with pytest.raises(ArgumentError, match=r"missing\.run: No such file"):
+    with pytest.raises(DatasetError, match=r"missing\.run: No such file"):
         read_run(tmp_path / "missing.run")
     with pytest.raises(ArgumentError, match=r"ENCODER\+cross-encoder:x"):
         load_rankers(["cross-encoder:x"])

@@ -6,9 +6,13 @@ ru_maxrss does not) is compared with what it has after its imports.
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import repeat
@@ -140,6 +144,125 @@ def test_a_file_of_queries(tmp_path, block):
         *("query", "--mode", "hybrid", "--queries", "-"), cwd=tmp_path, blocks=long(b"one\n", block)
     )
     assert (status, told) == (1, "Error: stdin:2: the line is longer than 1 MiB\n")
+    assert peak < PEAK_MIB
+
+
+READ = """
+import json, sys
+from pathlib import Path
+from semsearch.datasets import load_labelled_pairs, load_retrieval_set, load_sts_set
+from semsearch.errors import DatasetError
+from semsearch.evaluation.trec import read_run
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+readers = {
+    "sts": load_sts_set,
+    "pairs": load_labelled_pairs,
+    "ir": load_retrieval_set,
+    "run": lambda name: read_run(Path(name)),
+}
+before = peak()
+try:
+    readers[sys.argv[1]](sys.argv[2])
+    told = None
+except DatasetError as error:
+    told = str(error)
+print(json.dumps([told, peak() - before]))
+"""
+
+
+def packed(blocks: Iterable[bytes]) -> bytes:
+    """The same with gzip; a block that comes again is packed once."""
+    members = {block: gzip.compress(block) for block in set(blocks)}
+    return b"".join(members[block] for block in blocks)
+
+
+def beir(**files: bytes) -> bytes:
+    """A zip archive in the layout of BEIR, with these members in place of small ones."""
+    members = {
+        "corpus.jsonl": b'{"_id": "d", "text": "tea"}\n',
+        "queries.jsonl": b'{"_id": "q", "text": "tea"}\n',
+        "qrels/test.tsv": b"q\td\t1\n",
+    }
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in members.items():
+            key = name.split(".")[0].split("/")[0]
+            written.writestr(name, files.get(key, content))
+    return archive.getvalue()
+
+
+LINE = "the line is longer than 64 MiB"
+CELLS = "more than 1,000,000 cells"
+NESTED = b'{"_id": "d", "text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+MANY = b'{"_id": "d", "text": [' + b"[]," * (20 * MIB) + b"[]]}\n"
+
+
+@pytest.mark.parametrize(
+    ("reader", "name", "blocks", "message"),
+    [
+        ("sts", "a.csv.gz", long(b"sentence1,sentence2,score\na,b,1\n", b"x"), f":3: {LINE}"),
+        ("sts", "a.csv.gz", long(b"", b"\0"), f":1: {LINE}"),
+        ("sts", "a.csv.gz", long(b"s1,s2,score\na,b,", b",", 60 * MIB), f":2: {CELLS}"),
+        ("sts", "a.tsv.gz", long(b"s1\ts2\tscore\na\tb\t", b"\t", 60 * MIB), f":2: {CELLS}"),
+        ("pairs", "a.csv.gz", long(b's1,s2,label\na,b,"', b'b","c\n', 60 * MIB), f":2: {CELLS}"),
+        ("ir", "a.csv.gz", long(b"query,passage,relevance\na,", CAT), f":2: {LINE}"),
+        ("run", "a.run.gz", long(b"q Q0 d ", b"1"), f":1: {LINE}"),
+        ("run", "a.run.gz", long(b"q Q0 d ", b"1 ", 60 * MIB), f":1: {CELLS}"),
+        ("ir", "x/corpus.jsonl.gz", long(b'{"_id": "', b"x"), f":1: {LINE}"),
+        ("ir", "x/corpus.jsonl.gz", [MANY], ":1: more than 1,000,000 values"),
+        ("ir", "x/corpus.jsonl.gz", [NESTED], ":1: not JSON: maximum recursion depth"),
+        ("ir", "x/x.all", long(b".I 1\n.W\n", b"x", 65 * MIB), f":3: {LINE}"),
+        ("ir", "x/x.all", long(b".I 1\n.W\n", b"x ", 60 * MIB), None),
+        ("ir", "x/x.rel", long(b"1 ", b"1 ", 60 * MIB), f":1: {CELLS}"),
+        ("ir", "x/LISA0.001", long(b"", b"Document", 65 * MIB), f":1: {LINE}"),
+        ("ir", "x/LISARJ.NUM", long(b"1 2 ", b"1 ", 60 * MIB), f":1: {CELLS}"),
+        ("sts", "x/STS.input.a.txt", long(b"a\t", b"b\t", 60 * MIB), f":1: {CELLS}"),
+    ],
+)
+def test_a_data_set(tmp_path, reader, name, blocks, message):
+    """Of the readers that take a folder, the other files of it are small ones."""
+    small = {
+        "corpus": {"queries.jsonl": '{"_id": "q", "text": "x"}', "qrels/test.tsv": "q\td\t1\n"},
+        "x": {"x.all": ".I 1\n.W\nx\n", "x.qry": ".I 1\n.W\nx\n", "x.rel": "1 1 1\n"},
+        "LISA0": {"LISA.QUE": "1\nx #\n", "LISARJ.NUM": "1 1 1\n"},
+        "LISARJ": {"LISA0.001": "Document 1\nx\n", "LISA.QUE": "1\nx #\n"},
+        "STS": {"STS.gs.a.txt": "1\n"},
+    }
+    file = tmp_path / name
+    for other, content in small.get(file.name.split(".")[0], {}).items():
+        (file.parent / other).parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / other).write_text(content, "utf-8")
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(packed(blocks) if file.suffix == ".gz" else b"".join(blocks))
+    path = file if file.parent == tmp_path else file.parent
+    done = subprocess.run(
+        [sys.executable, "-c", READ, reader, path], capture_output=True, text=True, check=True
+    )
+    told, peak = json.loads(done.stdout)
+    assert message is None or f"{file}{message}" in (told or ""), told
+    assert peak < PEAK_MIB
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"corpus": b'{"_id": "d", "text": "' + b"x" * (65 * MIB)}, f"corpus.jsonl:1: {LINE}"),
+        ({"queries": NESTED}, "queries.jsonl:1: not JSON: maximum recursion depth"),
+        ({"qrels": b"q\td" + b"\t" * (60 * MIB)}, f"qrels/test.tsv:1: {CELLS}"),
+    ],
+)
+def test_members_of_an_archive(tmp_path, files, message):
+    file = tmp_path / "a.zip"
+    file.write_bytes(beir(**files))
+    done = subprocess.run(
+        [sys.executable, "-c", READ, "ir", file], capture_output=True, text=True, check=True
+    )
+    told, peak = json.loads(done.stdout)
+    assert f"{file}/{message}" in told
     assert peak < PEAK_MIB
 
 
