@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -14,7 +13,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, csv_line, shortened, visible
+from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.clustering import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
@@ -117,7 +116,7 @@ def command(
     else:
         lines = _csv_lines(passages, clustering)
     for line in lines:
-        click.echo(line)
+        write_line(line)
 
 
 def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
@@ -168,11 +167,11 @@ def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> It
             ],
             "members": [names[row] for row in group.members],
         }
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)
     if clustering.ungrouped:
         members = [names[row] for row in clustering.ungrouped]
         record = {"group": None, "size": len(members), "members": members}
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)
 
 
 def _csv_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:

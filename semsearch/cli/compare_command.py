@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
-from semsearch.cli.render import console, shortened, visible
+from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.contrast import (
     Neighbours,
     SentenceSimilarities,
@@ -139,9 +138,9 @@ def _write_neighbours(found: Neighbours) -> None:
             }
             for hit in hits
         ]
-        click.echo(json.dumps({"system": name, "hits": records}, ensure_ascii=False))
+        click.echo(json_text({"system": name, "hits": records}))
     for agreement in found.agreements:
-        click.echo(json.dumps(agreement._asdict(), ensure_ascii=False))
+        click.echo(json_text(agreement._asdict()))
 
 
 def _print_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
@@ -164,4 +163,4 @@ def _write_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarit
     for system, matrix in compared:
         rows = [[round(float(value), 6) for value in row] for row in matrix]
         line = {"system": system, "sentences": list(sentences), "matrix": rows}
-        click.echo(json.dumps(line, ensure_ascii=False))
+        click.echo(json_text(line))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from semsearch.cli.command import Group
 from semsearch.cli.options import format_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, visible
+from semsearch.cli.render import console, json_text, visible
 from semsearch.datasets.fetching import fetch_set
 from semsearch.datasets.folder import missing_files, place_of
 from semsearch.datasets.registry import KnownSet, known_set, known_sets
@@ -41,7 +40,7 @@ def list_sets(format_name: str) -> None:
         _print_table(list(sets))
         return
     for known in sets:
-        click.echo(json.dumps(_record(known), ensure_ascii=False))
+        click.echo(json_text(_record(known)))
 
 
 @command.command("path")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
-from semsearch.cli.render import shortened, visible
+from semsearch.cli.render import json_text, shortened, visible
 from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
 from semsearch.index.kinds import Field
@@ -33,7 +32,7 @@ def command(directory: Path | None, format_name: str) -> None:
     with Index.open(existing_index(directory)) as index:
         info = index.info()
     if format_name == "json":
-        click.echo(json.dumps(_record(info), ensure_ascii=False, indent=2))
+        click.echo(json_text(_record(info), indent=2))
     else:
         for line in _lines(info):
             click.echo(visible(line))

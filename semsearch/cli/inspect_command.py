@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
 from semsearch.cli.options import format_option
-from semsearch.cli.render import console, shortened, visible
+from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.inspection import (
@@ -86,14 +85,14 @@ def command(
             if format_name == "table":
                 _print_inspection(inspection)
             else:
-                click.echo(json.dumps(_inspection_record(inspection), ensure_ascii=False))
+                click.echo(json_text(_inspection_record(inspection)))
             continue
         similarity = token_similarity(spec, text, against)
         similarities.append(similarity)
         if format_name == "table":
             print_heat_map(similarity)
         else:
-            click.echo(json.dumps(_similarity_record(similarity), ensure_ascii=False))
+            click.echo(json_text(_similarity_record(similarity)))
     if picture is not None:
         for note in draw_heat_maps(similarities, picture):
             click.echo(note, err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import directory_option, format_option, precision_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, csv_line, shortened, visible
+from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
@@ -216,7 +215,7 @@ def _print(format_name: str, items: _Items, pairs: Iterable[Pair]) -> None:
         _print_table(items, list(pairs))
         return
     for line in (_json_lines if format_name == "jsonl" else _csv_lines)(items, pairs):
-        click.echo(line)
+        write_line(line)
 
 
 def _print_table(items: _Items, pairs: list[Pair]) -> None:
@@ -250,7 +249,7 @@ def _json_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:
         record: dict[str, Any] = {"score": pair.score}
         for side, row in (("left", pair.left), ("right", pair.right)):
             record[side] = {"id": items.ids[row], "text": items.texts[row]}
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)
 
 
 def _csv_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:

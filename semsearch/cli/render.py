@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,13 +16,25 @@ from semsearch.records import Hit, Hits, column_name
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["HitsOutput", "console", "csv_line", "hits_output", "shortened", "visible"]
+__all__ = [
+    "HitsOutput",
+    "console",
+    "csv_line",
+    "hits_output",
+    "json_text",
+    "shortened",
+    "visible",
+    "write_line",
+]
 
 PASSAGE_MAX_CHARACTERS = 300
 
 #: Control characters, and the marks that reorder text: a document could hide or fake output. And
 #: surrogates, which cannot be written.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_MARKS = "\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_MARKS}]")
+#: Of a cell on a terminal, its line breaks and tabs besides.
+_UNSAFE_IN_CELL = re.compile(f"[\x00-\x1f{_MARKS}]")
 
 
 def visible(text: str) -> str:
@@ -94,7 +107,7 @@ class HitsAsJsonLines:
         """Print the answers to one query."""
         del heading  # each line carries its query
         line = {"query": hits.query, "hits": [_hit_record(hit) for hit in hits]}
-        _write_line(json.dumps(line, ensure_ascii=False))
+        write_line(json_text(line))
 
 
 class HitsAsCsv:
@@ -114,21 +127,34 @@ class HitsAsCsv:
             self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
 
     def _write(self, row: Iterable[Any]) -> None:
-        _write_line(csv_line(row))
+        write_line(csv_line(row))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON on one line, in which no character can steer a terminal: such are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def csv_line(row: Iterable[Any]) -> str:
-    """A row of CSV without its line end."""
+    """A row of CSV without its line end: exact, but on a terminal with what steers it escaped."""
+    if sys.stdout.isatty():
+        row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
     buffer = io.StringIO()
     # With its own line end: with another one, Python 3.11 leaves line breaks in cells unquoted.
     csv.writer(buffer).writerow(row)
     return buffer.getvalue().removesuffix("\r\n")
 
 
-def _write_line(line: str) -> None:
+def _escaped(cell: str) -> str:
+    return _UNSAFE_IN_CELL.sub(lambda found: ascii(found[0])[1:-1], cell)
+
+
+def write_line(line: str) -> None:
+    """Print a line for programs, at once and as it is."""
     import click
 
-    click.echo(line)
+    click.echo(line, color=True)  # without it, click takes the ANSI codes out of what is piped
 
 
 def _hit_record(hit: Hit) -> dict[str, Any]:

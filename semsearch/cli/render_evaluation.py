@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from semsearch.cli.render import console, visible
+from semsearch.cli.render import console, json_text, visible
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
 
 __all__ = ["difference_record", "ir_tables", "json_number", "sts_tables", "write_json_line"]
@@ -117,7 +116,7 @@ def difference_record(other: str, found: Difference) -> dict[str, Any]:
 
 def write_json_line(line: dict[str, Any]) -> None:
     """Print a line that a program reads, at once."""
-    click.echo(json.dumps(line, ensure_ascii=False))
+    click.echo(json_text(line))
 
 
 def _interval(found: Interval) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import unicodedata
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from click.testing import CliRunner
@@ -120,6 +125,72 @@ def test_arguments_in_messages(index, arguments):
     assert output.startswith("Error: ")
     assert output.count("\n") == 1
     assert steering(output) == ""
+
+
+COMMANDS = [
+    ["query", "--mode", "bm25", "One.", "--format"],
+    ["pairs", "--index", "indexes/one", "--format"],
+    ["cluster", "-n", "1", "--examples", "3", "--format"],
+]
+
+
+@pytest.fixture
+def hostile(index):
+    """An index whose texts, ids and metadata are full of what steers a terminal."""
+    with Index.open(index) as opened:
+        opened.add(
+            [
+                Document(f"2{EVIL}".replace("\0", ""), f"One. {EVIL}\t{EVIL}", EVIL, {"b": [EVIL]}),
+                Document("3", f"One. {EVIL}\nTwo."),
+            ]
+        )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="takes a pseudo-terminal")
+@pytest.mark.parametrize("format_name", ["csv", "jsonl"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_programs_formats_on_a_terminal(hostile, command, format_name):
+    import pty
+
+    master, slave = pty.openpty()
+    whole = [sys.executable, "-m", "semsearch", *command, format_name]
+    with subprocess.Popen(whole, stdout=slave, stderr=subprocess.PIPE) as process:
+        os.close(slave)
+        blocks = []
+        with suppress(OSError):  # Linux says so at the end of a terminal
+            while block := os.read(master, 1 << 16):
+                blocks.append(block)
+        told = process.stderr.read().decode()
+    os.close(master)
+    assert process.returncode == 0, told
+    output = b"".join(blocks).decode().replace("\r\n", "\n")
+    assert "owned" in output
+    assert steering(output) == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_programs_formats_in_a_file_are_exact(hostile, command):
+    """What is piped into a program is what was indexed; only JSON has escapes of its own."""
+    stored = f"One. {EVIL}\nTwo."
+
+    def piped(format_name):
+        result = CliRunner().invoke(main, [*command, format_name])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    lines = piped("jsonl")
+    assert steering(lines) == ""
+    assert stored in strings([json.loads(line) for line in lines.split("\n") if line])
+    assert stored in strings(list(csv.reader(io.StringIO(piped("csv"), newline=""))))
+
+
+def strings(value: object) -> set[str]:
+    """All strings in a value of JSON."""
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, dict):
+        value = value.values()
+    return set().union(*map(strings, value)) if hasattr(value, "__iter__") else set()
 
 
 @pytest.mark.parametrize(
