@@ -233,7 +233,7 @@ def test_contents_of_files_in_messages(index, tmp_path, content, suffix):
         "UPDATE settings SET value = ?",
         "UPDATE chunks SET text = ?",
         "UPDATE vectors SET vector = ?",
-        "INSERT INTO fields VALUES (?)",
+        "INSERT INTO fields (name, kind, in_list, documents) VALUES (?, 'text', 0, 1)",
     ],
 )
 def test_what_is_in_a_database(index, statement):
