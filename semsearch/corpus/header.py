@@ -16,7 +16,7 @@ from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
 
 __all__ = ["has_header"]
 
-#: How much is looked at.
+#: How much of a file is examined.
 MAX_RECORDS, MAX_CELL_CHARACTERS = 100, 1_000
 
 #: Names that columns often have, in small letters.
@@ -24,10 +24,10 @@ USUAL_NAMES = {*TEXT_NAMES, *TITLE_NAMES, *ID_NAMES}
 USUAL_NAMES |= {"author", "category", "class", "date", "label", "labels", "score", "sentiment"}
 USUAL_NAMES |= {"sentence1", "sentence2", "tags", "topic", "type", "url", "year"}
 
-#: How much of a column has to be of one kind, for the kind to say anything.
+#: The share of a column that has to be of one kind for the column to be of that kind.
 MOST = 0.9
 MOSTLY_PROSE = 2 / 3
-#: So many rows with at most a fifth as many values show what the values of a column are.
+#: A column of at least this many cells, with at most a fifth as many values, holds labels.
 ROWS_OF_LABELS = 10
 
 _NUMBER = re.compile(r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d+)?%?")

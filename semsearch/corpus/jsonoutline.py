@@ -12,12 +12,12 @@ __all__ = ["Outline", "nested_object", "outline"]
 
 # A quote alone opens a string that is cut off.
 _MARK = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]:,"]')
-# Where those who indent JSON break its lines.
+# How a line of indented JSON ends, unless it closes something.
 _LINE_ENDS = ("{", "[", ",", ":")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
 KEYS_SHOWN = 8
-#: The records of an API's answer are under a key or two.
+#: Responses of APIs hold their records under a key or two.
 MAX_DEPTH = 4
 
 
@@ -28,7 +28,7 @@ class Outline(NamedTuple):
         keys: its keys, as far as they were seen.
         arrays: the arrays of objects in it, by their keys from the outside in.
         objects: how many of its values are objects.
-        end: behind its last character; None where the text ends before.
+        end: the position after its last character; None if the text is cut off before.
     """
 
     keys: list[str]

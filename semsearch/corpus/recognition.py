@@ -1,4 +1,4 @@
-"""What a file looks like that is no corpus, or another one than its name says, and what to do."""
+"""Recognises files that are no corpus, or not in the format that their name says."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _MAGIC = {
     b"Rar!": Likeness("a RAR archive", _UNPACK),
 }
 _ZIP_MAGIC = b"PK\x03\x04"
-#: By what the names of the files in it, or its first file, hold.
+#: By what occurs in the names of its files, or in the first file.
 _ZIPPED = {
     b"word/": Likeness("a Word document (DOCX)", _TO_TEXT),
     b"xl/": Likeness("an Excel workbook (XLSX)", "save the sheet as CSV first"),
@@ -72,8 +72,8 @@ _ZIPPED = {
 }
 _TAR = slice(257, 262), b"ustar"
 
-# Characters that no text has; and how many of the characters of random bytes are none, or are
-# these: half, and a tenth.
+# Control characters that no text has. Of random bytes read as UTF-8, about half cannot be decoded
+# and a tenth are control characters; the limits are well below.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_UNDECODABLE, _MOST_CONTROLS = 0.1, 0.03
 _LEAST_UTF_16_CHARACTERS = 8

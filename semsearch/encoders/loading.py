@@ -37,7 +37,7 @@ def load_encoder(
     """The encoder that `spec` names.
 
     Where there is no GPU, a BERT-like model is converted for OpenVINO (once, into the user's
-    cache) and then run without torch; other models run on torch, and that is said.
+    cache) and then run without torch; other models run on torch, with a warning.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
@@ -45,15 +45,15 @@ def load_encoder(
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling), ``glove:PATH``
             (averaged word vectors; ``glove:PATH@sif`` weighs the words), or
             ``hashing[:DIMENSION]`` (no model at all).
-        device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None takes
-            what is there.
+        device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
+            GPU if there is one.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
         local_files_only: make no request to the hub, but take what its cache has: for a spec that
             no user has typed.
 
     Raises:
         ArgumentError: `spec` is no string or path, or there is no such precision.
-        ModelNotFoundError: its files are neither here nor to be had from the hub.
+        ModelNotFoundError: its files are not on this machine and cannot be fetched.
         UnsafeModelError: its files would have to be trusted with running code.
         EncoderError: the processor or the model is not fit for that precision.
     """
@@ -87,12 +87,13 @@ def load_reranker(
     Args:
         spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
             ``cross-encoder:`` may stand before it.
-        device: a device of torch's, on which torch then runs, in fp32; None takes what is there.
+        device: a device of torch's, on which torch then runs, in fp32; None uses a GPU if
+            there is one.
         precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
 
     Raises:
         ArgumentError: `spec` is no string or path, or there is no such precision.
-        ModelNotFoundError: its files are neither here nor to be had from the hub.
+        ModelNotFoundError: its files are not on this machine and cannot be fetched.
         UnsafeModelError: its files would have to be trusted with running code.
         EncoderError: it is no cross-encoder, or gives several scores a pair.
     """
@@ -114,7 +115,7 @@ OnTorch = TypeVar("OnTorch", TorchEncoder, TorchReranker)
 
 
 def _on_torch(model: OnTorch, error: NotConvertibleError) -> OnTorch:
-    """A model that OpenVINO does not run, and a word of that.
+    """The model, after a warning that OpenVINO does not run it.
 
     Raises:
         EncoderError: torch cannot load it either.

@@ -58,7 +58,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
 
     Raises:
         EncoderError: there is no such pooling.
-        ModelNotFoundError: they are neither here nor to be had.
+        ModelNotFoundError: they are not on this machine and cannot be fetched.
         UnsafeModelError: they are of a kind that could run code.
     """
     try:
@@ -77,7 +77,10 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
         folder = path.resolve()
         wanted = wanted._replace(name=str(folder))  # an index is queried from anywhere
     elif path.is_absolute() or wanted.name.startswith((".", "~")):
-        raise ModelNotFoundError(f"no model folder {wanted.name}")
+        advice = "; the index was made with it: move the model back or link it there"
+        raise ModelNotFoundError(
+            f"no model folder {wanted.name}{advice if local_files_only else ''}"
+        )
     else:
         folder = hub_folder(wanted, spec, local_files_only=local_files_only)
         commit = folder.name
@@ -121,7 +124,7 @@ def _content_sha256(file: Path) -> str:
         try:
             content = json.loads(file.read_text("utf-8"))
         except (ValueError, RecursionError):
-            return file_sha256(file)  # whoever loads the model will say what is wrong
+            return file_sha256(file)  # the loader reports what is wrong
         if file.name in WITH_VOLATILE_KEYS and isinstance(content, dict):
             content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

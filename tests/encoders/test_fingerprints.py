@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import EncoderError, SpaceError
+from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError
 
 TEXTS = ["a b c", "d e f a", "A b zzz", "c " * 40, "e"]
 
@@ -136,6 +136,21 @@ def test_what_was_fingerprinted_whole_before_keeps_its_fingerprint():
     assert find_model("minilm").fingerprint() == (
         "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
     )
+
+
+def test_an_index_whose_model_moved_says_what_to_do(plain_bert, tmp_path):
+    folder = write_model("transformer", plain_bert, tmp_path / "model")
+    with Index.create(tmp_path / "index", [str(folder)]) as index:
+        index.add([Document("1", "a b c"), Document("2", "d e f")])
+    folder.rename(tmp_path / "moved")
+    with (
+        Retriever.open(tmp_path / "index") as retriever,
+        pytest.raises(ModelNotFoundError, match=r"model; .* move the model back or link it there$"),
+    ):
+        retriever.search("a b")
+    folder.symlink_to(tmp_path / "moved")
+    with Retriever.open(tmp_path / "index") as retriever:
+        assert retriever.search("a b c")[0].document_id == "1"
 
 
 def test_an_index_whose_fingerprint_left_out_files_says_what_to_do(plain_bert, tmp_path):
