@@ -39,7 +39,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except BadRowError as error:
-            if any("--skip-bad-rows" in parameter.opts for parameter in self.params):
+            if ctx.params.get("skip_bad_rows") is False:
                 way_out = f"{error.reason}; --skip-bad-rows leaves such rows out"
                 raise BadRowError(error.source, way_out) from error
             raise

@@ -157,3 +157,13 @@ def test_a_bad_row_names_the_way_out(tmp_path, monkeypatch, command, corpus, pla
     error = result.stderr.splitlines()[-1]
     assert error.startswith(f"Error: corpus{place}: ")
     assert error.endswith("; --skip-bad-rows leaves such rows out")
+
+
+def test_who_skips_bad_rows_is_not_told_to(tmp_path):
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("{bad\n" * 3)
+    index = ["--index", str(tmp_path / "x"), "--encoder", "hashing:8"]
+    result = CliRunner().invoke(main, ["index", str(corpus), *index, "--skip-bad-rows"])
+    assert result.exit_code == 1
+    assert "corpus.jsonl:1: not JSON" in result.stderr
+    assert "--skip-bad-rows" not in result.stderr
