@@ -79,6 +79,9 @@ _UNIT = re.compile(".[{}]*".format("".join(filter(_RUN.match, MARKS))), re.DOTAL
 
 #: What else a word may hold, to FTS5 as well: marks, and characters of private fonts.
 _IN_WORDS = ("Mn", "Mc", "Co")
+#: What else may separate words. FTS5 knows Unicode 6.1, and takes what is newer for letters: the
+#: signs of the ruble and of bitcoin, most emoji, the marks around text of another direction.
+_SEPARATOR = re.compile(rf"[^\w\s\x00-\x7f{MARKS}]")
 
 
 def searchable(text: str) -> str:
@@ -112,8 +115,12 @@ def _folded(text: str) -> str:
     """One form for all ways of writing the same."""
     text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    text = _DROPPED.sub("", text)
+    text = _SEPARATOR.sub(_separated, _DROPPED.sub("", text))
     return _ACCENTED_GREEK.sub(_without_accents, text)
+
+
+def _separated(character: re.Match[str]) -> str:
+    return character[0] if unicodedata.category(character[0]) in _IN_WORDS else " "
 
 
 def _without_accents(letters: re.Match[str]) -> str:

@@ -183,6 +183,14 @@ def test_ways_of_writing_a_text_are_one(text):
         assert searchable(unicodedata.normalize(form, text)) == expected
 
 
+@pytest.mark.parametrize("sign", ["\u20bd", "\u20bf", "\U0001f923", "\u2066", "\u2e3c"])
+def test_signs_that_are_younger_than_fts5_separate_words(sign):
+    with LexicalIndex([f"funny{sign}{sign}film"]) as index:
+        for query in ("funny", "film", f"funny{sign}", f"{sign}film"):
+            assert [hit.place for hit in index.search(query, 1)] == [0]
+        assert index.search(sign, 1) == []
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(categories=["L", "M", "N", "P", "Z", "Co"]), max_size=12) | languages)
 def test_a_text_is_found_by_itself(text):
