@@ -25,7 +25,10 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""
-        values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        try:
+            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        except click.NoSuchOption as error:
+            raise _with_other_dashes(error, ctx, args) from None
         if not any(parameter.is_eager for parameter in given):  # such as --help
             _refuse_repetition(ctx, given)
             _refuse_empty(ctx, given, values)
@@ -75,6 +78,19 @@ def quoted(text: str) -> str:
     """An argument as one types it; quotes only where it needs them, doubles on any system."""
     plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
     return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _with_other_dashes(
+    error: click.NoSuchOption, ctx: click.Context, args: Sequence[str]
+) -> click.UsageError:
+    """The same error; of ``-index`` or ``--k``, with the option that is spelt so."""
+    known = {name for parameter in ctx.command.get_params(ctx) for name in parameter.opts}
+    for arg in args:
+        typed = arg.partition("=")[0]
+        meant = {f"-{typed}", typed.removeprefix("-")} & known
+        if meant and typed not in known and typed.startswith(error.option_name):
+            return click.UsageError(f"No such option '{typed}'. Did you mean '{min(meant)}'?", ctx)
+    return error
 
 
 def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> None:

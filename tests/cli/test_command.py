@@ -112,6 +112,10 @@ def test_help_comes_first():
         ("datasets lst", "No such command 'lst'. Did you mean 'list'?"),
         ("datasets xyzzy", "No such command 'xyzzy'. (commands: fetch, list, path)"),
         ("index nowhere.csv --text-column ", "--text-column is given an empty value"),
+        ("query x -index y", "No such option '-index'. Did you mean '--index'?"),
+        ("query x -queries=y", "No such option '-queries'. Did you mean '--queries'?"),
+        ("query x --k 3", "No such option '--k'. Did you mean '-k'?"),
+        ("query x -z", "No such option '-z'."),
         ("query x --qeuries y", "Did you mean one of: '--queries', '--where'?)"),
     ],
 )
