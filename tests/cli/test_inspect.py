@@ -161,7 +161,7 @@ class TestHeatMap:
     ("arguments", "message"),
     [
         ([" "], "the text is empty"),
-        (["a", "--against", ""], "the text is empty"),
+        (["a", "--against", " "], "the text is empty"),
         (["a", "--encoder", "./no-model"], "no model folder ./no-model"),
         (["a", "--encoder", "bm25"], "bm25 gives scores, not vectors"),
         (["a", "--encoder", "hashing:1"], "the dimension is a number from 2"),

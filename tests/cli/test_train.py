@@ -99,8 +99,9 @@ def test_recipes_by_stage(run, base):
 )
 def test_mistakes_are_one_line(run, base, monkeypatch, tmp_path, arguments, message):
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-    defaults = ["--base", base, "--output", "model"]
-    result = run("cross-encoder", *defaults, *arguments, code=1)
+    defaults = {"--base": base, "--output": "model"}
+    given = [word for pair in defaults.items() if pair[0] not in arguments for word in pair]
+    result = run("cross-encoder", *given, *arguments, code=1)
     *_, line = result.stderr.splitlines()
     assert line.startswith("Error: ")
     assert message in line
