@@ -100,7 +100,7 @@ def command(
     parsed_measures(measures)  # a wrong one is told before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query goes with --format jsonl")
-    sets = [load_retrieval_set(name, split) for name in data]
+    sets = [load_retrieval_set(name, split, _tell) for name in data]
     if report is not None:
         check_report(report)
     encoders: dict[str, Encoder] = {}
@@ -122,7 +122,11 @@ def command(
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):
             page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        click.echo(visible(f"report: {page}"), err=True)
+        _tell(f"report: {page}")
+
+
+def _tell(message: str) -> None:
+    click.echo(visible(message), err=True)
 
 
 def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:

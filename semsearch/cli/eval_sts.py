@@ -24,7 +24,7 @@ from semsearch.cli.render_evaluation import (
     write_json_line,
 )
 from semsearch.cli.unknown_words import tell_unknown_words
-from semsearch.datasets import StsSet, load_sts_set, sts_names
+from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
@@ -48,6 +48,9 @@ __all__ = ["command"]
     show_default=True,
     help="Part of the set; of sick also all.",
 )
+@click.option("--left-column", metavar="C", help="Of a file: the first text's, by name or place.")
+@click.option("--right-column", metavar="C", help="The second text's.")
+@click.option("--score-column", metavar="C", help="That of the gold scores.")
 @systems_option(DEFAULT_ENCODER, "An encoder, or cross-encoder:MODEL")
 @eval_precision_option
 @format_option("table", "jsonl", description="For people, or one line a result.")
@@ -55,6 +58,9 @@ __all__ = ["command"]
 def command(
     data: tuple[str, ...],
     split: str,
+    left_column: str | None,
+    right_column: str | None,
+    score_column: str | None,
     systems: tuple[str, ...],
     precision: str,
     format_name: str,
@@ -73,7 +79,7 @@ def command(
     semsearch eval sts --data my-pairs.csv --format jsonl
     semsearch eval sts --data stsbenchmark --system minilm --system hashing --report report
     """
-    sets = _sets(data, split)
+    sets = _sets(data, split, PairColumns(left_column, right_column, score_column))
     if report is not None:
         check_report(report)
     with working("loading"):
@@ -94,22 +100,26 @@ def command(
         fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
         with working("report"):
             page = write_sts_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        click.echo(visible(f"report: {page}"), err=True)
+        _tell(f"report: {page}")
 
 
-def _sets(data: tuple[str, ...], split: str) -> list[StsSet]:
+def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSet]:
     """The sets that are named; without names, the known ones that are here."""
     if data:
-        return [load_sts_set(name, split) for name in data]
+        return [load_sts_set(name, split, columns, _tell) for name in data]
     sets = []
     for name in sts_names():
         try:
             sets.append(load_sts_set(name, split))
         except DatasetNotFoundError as error:
-            click.echo(visible(f"left out: {error}"), err=True)
+            _tell(f"left out: {error}")
     if not sets:
         raise DatasetNotFoundError("none of the known sets is here; name one with --data")
     return sets
+
+
+def _tell(message: str) -> None:
+    click.echo(visible(message), err=True)
 
 
 def _write_lines(evaluation: StsEvaluation) -> None:

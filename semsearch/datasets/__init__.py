@@ -1,6 +1,7 @@
 """Published data sets, read as their authors ship them."""
 
 from semsearch.datasets.folder import data_file
+from semsearch.datasets.paircolumns import PairColumns
 from semsearch.datasets.pairs import (
     labelled_names,
     load_labelled_pairs,
@@ -14,6 +15,7 @@ from semsearch.datasets.stsbenchmark import read_stsbenchmark
 
 __all__ = [
     "LabelledPair",
+    "PairColumns",
     "RetrievalSet",
     "ScoredPair",
     "StsSet",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
@@ -18,11 +19,18 @@ COLUMNS = {
 }
 
 
-def read_judged_table(name: str, file: Path) -> RetrievalSet:
+def read_judged_table(
+    name: str, file: Path, notify: Callable[[str], None] | None = None
+) -> RetrievalSet:
     """A retrieval set out of a CSV or TSV file, ``.gz`` too, whose header names COLUMNS.
 
     Equal texts are one query or passage. They are called ``q1``, ``q2`` … and ``d1``, ``d2`` … as
     they first come. Relevance is a whole number, 0 or less for not relevant.
+
+    Args:
+        name: what the set is called.
+        file: what to read.
+        notify: is told, in one line, which columns are taken.
 
     Raises:
         DatasetError: the file cannot be read, has other columns, or a relevance is no number.
@@ -40,6 +48,10 @@ def read_judged_table(name: str, file: Path) -> RetrievalSet:
             f"{header.place}: not all columns of judged passages (columns: {columns_there}; "
             f"looked for: {looked_for})"
         )
+    if notify is not None:
+        query, passage, grade = (header.cells[column].strip() for column in columns)
+        taken = f"queries from '{query}', passages from '{passage}', relevance from '{grade}'"
+        notify(f"{file.name}: {taken}")
     query_ids: dict[str, str] = {}
     document_ids: dict[str, str] = {}
     qrels: Qrels = {}

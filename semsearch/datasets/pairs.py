@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from semsearch.datasets.folder import data_file, data_folder, existing_path, stem
-from semsearch.datasets.pairtable import read_labelled_table, read_scored_table
+from semsearch.datasets.paircolumns import PairColumns
+from semsearch.datasets.pairtable import ScoredTable, read_labelled_table, read_scored_table
 from semsearch.datasets.records import LabelledPair, StsSet
 from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
 from semsearch.datasets.semeval import has_semeval_files, read_semeval
@@ -32,7 +32,12 @@ def sts_names() -> list[str]:
     return names_of(DatasetKind.STS)
 
 
-def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
+def load_sts_set(
+    name_or_path: str,
+    split: str = "test",
+    columns: PairColumns | None = None,
+    notify: Callable[[str], None] | None = None,
+) -> StsSet:
     """Read a set of scored sentence pairs.
 
     Args:
@@ -41,22 +46,28 @@ def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
             layout. ``./sick`` is the path where the name would be taken.
         split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial``, ``test`` or
             ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
+        columns: of a file, as the user names them.
+        notify: is told, in one line, which columns of a file are taken.
 
     Returns:
         The set; gold scores go from 0 to 5, SICK's from 1 to 5, and a file's are as they are.
 
     Raises:
         DatasetNotFoundError: it is not on this machine.
-        DatasetError: there is no such split, or a file cannot be read.
+        DatasetError: there is no such split, a file cannot be read, or its numbers can be no gold
+            scores.
     """
     name = name_or_path
+    if columns is not None and any(columns) and name in sts_names():
+        raise DatasetError(f"{name} is a published set: only a file's columns can be named")
     if name == "stsbenchmark":
         check_split(name, split, ("train", "dev", "test"))
         return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
     if name == "sick":
         check_split(name, split, (*_SICK, "all"))
         parts = _SICK.values() if split == "all" else [_SICK[split]]
-        return _from_tables(name, split, [data_file(f"sts/SICK/{part}.txt") for part in parts])
+        files = [data_file(f"sts/SICK/{part}.txt") for part in parts]
+        return _from_tables(name, split, [read_scored_table(file) for file in files])
     if name in sts_names():
         check_split(name, split, ("test",))
         known = known_set(name)
@@ -69,13 +80,15 @@ def load_sts_set(name_or_path: str, split: str = "test") -> StsSet:
         if not has_semeval_files(path):
             raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
         return StsSet(stem(path), "test", *read_semeval(path))
-    return _from_tables(stem(path), "test", [path])
+    table = read_scored_table(path, columns)
+    if notify is not None:
+        notify(table.columns)
+    return _from_tables(stem(path), "test", [table])
 
 
-def _from_tables(name: str, split: str, files: Sequence[Path]) -> StsSet:
-    tables = [read_scored_table(file) for file in files]
-    subsets = {name: [pair for pairs, _ in tables for pair in pairs]}
-    return StsSet(name, split, subsets, sum(unscored for _, unscored in tables))
+def _from_tables(name: str, split: str, tables: Sequence[ScoredTable]) -> StsSet:
+    subsets = {name: [pair for table in tables for pair in table.pairs]}
+    return StsSet(name, split, subsets, sum(table.unscored for table in tables))
 
 
 def labelled_names() -> list[str]:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch.datasets.paircolumns import (
+    Choice,
+    Layout,
+    PairColumns,
+    find_layout,
+    finite_number,
+)
 from semsearch.datasets.records import LabelledPair, ScoredPair
-from semsearch.datasets.table import Row, find_column, read_rows
+from semsearch.datasets.table import Row, plain_name, read_rows
 from semsearch.errors import DatasetError
 
-__all__ = ["gold_score", "read_labelled_table", "read_scored_table"]
+__all__ = ["ScoredTable", "gold_score", "read_labelled_table", "read_scored_table"]
 
-#: Names of both text columns, as plain names.
-TEXT_COLUMNS = (
-    ("sentence1", "sentence2"),
-    ("sentencea", "sentenceb"),
-    ("left", "right"),
-    ("text1", "text2"),
-    ("texta", "textb"),
-    ("question1", "question2"),
-    ("1string", "2string"),
-    ("premise", "hypothesis"),
-    ("s1", "s2"),
-    ("a", "b"),
-)
 SCORE_COLUMNS = (
     "score",
     "gold",
@@ -56,30 +50,77 @@ LABEL_COLUMNS = (
 NO_LABEL = ("", "-")
 
 
-class _Layout(NamedTuple):
-    left: int
-    right: int
-    value: int
+#: Fewer scores look like anything.
+LEAST_TO_JUDGE = 3
+_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_NAMES_SHOWN = 5
 
 
-def read_scored_table(file: Path) -> tuple[list[ScoredPair], int]:
-    """The pairs of a table that have a gold score, and how many have none.
+class ScoredTable(NamedTuple):
+    """What a table of scored pairs holds."""
+
+    pairs: list[ScoredPair]
+    unscored: int  #: rows without a gold score
+    columns: str  #: for people: which columns were taken
+
+
+def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTable:
+    """The pairs of a table that have a gold score.
 
     The header names two text columns (``sentence1`` and ``sentence2``, or as in TEXT_COLUMNS)
     and a score (as in SCORE_COLUMNS). Without a header there are three columns, two texts and a
-    number; or those of STS Benchmark.
+    number; or those of STS Benchmark. Whole numbers that may as well be classes or ids are gold
+    scores only where the user names their column; 0 and 1 in the last column always can be.
+
+    Args:
+        file: CSV or TSV, ``.gz`` too.
+        wanted: columns as the user names them.
 
     Raises:
-        DatasetError: the file cannot be read, has other columns, or a gold is no number.
+        DatasetError: the file cannot be read, has other columns, or a gold is no number, or the
+            numbers can be no gold scores.
     """
-    pairs, unscored = [], 0
-    for row, (left, right, value) in _pair_rows(file, SCORE_COLUMNS, "score"):
+    layout, rows = _pair_rows(file, SCORE_COLUMNS, "score", wanted)
+    pairs, unscored, whole = [], 0, True
+    for row, (left, right, value) in rows:
         score = gold_score(value, row.place)
         if score is None:
             unscored += 1
         else:
             pairs.append(ScoredPair(left, right, score))
-    return pairs, unscored
+            whole = whole and _WHOLE_NUMBER.fullmatch(value) is not None
+    gold = [pair.gold for pair in pairs]
+    column = layout.shown(layout.value)
+    if len(gold) >= LEAST_TO_JUDGE:
+        reason = _why_no_scores(gold, layout, whole)
+        if reason:
+            raise DatasetError(f"{file}: {column} {reason}")
+    texts = " and ".join(layout.shown(place) for place in (layout.left, layout.right))
+    span = f" ({min(gold):g} to {max(gold):g})" if gold else ""
+    return ScoredTable(
+        pairs, unscored, f"{file.name}: texts from {texts}, gold scores from {column}{span}"
+    )
+
+
+def _why_no_scores(gold: Sequence[float], layout: Layout, whole: bool) -> str | None:
+    """Why these numbers can be no gold scores, or nobody has said that they are."""
+    values = sorted(set(gold))
+    if len(values) == 1:
+        return f"holds {values[0]:g} in all rows: nothing correlates with that"
+    if layout.choice is Choice.USER:
+        return None
+    way_out = "if these are gold scores all the same, name it with --score-column"
+    if whole and len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
+        return f"counts the rows; {way_out}"
+    is_named = layout.header is not None and plain_name(layout.header[layout.value]) != "label"
+    is_last = layout.value > max(layout.left, layout.right)
+    if not whole or is_named or (layout.choice is Choice.HEADER and layout.header is None):
+        return None
+    if values == [0, 1] and (is_last or layout.header is not None):
+        return None
+    shown = ", ".join(f"{value:g}" for value in values[:_NAMES_SHOWN])
+    more = ", …" if len(values) > _NAMES_SHOWN else ""
+    return f"holds whole numbers that may be classes or ids ({shown}{more}); {way_out}"
 
 
 def read_labelled_table(file: Path) -> list[LabelledPair]:
@@ -90,7 +131,7 @@ def read_labelled_table(file: Path) -> list[LabelledPair]:
     Raises:
         DatasetError: the file cannot be read, or has other columns.
     """
-    rows = _pair_rows(file, LABEL_COLUMNS, "label")
+    _, rows = _pair_rows(file, LABEL_COLUMNS, "label", None)
     return [
         LabelledPair(left, right, label.strip())
         for _, (left, right, label) in rows
@@ -106,57 +147,27 @@ def gold_score(text: str, place: str) -> float | None:
     """
     if not text.strip():
         return None
-    score = _number(text)
+    score = finite_number(text)
     if score is None:
         raise DatasetError(f"{place}: the gold score is no number: {text.strip()[:40]!r}")
     return score
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _pair_rows(
-    file: Path, names: Sequence[str], what: str
-) -> Iterator[tuple[Row, tuple[str, str, str]]]:
+    file: Path, names: Sequence[str], what: str, wanted: PairColumns | None
+) -> tuple[Layout, Iterator[tuple[Row, tuple[str, str, str]]]]:
     rows = read_rows(file)
     first = next(rows)
-    layout = _named(first.cells, names)
-    if layout is None:
-        layout = _unnamed(first.cells)
+    layout = find_layout(first, names, what, wanted or PairColumns())
+    if layout.header is None:
         rows = chain([first], rows)
-    if layout is None:
-        raise DatasetError(
-            f"{first.place}: no columns for two texts and a {what} "
-            f"(columns: {', '.join(cell.strip()[:40] for cell in first.cells)}; looked for: "
-            f"{' or '.join('/'.join(pair) for pair in TEXT_COLUMNS)}; {what}: {', '.join(names)})"
-        )
+    return layout, _cells(rows, layout)
+
+
+def _cells(rows: Iterator[Row], layout: Layout) -> Iterator[tuple[Row, tuple[str, str, str]]]:
+    places = layout.left, layout.right, layout.value
     for row in rows:
-        if len(row.cells) <= max(layout):
-            raise DatasetError(f"{row.place}: {len(row.cells)} columns; {max(layout) + 1} needed")
-        left, right, value = (row.cells[column] for column in layout)
+        if len(row.cells) <= max(places):
+            raise DatasetError(f"{row.place}: {len(row.cells)} columns; {max(places) + 1} needed")
+        left, right, value = (row.cells[place] for place in places)
         yield row, (left, right, value)
-
-
-def _named(header: Sequence[str], names: Sequence[str]) -> _Layout | None:
-    value = find_column(header, names)
-    for pair in TEXT_COLUMNS:
-        left, right = (find_column(header, [name]) for name in pair)
-        if left is not None and right is not None and value is not None:
-            return _Layout(left, right, value)
-    return None
-
-
-def _unnamed(cells: Sequence[str]) -> _Layout | None:
-    """The layout of a table without a header, by its first row."""
-    if len(cells) >= 7 and cells[0].startswith("main-") and _number(cells[4]) is not None:
-        return _Layout(5, 6, 4)  # STS Benchmark
-    numbers = [column for column, cell in enumerate(cells) if _number(cell) is not None]
-    if len(cells) != 3 or len(numbers) != 1:
-        return None
-    left, right = (column for column in range(3) if column != numbers[0])
-    return _Layout(left, right, numbers[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from semsearch.datasets.beir import has_beir_files, read_beir
 from semsearch.datasets.classical import has_classical_files, read_classical
 from semsearch.datasets.folder import data_file, existing_path, stem
@@ -20,7 +22,9 @@ def retrieval_names() -> list[str]:
     return names_of(DatasetKind.RETRIEVAL)
 
 
-def load_retrieval_set(name_or_path: str, split: str = "test") -> RetrievalSet:
+def load_retrieval_set(
+    name_or_path: str, split: str = "test", notify: Callable[[str], None] | None = None
+) -> RetrievalSet:
     """Read documents, queries and judgements.
 
     Args:
@@ -29,6 +33,7 @@ def load_retrieval_set(name_or_path: str, split: str = "test") -> RetrievalSet:
             or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
             (`read_judged_table`). ``./scifact`` is the path where the name would be taken.
         split: which judgements of SciFact or of a BEIR folder; the others have one split.
+        notify: is told, in one line, which columns of a file are taken.
 
     Raises:
         DatasetNotFoundError: it is not on this machine.
@@ -46,7 +51,7 @@ def load_retrieval_set(name_or_path: str, split: str = "test") -> RetrievalSet:
     if path.is_file():
         if path.suffix.casefold() == ".zip":
             return read_beir(stem(path), path, split)
-        return read_judged_table(stem(path), path)
+        return read_judged_table(stem(path), path, notify)
     if has_beir_files(path):
         return read_beir(stem(path), path, split)
     if has_lisa_files(path):

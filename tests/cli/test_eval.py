@@ -60,6 +60,23 @@ def beir(tmp_path):
 
 
 class TestSts:
+    def test_columns_are_told(self, run, pairs):
+        told = run("sts", "--data", pairs, "--system", "hashing").stderr
+        columns = "texts from 'sentence1' and 'sentence2', gold scores from 'score' (0 to 5)"
+        assert f"pairs.csv: {columns}" in told
+
+    def test_news_are_no_scored_pairs(self, run, tmp_path):
+        """Refused before a model is loaded: there is none of that name."""
+        rows = [f'"{1 + n % 4}","Title {n}","What happened {n}"' for n in range(20)]
+        (tmp_path / "news.csv").write_text("\n".join(rows))
+        arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
+        told = run(*arguments, status=1).stderr
+        assert "news.csv: column 1 holds whole numbers that may be classes or ids (1, 2," in told
+        named = run(*arguments[:3], "--score-column", "1", "--system", "hashing")
+        assert (
+            "texts from column 2 and column 3, gold scores from column 1 (1 to 4)" in named.stderr
+        )
+
     def test_precision(self, run, pairs):
         arguments = ["sts", "--data", pairs, "--system", "minilm", "--system", "hashing"]
         found = [

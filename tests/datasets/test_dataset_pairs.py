@@ -8,6 +8,7 @@ import pytest
 
 from semsearch.datasets import (
     LabelledPair,
+    PairColumns,
     ScoredPair,
     load_labelled_pairs,
     load_sts_set,
@@ -211,6 +212,77 @@ class TestTables:
     def test_wrong_files(self, put, content, reason):
         with pytest.raises(DatasetError, match=reason):
             load_sts_set(str(put("t.csv", content)))
+
+    @pytest.mark.parametrize(
+        ("content", "column", "reason"),
+        [
+            # Categories of news in front of title and description, and behind them.
+            ('"3","Rain","Wet."\n"4","Chips","New."\n"1","Talks","Again."\n', "1", r"\(1, 3, 4\)"),
+            ("Rain,Wet.,3\nChips,New.,4\nTalks,Again.,1\n", "3", r"whole numbers .*\(1, 3, 4\)"),
+            ("0,Rain,Wet.\n1,Chips,New.\n0,Talks,Again.\n", "1", r"\(0, 1\)"),
+            ("Rain,Wet.,1998\nSun,Warm.,2001\nFog,Grey.,2004\n", "3", r"\(1998, 2001, 2004\)"),
+            # Entailment, neutral, contradiction.
+            ("premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n", "label", r"\(0, 1, 2\)"),
+            (
+                "a,b,score\n" + "".join(f"x,y,{n}\n" for n in range(7, 19)),
+                "score",
+                "counts the rows",
+            ),
+        ],
+    )
+    def test_numbers_that_are_hardly_gold_scores(self, put, content, column, reason):
+        file = str(put("t.csv", content))
+        shown = f"column {column}" if column.isdecimal() else f"'{column}'"
+        with pytest.raises(DatasetError, match=f"{shown} .*{reason}.*name it with --score-column"):
+            load_sts_set(file)
+        assert len(load_sts_set(file, columns=PairColumns(score=column)).pairs) >= 3
+
+    def test_a_constant_is_no_gold_score_whoever_says_so(self, put):
+        file = put("t.csv", "a,b,score\n" + "x,y,3\n" * 3)
+        for columns in (None, PairColumns(score="score")):
+            with pytest.raises(DatasetError, match="'score' holds 3 in all rows"):
+                load_sts_set(str(file), columns=columns)
+
+    @pytest.mark.parametrize(
+        ("content", "left", "right", "score", "span"),
+        [
+            ("a,b,5.0\nc,d,3.2\ne,f,0.0\n", "column 1", "column 2", "column 3", "0 to 5"),
+            ("a,b,5.0\nc,d,3.0\ne,f,0.0\n", "column 1", "column 2", "column 3", "0 to 5"),
+            ("a,b,1\nc,d,0\ne,f,0\n", "column 1", "column 2", "column 3", "0 to 1"),
+            ("s1,s2,score\na,b,5\nc,d,1\ne,f,3\n", "'s1'", "'s2'", "'score'", "1 to 5"),
+            ("label,a,b\n1,a,b\n0,c,d\n1,e,f\n", "'a'", "'b'", "'label'", "0 to 1"),
+        ],
+    )
+    def test_the_columns_that_are_taken_are_told(self, put, content, left, right, score, span):
+        told = []
+        assert len(load_sts_set(str(put("t.csv", content)), notify=told.append).pairs) == 3
+        assert told == [f"t.csv: texts from {left} and {right}, gold scores from {score} ({span})"]
+
+    def test_columns_that_a_user_names(self, put):
+        file = str(put("t.csv", "kind,one,other,note\n1,a,b,x\n2,c,d,y\n"))
+        expected = [ScoredPair("a", "b", 1.0), ScoredPair("c", "d", 2.0)]
+        for columns in (("one", "other", "kind"), ("2", "3", "1"), ("2", "other", "kind")):
+            assert load_sts_set(file, columns=PairColumns(*columns)).pairs == expected
+        bare = str(put("b.csv", "1,a,b,x\n2,c,d,y\n"))
+        assert load_sts_set(bare, columns=PairColumns("2", "3", "1")).pairs == expected
+        for columns, reason in [
+            (("one", "other", "no"), r"no column 'no' \(columns: kind, one, other, note\)"),
+            (("one", "other", "5"), "no column '5'"),
+            (("one", "one", "kind"), "are not three columns"),
+            ((None, None, "kind"), "no columns for two texts and a score"),
+        ]:
+            with pytest.raises(DatasetError, match=reason):
+                load_sts_set(file, columns=PairColumns(*columns))
+        with pytest.raises(DatasetError, match="only a file's columns can be named"):
+            load_sts_set("sts12", columns=PairColumns(score="3"))
+
+    def test_tables_of_others_are_read_as_before(self, data):
+        """Translated STS Benchmark, and duplicate questions, both without a header."""
+        files = ("stsb-multi/stsb-en-dev.csv", "stsbenchmark/sts-dev.csv")
+        english, original = (load_sts_set(str(data / "sts" / file)).pairs for file in files)
+        assert [pair.gold for pair in english] == [pair.gold for pair in original]
+        quora = load_sts_set(str(data / "pairs" / "quora_dev.tsv")).pairs
+        assert {pair.gold for pair in quora} == {0, 1}
 
     def test_what_was_looked_for_is_said(self, put):
         with pytest.raises(DatasetError, match="sentence1/sentence2.*similarity"):

@@ -1,0 +1,153 @@
+"""Which columns of a table are the texts of a pair and their score or label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from semsearch.datasets.table import Row, find_column
+from semsearch.errors import DatasetError
+
+__all__ = ["Choice", "Layout", "PairColumns", "find_layout", "finite_number"]
+
+#: Names of both text columns, as plain names.
+TEXT_COLUMNS = (
+    ("sentence1", "sentence2"),
+    ("sentencea", "sentenceb"),
+    ("left", "right"),
+    ("text1", "text2"),
+    ("texta", "textb"),
+    ("question1", "question2"),
+    ("1string", "2string"),
+    ("premise", "hypothesis"),
+    ("s1", "s2"),
+    ("a", "b"),
+)
+_SHOWN_CHARACTERS = 40
+
+
+class PairColumns(NamedTuple):
+    """Columns as a user names them: by name, or by their place from 1; None is to be found."""
+
+    left: str | None = None
+    right: str | None = None
+    score: str | None = None
+
+
+class Choice(Enum):
+    """Who says which column holds the scores."""
+
+    USER = "user"
+    HEADER = "header"  #: its name does
+    GUESS = "guess"  #: there is no header: it is the one with numbers
+
+
+class Layout(NamedTuple):
+    """Where both texts and their score or label stand, from 0."""
+
+    left: int
+    right: int
+    value: int
+    choice: Choice
+    header: Sequence[str] | None  #: None for a table without one
+
+    def shown(self, column: int) -> str:
+        """A column in a message: its name or, without one, its place from 1."""
+        if self.header is None:
+            return f"column {column + 1}"
+        return f"'{self.header[column].strip()[:_SHOWN_CHARACTERS]}'"
+
+
+def find_layout(first: Row, names: Sequence[str], what: str, wanted: PairColumns) -> Layout:
+    """The columns that a user names or, for what is not named, those of known names.
+
+    Args:
+        first: the first row of the table, which may be its header.
+        names: of columns that can hold the score or label, as plain names.
+        what: ``score`` or ``label``.
+        wanted: what the user names.
+
+    Raises:
+        DatasetError: a column that is named is not there, or there are no such columns.
+    """
+    layout = _wanted(first, names, wanted) if any(wanted) else _named(first.cells, names)
+    layout = layout or (None if any(wanted) else _unnamed(first.cells))
+    if layout is None:
+        raise DatasetError(
+            f"{first.place}: no columns for two texts and a {what} (columns: "
+            f"{_listed(first.cells)}; looked for: "
+            f"{' or '.join('/'.join(pair) for pair in TEXT_COLUMNS)}; {what}: {', '.join(names)})"
+            + (
+                "; name them with --left-column, --right-column, --score-column"
+                if what == "score"
+                else ""
+            )
+        )
+    return layout
+
+
+def finite_number(text: str) -> float | None:
+    """The number that a text is; None for other texts."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | None:
+    given = {role: _place(first, name) for role, name in wanted._asdict().items() if name}
+    value = given.get("score", find_column(first.cells, names))
+    texts = _texts(first.cells) or (None, None)
+    left, right = given.get("left", texts[0]), given.get("right", texts[1])
+    if value is not None and None in (left, right) and len(first.cells) == 3:
+        others = [place for place in range(3) if place not in (value, left, right)]
+        left = others.pop(0) if left is None else left
+        right = others.pop(0) if right is None else right
+    if left is None or right is None or value is None:
+        return None
+    if len({left, right, value}) < 3:
+        raise DatasetError(f"{first.place}: the texts and the score are not three columns")
+    has_header = finite_number(first.cells[value]) is None
+    return Layout(left, right, value, Choice.USER, first.cells if has_header else None)
+
+
+def _place(first: Row, wanted: str) -> int:
+    cells = [cell.strip() for cell in first.cells]
+    if wanted.strip() in cells:
+        return cells.index(wanted.strip())
+    if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(cells):
+        return int(wanted) - 1
+    raise DatasetError(f"{first.place}: no column {wanted!r} (columns: {_listed(first.cells)})")
+
+
+def _named(header: Sequence[str], names: Sequence[str]) -> Layout | None:
+    value, texts = find_column(header, names), _texts(header)
+    if value is None or texts is None:
+        return None
+    return Layout(*texts, value, Choice.HEADER, header)
+
+
+def _texts(header: Sequence[str]) -> tuple[int, int] | None:
+    for pair in TEXT_COLUMNS:
+        left, right = (find_column(header, [name]) for name in pair)
+        if left is not None and right is not None:
+            return left, right
+    return None
+
+
+def _unnamed(cells: Sequence[str]) -> Layout | None:
+    """The layout of a table without a header, by its first row."""
+    if len(cells) >= 7 and cells[0].startswith("main-") and finite_number(cells[4]) is not None:
+        return Layout(5, 6, 4, Choice.HEADER, None)  # STS Benchmark's own, and sure
+    numbers = [column for column, cell in enumerate(cells) if finite_number(cell) is not None]
+    if len(cells) != 3 or len(numbers) != 1:
+        return None
+    left, right = (column for column in range(3) if column != numbers[0])
+    return Layout(left, right, numbers[0], Choice.GUESS, None)
+
+
+def _listed(cells: Sequence[str]) -> str:
+    return ", ".join(cell.strip()[:_SHOWN_CHARACTERS] for cell in cells)
