@@ -85,7 +85,7 @@ class SpaceView:
         """
         widths = {self._tail.shape[1], self._snapshot.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
-            raise DamageError("the vectors of the space are not as wide as its encoder's")
+            raise DamageError("the vectors of the space have not the width of its encoder's")
         reach = n
         while True:
             # More than n, to see whether the n-th shares its score with others behind it.
@@ -95,9 +95,9 @@ class SpaceView:
                 break
             if ((scores[:, n - 1] - scores[:, -1] > ROUNDING) | (ids[:, -1] < 0)).all():
                 break
-        # Rows are sorted: what is worse than the n-th by more than rounding is behind all others.
-        width = (scores[:, :n].min(axis=1, keepdims=True) - scores <= ROUNDING).any(axis=0).sum()
-        scores, ids = scores[:, :width], ids[:, :width]
+        if scores.shape[1] > n:  # rows are sorted: cut what is worse than the n-th beyond rounding
+            width = (scores[:, n - 1 : n] - scores <= ROUNDING).any(axis=0).sum()
+            scores, ids = scores[:, :width], ids[:, :width]
         for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
             self._settle_ties(query, row_scores, row_ids)
         order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
