@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from itertools import zip_longest
 
-__all__ = ["FTS5_TOKENIZER", "MARKS", "in_pairs", "query_terms", "searchable"]
+__all__ = ["FTS5_TOKENIZER", "in_pairs", "marks", "query_terms", "searchable"]
 
 #: How FTS5 makes words: runs of letters, digits and marks, without accents, stemmed by Porter.
 FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -48,15 +49,21 @@ _UNSPACED = "".join(
         "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb",  # Korean
     )
 )
-_RUN = re.compile(f"([{_UNSPACED}]+)")
+_ACCENTED_GREEK = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]+")
+
+# The patterns below are compiled when a text first needs them: plain ASCII needs none.
 
 
-#: Nonspacing and spacing marks: most blocks that have some.
-MARKS = "".join(
-    mark
-    for mark in map(chr, (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00)))
-    if unicodedata.category(mark) in ("Mn", "Mc")
-)
+@cache
+def marks() -> str:
+    """Nonspacing and spacing marks: most blocks that have some."""
+    places = (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00))
+    return "".join(mark for mark in map(chr, places) if unicodedata.category(mark) in ("Mn", "Mc"))
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    return re.compile(f"([{_UNSPACED}]+)")
 
 
 def _is_optional(mark: str) -> bool:
@@ -65,23 +72,36 @@ def _is_optional(mark: str) -> bool:
     return kind == 1 or 10 <= kind <= 36 or kind >= 200
 
 
-#: Soft hyphens, the stretching of Arabic lines, joiners, variation selectors, optional marks. In
-#: Arabic script, where the non-joiner ends a part of a word, it stays, and separates.
-_DROPPED = re.compile(
-    "[\u00ad\u0640\u200d\u2060\ufe00-\ufe2f\U000e0100-\U000e01ef"
-    f"{''.join(filter(_is_optional, MARKS))}]+|(?<![\u0600-\u06ff])\u200c"
-)
-_ACCENTED_GREEK = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]+")
+@cache
+def _dropped() -> re.Pattern[str]:
+    """Soft hyphens, the stretching of Arabic lines, joiners, variation selectors, optional marks.
 
-#: A character of a run with its marks.
-_UNIT = re.compile(".[{}]*".format("".join(filter(_RUN.match, MARKS))), re.DOTALL)
+    In Arabic script, where the non-joiner ends a part of a word, it stays, and separates.
+    """
+    return re.compile(
+        "[\u00ad\u0640\u200d\u2060\ufe00-\ufe2f\U000e0100-\U000e01ef"
+        f"{''.join(filter(_is_optional, marks()))}]+|(?<![\u0600-\u06ff])\u200c"
+    )
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    """A character of a run with its marks."""
+    return re.compile(".[{}]*".format("".join(filter(_run().match, marks()))), re.DOTALL)
 
 
 #: What else a word may hold, to FTS5 as well: marks, and characters of private fonts.
 _IN_WORDS = ("Mn", "Mc", "Co")
-#: What else may separate words. FTS5 knows Unicode 6.1, and takes what is newer for letters: the
-#: signs of the ruble and of bitcoin, most emoji, the marks around text of another direction.
-_SEPARATOR = re.compile(rf"[^\w\s\x00-\x7f{MARKS}]")
+
+
+@cache
+def _separator() -> re.Pattern[str]:
+    """What else may separate words.
+
+    FTS5 knows Unicode 6.1, and takes what is newer for letters: the signs of the ruble and of
+    bitcoin, most emoji, the marks around text of another direction.
+    """
+    return re.compile(rf"[^\w\s\x00-\x7f{marks()}]")
 
 
 def searchable(text: str) -> str:
@@ -93,7 +113,7 @@ def searchable(text: str) -> str:
 
 def in_pairs(text: str) -> str:
     """A text with spaces around the pairs of scripts that have none."""
-    return _RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+    return _run().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
 def query_terms(text: str) -> list[str]:
@@ -101,7 +121,7 @@ def query_terms(text: str) -> list[str]:
     if text.isascii():
         return [f'"{word}"' for word in re.findall(r"\w+", text)]
     terms = []
-    for place, piece in enumerate(_RUN.split(_folded(text))):
+    for place, piece in enumerate(_run().split(_folded(text))):
         if place % 2 == 0:
             terms += [f'"{word}"' for word in _words(piece)]
         elif len(pairs := _pairs(piece)) > 1:
@@ -115,7 +135,7 @@ def _folded(text: str) -> str:
     """One form for all ways of writing the same."""
     text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    text = _SEPARATOR.sub(_separated, _DROPPED.sub("", text))
+    text = _separator().sub(_separated, _dropped().sub("", text))
     return _ACCENTED_GREEK.sub(_without_accents, text)
 
 
@@ -124,12 +144,12 @@ def _separated(character: re.Match[str]) -> str:
 
 
 def _without_accents(letters: re.Match[str]) -> str:
-    return _DROPPED.sub("", unicodedata.normalize("NFD", letters[0]))
+    return _dropped().sub("", unicodedata.normalize("NFD", letters[0]))
 
 
 def _pairs(run: str) -> list[str]:
     """Each character with the next one; the last one alone."""
-    characters = _UNIT.findall(run)
+    characters = _unit().findall(run)
     return [
         first + second for first, second in zip_longest(characters, characters[1:], fillvalue="")
     ]

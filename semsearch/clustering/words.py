@@ -14,13 +14,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.analysis import MARKS, in_pairs
+from semsearch.analysis import in_pairs, marks
 from semsearch.comparison import Rows
 
 __all__ = ["telling_words"]
 
 #: Two letters or more with their marks, begun by a letter: no numbers.
-WORD = rf"(?u)\b[^\W\d_][\w{MARKS}]+"
+WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"
 #: What chance exceeds for one word in twenty: chi-squared with one degree of freedom.
 MIN_RATIO = 3.84
 #: In how many texts of a group a word is, or more: what one text has alone tells of that text.
