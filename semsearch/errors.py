@@ -147,9 +147,10 @@ class NoVectorError(EncoderError):
     """
 
     def __init__(self, spec: str, rows: list[int]) -> None:
+        place = f"text {rows[0] + 1} of those encoded together" if rows else "some text"
         super().__init__(
             f"encoder '{spec}' returns no unit vector (but NaN, zero or one of another length) "
-            f"for text {rows[0] + 1} of those encoded together"
+            f"for {place}"
         )
         self.spec = spec
         self.rows = rows

@@ -63,5 +63,7 @@ def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[
             matrix = encoder.encode_documents([texts[place] for place in places])
             return check_unit(matrix, encoder.spec), places
         except NoVectorError as error:
+            if not error.rows:
+                raise
             places = [place for row, place in enumerate(places) if row not in error.rows]
     return numpy.empty((0, encoder.dimension), numpy.float32), []

@@ -33,6 +33,7 @@ from semsearch.index.spaces import (
     Space,
     add_space,
     all_spaces,
+    check_searchable,
     check_stored_type,
     find_space,
     warn_of_cut_passages,
@@ -330,6 +331,7 @@ class Index:
         """
         found = self.complete_space(space)
         with self.read() as connection:
+            check_searchable(connection, found)  # it may have been dropped since
             if where is None:
                 return read_passages(connection, found)
             chosen = self.filter(connection, where)

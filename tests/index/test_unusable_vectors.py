@@ -10,7 +10,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.errors import BadRowError, EncoderError
+from semsearch.errors import BadRowError, EncoderError, NoVectorError
 
 VALUES = {"NaN": numpy.nan, "zero": 0, "infinite": numpy.inf, "long": 3}
 
@@ -115,3 +115,13 @@ def test_repair_names_what_the_encoder_still_has_no_vector_for(tmp_path):
             writer.add_space(encoder)
             assert writer.verify() == []
         assert len(Retriever(index).search("sound text", 2000)) == 999
+
+
+def test_an_encoder_that_names_no_text_is_not_asked_for_ever(tmp_path):
+    class Vague(Failing):
+        def encode_documents(self, texts):
+            raise NoVectorError("vague", [])
+
+    with Index.create(tmp_path / "x", [Vague(None)]) as index:
+        with pytest.raises(NoVectorError, match="'vague' returns no unit vector"):
+            index.add(corpus())
