@@ -196,7 +196,7 @@ def test_a_file_that_must_not_be_read(write):
 def test_several_files_in_their_order(write):
     for name, content in CONTENTS.items():
         write(name, content)
-    documents = list(Corpus(CONTENTS))
+    documents = list(Corpus(list(CONTENTS)))
     assert [document.text for document in documents] == ["one", "two"] * len(CONTENTS)
     assert documents[-1].source == "corpus.json, item 2"
 
