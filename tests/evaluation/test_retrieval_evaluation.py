@@ -242,6 +242,7 @@ def test_other_mistakes_are_told(tmp_path):
         measures(["nDGC@10"])
 
 
+@pytest.mark.timeout(600)
 def test_minilm_on_scifact(data, minilm):
     """The published nDCG@10 is 64.5 over the same claims and abstracts."""
     del data
