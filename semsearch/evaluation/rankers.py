@@ -14,7 +14,7 @@ from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.precision import Precision, computed_precision
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.lexical import LexicalIndex
@@ -162,7 +162,7 @@ class RecordedRanker:
         """What the file says of the set's queries; a query that it lacks has found nothing."""
         recorded = read_run(self._path)
         if not recorded.keys() & retrieval.queries.keys():
-            raise ArgumentError(f"{self._path}: none of its queries is in {retrieval.name}")
+            raise DatasetError(f"{self._path}: none of its queries is in {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
         return Ranking(run, float("nan"))
 
