@@ -26,16 +26,16 @@ Target = Callable[[bytes], None]
 def fuzz_filters(folder: Path) -> Target:
     """Expressions, through the parser and through SQLite."""
     from semsearch import Document, Index
-    from semsearch.index.filtering import read_filter
-    from semsearch.index.schema import documents
+    from semsearch.stores.filtering import read_filter
+    from semsearch.stores.protocol import Selection
 
     index = Index.create(folder / "index", ["hashing:8"])
     index.add([Document("a", "a text", metadata={"year": 1990, "genres": ["Drama"], "b": True})])
 
     def run(data: bytes) -> None:
-        with index.read() as connection:
-            clause = read_filter(connection, data.decode("utf-8", "replace")).clause
-            connection.execute(documents.select().where(clause)).all()
+        with index.read() as state:
+            condition, _ = read_filter(state, data.decode("utf-8", "replace"))
+            state.ids(Selection(condition=condition))
 
     return run
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 import numpy
-from sqlalchemy import Connection
 
 from semsearch.arguments import (
     check_choice,
@@ -19,6 +18,7 @@ from semsearch.arguments import (
     check_whole_number,
     shown,
 )
+from semsearch.closing import closed_on_error
 from semsearch.errors import (
     ArgumentError,
     EncoderError,
@@ -28,17 +28,9 @@ from semsearch.errors import (
 )
 from semsearch.fusion import reciprocal_rank_fusion
 from semsearch.index import Index
-from semsearch.index.search import (
-    Candidate,
-    fetch_hits,
-    search_vectors,
-    search_words,
-)
-from semsearch.index.spaces import check_searchable
-from semsearch.index.store import closed_on_error, get_setting
-from semsearch.index.view import SpaceView
 from semsearch.protocols import Encoder, Matrix, Reranker
-from semsearch.records import Hits, SearchMode
+from semsearch.records import Hit, Hits, SearchMode
+from semsearch.stores.protocol import Candidate, StoreState
 from semsearch.vectors import check_unit
 
 __all__ = ["Retriever"]
@@ -78,7 +70,7 @@ class Retriever:
             )
         self.index = index
         self.space = index.complete_space(space)
-        self._view: tuple[int, SpaceView] | None = None
+        self._is_prepared = False
         self._owns_index = False
         self._closed = False
 
@@ -132,7 +124,6 @@ class Retriever:
     def close(self) -> None:
         """End its use, and that of the index if `Retriever.open` opened it."""
         self._closed = True
-        self._view = None
         if self._owns_index:
             self.index.close()
 
@@ -185,7 +176,7 @@ class Retriever:
                 f"rerank must be a reranker (load_reranker returns one), not {shown(rerank)}"
             )
         by_meaning = mode is not SearchMode.BM25 and bool(texts)
-        if where is not None or self._view is None:
+        if where is not None or (by_meaning and not self._is_prepared):
             self._look_ahead(where, by_meaning=by_meaning)
         vectors = None
         if by_meaning:
@@ -193,8 +184,8 @@ class Retriever:
         found = k if rerank is None else max(k, RERANK_DEPTH)
         try:
             answers = self._answers(texts, vectors, found, where, mode)
-        except (FileNotFoundError, IndexChangedError):  # written since; a new state is there
-            answers = self._answers(texts, vectors, found, where, mode, must_have=True)
+        except IndexChangedError:  # written since; a new state is there
+            answers = self._answers(texts, vectors, found, where, mode)
         return answers if rerank is None else [_reranked(hits, rerank, k) for hits in answers]
 
     def _check_open(self) -> None:
@@ -217,12 +208,12 @@ class Retriever:
 
     def _look_ahead(self, where: str | None, *, by_meaning: bool) -> None:
         """Tell of a wrong filter before a model is loaded; read vectors while one is loading."""
-        with self.index.read() as connection:
+        with suppress(IndexChangedError), self.index.read() as state:
             if where is not None:
-                self.index.filter(connection, where)
+                self.index.filter(state, where)
             if by_meaning:
-                with suppress(FileNotFoundError):
-                    self._current_view(connection, must_have=False)
+                state.prepare(self.space)
+                self._is_prepared = True
 
     def _answers(
         self,
@@ -231,34 +222,32 @@ class Retriever:
         k: int,
         where: str | None,
         mode: SearchMode,
-        *,
-        must_have: bool = False,
     ) -> list[Hits]:
         """The answers of one committed state."""
-        with self.index.read() as connection:
-            chosen = None if where is None else self.index.filter(connection, where)
-            clause = chosen.clause if chosen else None
+        with self.index.read() as state:
+            condition = None if where is None else self.index.filter(state, where)
             depth = k * HYBRID_DEPTH if mode is SearchMode.HYBRID else k
             rankings = []
             if vectors is not None:
-                view = self._current_view(connection, must_have=must_have)
-                rankings.append(search_vectors(connection, view, vectors, depth, clause))
+                rankings.append(state.search_vectors(self.space, vectors, depth, condition))
             if mode is not SearchMode.SEMANTIC:
-                rankings.append([search_words(connection, text, depth, clause) for text in texts])
-            if chosen and not any(any(ranking) for ranking in rankings):
-                self.index.explain_no_match(connection, chosen)
+                rankings.append([state.search_words(text, depth, condition) for text in texts])
+            if condition is not None and not any(any(ranking) for ranking in rankings):
+                self.index.explain_no_match(state, condition)
             answers = zip(texts, *rankings, strict=True)
-            return [fetch_hits(connection, text, _fused(ranked)[:k]) for text, *ranked in answers]
+            return [_hits(state, text, _fused(ranked)[:k]) for text, *ranked in answers]
 
-    def _current_view(self, connection: Connection, *, must_have: bool) -> SpaceView:
-        """The vectors as they are in the state that `connection` reads, kept until it changes."""
-        revision = get_setting(connection, "revision", 0)
-        current = self._view
-        if current is None or current[0] != revision:
-            check_searchable(connection, self.space)
-            view = SpaceView.load(connection, self.index.path, self.space, must_have=must_have)
-            current = self._view = (revision, view)
-        return current[1]
+
+def _hits(state: StoreState, query: str, candidates: Sequence[Candidate]) -> Hits:
+    """The candidates with their passages and metadata."""
+    passages = state.fetch([candidate.chunk_id for candidate in candidates])
+    hits = Hits(query)
+    for rank, candidate in enumerate(candidates, start=1):
+        chunk, metadata, title = passages[candidate.chunk_id]
+        hits.append(
+            Hit(rank, candidate.score, chunk.document_id, chunk, chunk.text, metadata, title)
+        )
+    return hits
 
 
 def _fused(rankings: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:

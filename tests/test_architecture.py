@@ -16,12 +16,13 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
-    "version errors limits",
+    "version errors limits closing",
     "arguments encodings",
     "records texts csvrecords",
     "filters protocols datasets analysis",
     "vectors",
     "corpus encoders fusion lexical runs",
+    "stores",
     "index preload comparison",
     "retriever mining clustering evaluation inspection training unsupervised",
     "contrast report",

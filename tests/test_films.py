@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
-from semsearch.index.view import read_vectors
+from semsearch.stores.local.view import read_vectors
 
 K = 10
 TIE = 1e-3
@@ -73,7 +73,8 @@ def reference(films, queries, index):
     asked = model.encode(queries, normalize_embeddings=True)
     cosines = asked @ model.encode([f.text for f in films], normalize_embeddings=True).T
     column = {film.id: number for number, film in enumerate(films)}
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         rows = connection.execute(
             text(
                 "SELECT external_id, text FROM chunks JOIN documents USING (document_id) WHERE "
@@ -120,7 +121,8 @@ def test_the_fast_runtime_keeps_the_ranking(films, queries, index, reference, tm
 
 def test_float16_keeps_the_ranking(queries, index, minilm):
     """What README.md says of the stored types."""
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         _, vectors = read_vectors(connection, index.space())
     half = index.space()._replace(dtype="float16")
     stored = half.from_bytes(half.to_bytes(vectors))

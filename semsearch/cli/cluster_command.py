@@ -23,7 +23,7 @@ from semsearch.clustering import (
 )
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
-from semsearch.index.passages import Passages
+from semsearch.stores.protocol import Passages
 
 __all__ = ["command"]
 

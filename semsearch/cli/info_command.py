@@ -12,7 +12,7 @@ from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
-from semsearch.index.kinds import Field
+from semsearch.stores.kinds import Field
 
 __all__ = ["command"]
 

@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
-from sqlalchemy import Connection, func, select
-
 from semsearch.arguments import check_callable, check_choice, check_items, check_path, shown
+from semsearch.closing import closed_on_error
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.specs import unpinned
@@ -23,25 +22,14 @@ from semsearch.errors import (
     SpaceError,
     refuse,
 )
-from semsearch.index.filtering import Filter, no_match, read_filter
-from semsearch.index.folding import remove_leftovers
-from semsearch.index.kinds import Field, all_fields, field_names
-from semsearch.index.passages import Passages, read_passages
-from semsearch.index.schema import FORMAT_VERSION, chunks, documents
-from semsearch.index.snapshot import SnapshotRecord
-from semsearch.index.spaces import (
-    Space,
-    add_space,
-    all_spaces,
-    check_searchable,
-    check_stored_type,
-    find_space,
-    warn_of_cut_passages,
-)
-from semsearch.index.store import Store, closed_on_error, put_setting
-from semsearch.index.view import snapshot_record
+from semsearch.filters import Condition
 from semsearch.protocols import Encoder
 from semsearch.records import Document
+from semsearch.stores import create_store, open_store
+from semsearch.stores.filtering import no_match, read_filter
+from semsearch.stores.kinds import Field
+from semsearch.stores.protocol import Passages, SnapshotInfo, Store, StoreState
+from semsearch.stores.space import Space, check_stored_type, find_space, warn_of_cut_passages
 
 if TYPE_CHECKING:
     import pandas
@@ -66,7 +54,7 @@ class IndexInfo(NamedTuple):
     chunks: int
     fields: list[Field]
     spaces: list[Space]
-    snapshots: dict[str, SnapshotRecord]  #: by the name of their space
+    snapshots: dict[str, SnapshotInfo]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
 
 
@@ -76,7 +64,7 @@ class Index:
     Open one with `Index.open` or `Index.create`; close it when done, or use it in a ``with``.
 
     Args:
-        store: its database.
+        store: where everything is kept.
         encoders: encoders at hand. A space whose fingerprint one of them has uses it; the others
             are loaded by their spec when they are needed.
     """
@@ -112,7 +100,7 @@ class Index:
         place = check_path("path", path)
         at_hand = _listed(encoders)
         _check_encoders(at_hand)
-        return cls(Store(place, accept_copy=accept_copy), at_hand)
+        return cls(open_store(place, accept_copy=accept_copy), at_hand)
 
     @classmethod
     def create(
@@ -151,7 +139,7 @@ class Index:
         if of_index and precision is None:
             index = cls.open(place)
             with closed_on_error(index):
-                for space in index.info().spaces:
+                for space in index.spaces():
                     space.check_dtype(dtype)
             return index
         if encoders is not None and not given:
@@ -167,7 +155,7 @@ class Index:
         named = [
             encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
         ]
-        index = cls(_store(place, loaded, dtype), loaded)
+        index = cls(_created(place, loaded, dtype), loaded)
         with closed_on_error(index):
             index._take_spaces(loaded, dtype)
             index._check_precision(named, precision)
@@ -176,11 +164,11 @@ class Index:
     @property
     def path(self) -> Path:
         """Its directory."""
-        return self._store.directory
+        return self._store.path
 
     def __len__(self) -> int:
-        with self.read() as connection:
-            return connection.scalar(select(func.count()).select_from(documents)) or 0
+        with self.read() as state:
+            return state.count()
 
     @property
     def closed(self) -> bool:
@@ -208,8 +196,8 @@ class Index:
         self._closed = True
         self._store.close()
 
-    def read(self) -> AbstractContextManager[Connection]:
-        """One committed state, for queries of one's own.
+    def read(self) -> AbstractContextManager[StoreState]:
+        """One committed state, the same until the block ends.
 
         Raises:
             IndexClosedError: the index was closed.
@@ -239,14 +227,10 @@ class Index:
         self._check_open()
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
-        from semsearch.index.lock import writer_lock  # searching does without these
-        from semsearch.index.writer import IndexWriter
+        from semsearch.index.writer import IndexWriter  # searching does without it
 
-        with writer_lock(self.path, wait=wait), self._store.writing() as connection:
-            remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield IndexWriter(
-                connection, self.path, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch
-            )
+        with self._store.writer(wait=wait) as store:
+            yield IndexWriter(store, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch)
 
     def add(
         self,
@@ -291,8 +275,13 @@ class Index:
 
     def fields(self) -> list[str]:
         """The names of all metadata fields, sorted."""
-        with self.read() as connection:
-            return field_names(connection)
+        with self.read() as state:
+            return state.field_names()
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+        with self.read() as state:
+            return state.spaces()
 
     def space(self, name: str | None = None) -> Space:
         """The space of that name; without one, the first.
@@ -300,8 +289,7 @@ class Index:
         Raises:
             SpaceError: there is none of that name.
         """
-        with self.read() as connection:
-            return find_space(connection, name)
+        return find_space(self.spaces(), name)
 
     def complete_space(self, name: str | None = None) -> Space:
         """The space of that name, with a vector for every passage; without one, the first.
@@ -330,17 +318,14 @@ class Index:
                 with what it never holds.
         """
         found = self.complete_space(space)
-        with self.read() as connection:
-            check_searchable(connection, found)  # it may have been dropped since
-            if where is None:
-                return read_passages(connection, found)
-            chosen = self.filter(connection, where)
-            passages = read_passages(connection, found, chosen.clause)
-            if not passages.texts:
-                self.explain_no_match(connection, chosen)
+        with self.read() as state:
+            condition = None if where is None else self.filter(state, where)
+            passages = state.passages(found, condition)
+            if condition is not None and not passages.texts:
+                self.explain_no_match(state, condition)
             return passages
 
-    def filter(self, connection: Connection, where: str) -> Filter:
+    def filter(self, state: StoreState, where: str) -> Condition:
         """A filter for documents, as one state of the index reads it.
 
         Literals that are converted to what a field holds are logged, once.
@@ -349,14 +334,14 @@ class Index:
             FilterError: it cannot be parsed, names an unknown field, or compares a field with
                 what it never holds.
         """
-        chosen = read_filter(connection, where)
-        for note in chosen.notes:
+        condition, notes = read_filter(state, where)
+        for note in notes:
             self._warn_once(note)
-        return chosen
+        return condition
 
-    def explain_no_match(self, connection: Connection, chosen: Filter) -> None:
+    def explain_no_match(self, state: StoreState, condition: Condition) -> None:
         """Log, once, that a filter matches no document, with the nearest values, if it does not."""
-        if message := no_match(connection, chosen.condition):
+        if message := no_match(state, condition):
             self._warn_once(message)
 
     def _warn_once(self, message: str) -> None:
@@ -382,40 +367,16 @@ class Index:
 
     def info(self) -> IndexInfo:
         """What it holds."""
-        with self.read() as connection:
-            spaces = all_spaces(connection)
-            records = {space.name: snapshot_record(connection, space) for space in spaces}
-            return IndexInfo(
-                path=self.path,
-                format=FORMAT_VERSION,
-                documents=connection.scalar(select(func.count()).select_from(documents)) or 0,
-                chunks=connection.scalar(select(func.count()).select_from(chunks)) or 0,
-                fields=all_fields(connection),
-                spaces=spaces,
-                snapshots={name: record for name, record in records.items() if record},
-                files={
-                    file.name: file.stat().st_size
-                    for file in sorted(self.path.iterdir())
-                    if file.is_file()
-                },
-            )
+        with self.read() as state:
+            return IndexInfo(self.path, *state.info())
 
     def _check_open(self) -> None:
         if self._closed:
             raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
     def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
-        """Check that the index has the spaces of these encoders.
-
-        An index whose creation was interrupted, by an older version, is given them.
-        """
-        with self.read() as connection:
-            spaces = all_spaces(connection)
-        if not spaces:
-            with self._store.write() as connection:
-                if not all_spaces(connection):
-                    _add_spaces(connection, encoders, dtype)
-                spaces = all_spaces(connection)
+        """Check that the index has the spaces of these encoders."""
+        spaces = self.spaces()
         by_fingerprint = {space.fingerprint: space for space in spaces}
         for encoder in encoders:
             if encoder.fingerprint in by_fingerprint:
@@ -431,8 +392,7 @@ class Index:
 
     def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:
         """Keep encoders that compute otherwise than their space was made from being used."""
-        with self.read() as connection:
-            spaces = {space.fingerprint: space for space in all_spaces(connection)}
+        spaces = {space.fingerprint: space for space in self.spaces()}
         for encoder in encoders:
             space = spaces[encoder.fingerprint]
             if precision is None and space.precision is not Precision.AUTO:
@@ -448,30 +408,27 @@ class Index:
                     )
 
 
-def _store(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
+def _created(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
     """The store at `path`, created with the spaces of these encoders if there is none."""
     try:
-        return Store(path)
+        store = open_store(path)
     except IndexNotFoundError:
-        for encoder in encoders:
-            encoder.description()  # loads the model: before the transaction
-        return Store.create(path, lambda connection: _add_spaces(connection, encoders, dtype))
-
-
-def _add_spaces(connection: Connection, encoders: Sequence[Encoder], dtype: str | None) -> None:
-    """The spaces of a new index."""
+        store = None
+    if store is not None:
+        with closed_on_error(store), store.read() as state:
+            if state.spaces():
+                return store
+        store.close()  # its creation was interrupted
     max_tokens = encoders[0].max_document_tokens
-    put_setting(connection, "chunk_max_tokens", max_tokens)
     for encoder in encoders[1:]:
         warn_of_cut_passages(encoder, max_tokens)
-    for encoder in encoders:
-        add_space(connection, encoder, dtype, complete=True)
+    return create_store(path, max_tokens, encoders, dtype)
 
 
 def _specs(path: Path) -> list[str]:
     """The specs of the encoders of an index; of one that is not there yet, none."""
-    with suppress(IndexNotFoundError), Index.open(path) as index, index.read() as connection:
-        return [space.spec for space in all_spaces(connection)]
+    with suppress(IndexNotFoundError), Index.open(path) as index:
+        return [space.spec for space in index.spaces()]
     return []
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
-
-from sqlalchemy import Connection, create_engine
 
 from semsearch.corpus.documents import DocumentReader, next_documents
 from semsearch.errors import BadRowError, IndexNotFoundError
-from semsearch.index.plan import Change, forget_seen, plan_batch
+from semsearch.index.plan import Change, plan_batch
 from semsearch.index.removal_plan import (
     Removal,
     named_documents,
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.schema import create_tables
-from semsearch.index.store import Store
+from semsearch.stores import create_store, open_store
+from semsearch.stores.protocol import StoreState
 
 __all__ = ["Preview", "preview_delete", "preview_index"]
 
@@ -60,31 +59,28 @@ def preview_index(
         CorpusError: the corpus cannot be read.
     """
     changes: Counter[Change] = Counter()
-    with _connected(directory) as connection:
-        forget_seen(connection)
+    with _state(directory) as state:
+        state.begin_run()
         while batch := next_documents(corpus, BATCH_DOCUMENTS, BATCH_CHARACTERS):
-            changes.update(plan.change for plan in plan_batch(connection, batch, on_bad_row))
-        removal = unseen_documents(connection, corpus.skipped)[1] if sync else None
+            changes.update(plan.change for plan in plan_batch(state, batch, on_bad_row))
+        removal = unseen_documents(state, corpus.skipped) if sync else None
     return Preview(changes, removal)
 
 
 def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None) -> Removal:
     """What `IndexWriter.delete` would remove; it raises the same errors."""
-    with _connected(directory) as connection:
-        return planned_removal(connection, named_documents(connection, ids, where))
+    with _state(directory) as state:
+        return planned_removal(state, named_documents(state, ids, where))
 
 
 @contextmanager
-def _connected(directory: Path) -> Iterator[Connection]:
-    """One state of the index, or of an empty one in memory."""
-    try:
-        store = Store(directory, may_migrate=False)
-    except IndexNotFoundError:
-        engine = create_engine("sqlite://")
-        with engine.connect() as connection, connection.begin():
-            create_tables(connection)
-            yield connection
-        engine.dispose()
-        return
-    with closing(store), store.read() as connection:
-        yield connection
+def _state(directory: Path) -> Iterator[StoreState]:
+    """One state of the index, or of an empty one that is removed afterwards."""
+    with ExitStack() as stack:
+        try:
+            store = open_store(directory, may_migrate=False)
+        except IndexNotFoundError:
+            folder = stack.enter_context(TemporaryDirectory(prefix="semsearch-"))
+            store = create_store(Path(folder), max_tokens=1, encoders=[])
+        stack.enter_context(closing(store))
+        yield stack.enter_context(store.read())

@@ -6,14 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
-
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, RemovalError
-from semsearch.index.filtering import no_match, read_filter
-from semsearch.index.plan import mark_seen, seen
-from semsearch.index.schema import documents
-from semsearch.index.values import values
+from semsearch.stores.filtering import no_match, read_filter
+from semsearch.stores.protocol import Seen, Selection, StoreState
 
 __all__ = [
     "Allowance",
@@ -99,28 +95,22 @@ def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool
         )
 
 
-def planned_removal(
-    connection: Connection, condition: ColumnElement[bool], added: int = 0
-) -> Removal:
-    """What removing the documents that meet a condition would remove.
+def planned_removal(state: StoreState, selection: Selection, added: int = 0) -> Removal:
+    """What removing a selection of documents would remove.
 
     Args:
-        connection: of the index.
-        condition: on `documents`.
+        state: of the store.
+        selection: which documents.
         added: how many documents of the index do not count, being new.
     """
-    count = select(func.count()).select_from(documents)
-    ids = select(documents.c.external_id).where(condition).order_by(documents.c.document_id)
     return Removal(
-        connection.scalar(count.where(condition)) or 0,
-        (connection.scalar(count) or 0) - added,
-        tuple(connection.scalars(ids.limit(EXAMPLES_SHOWN))),
+        state.count(selection),
+        state.count() - added,
+        tuple(state.ids(selection, EXAMPLES_SHOWN)),
     )
 
 
-def named_documents(
-    connection: Connection, ids: Sequence[str] | None, where: str | None
-) -> ColumnElement[bool]:
+def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | None) -> Selection:
     """The documents of these ids, those that meet a filter, or those that both name.
 
     Raises:
@@ -129,42 +119,34 @@ def named_documents(
     """
     if ids is None and where is None:
         raise ArgumentError("say what to delete: ids or a filter")
-    conditions = []
     if ids is not None:
-        conditions.append(_all_present(connection, ids))
+        _check_present(state, ids)
+    condition = None
     if where is not None:
-        chosen = read_filter(connection, where)
-        for message in (*chosen.notes, no_match(connection, chosen.condition)):
+        condition, notes = read_filter(state, where)
+        for message in (*notes, no_match(state, condition)):
             if message:
                 logger.warning("%s", message)
-        conditions.append(chosen.clause)
-    return and_(*conditions)
+    return Selection(ids, condition)
 
 
-def unseen_documents(
-    connection: Connection, skipped: SkippedRows, added: int = 0
-) -> tuple[ColumnElement[bool], Removal]:
-    """The documents that the corpus lacks, as a condition and counted.
+def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) -> Removal:
+    """The documents that the corpus lacks, counted.
 
     A document whose row was skipped is not lacking. Where it is not known which documents the
     skipped rows hold, any may be among them, and none is removed.
     """
-    mark_seen(connection, skipped.ids)
-    unseen = documents.c.external_id.not_in(select(seen.c.external_id))
-    removal = planned_removal(connection, unseen, added)
+    listed = list(skipped.ids)
+    state.mark_seen({name: Seen("", 0) for name in listed} | state.seen(listed))
+    removal = planned_removal(state, Selection(unseen=True), added)
     if skipped.unidentified:
-        removal = Removal(
-            0, removal.total, kept=removal.documents, unidentified=skipped.unidentified
-        )
-    return unseen, removal
+        return Removal(0, removal.total, kept=removal.documents, unidentified=skipped.unidentified)
+    return removal
 
 
-def _all_present(connection: Connection, ids: Sequence[str]) -> ColumnElement[bool]:
-    named = documents.c.external_id.in_(values(ids))
-    present = connection.scalars(select(documents.c.external_id).where(named))
-    missing = sorted(set(ids).difference(present))
+def _check_present(state: StoreState, ids: Sequence[str]) -> None:
+    missing = sorted(set(ids).difference(state.known(ids)))
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
-    return named

@@ -7,20 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
-from sqlalchemy import Connection, delete
 
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
-from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, SpaceError, refuse
+from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter
-from semsearch.index.compaction import compact
 from semsearch.index.completion import complete_space
-from semsearch.index.folding import fold, remove_leftovers
-from semsearch.index.plan import Change, forget_seen
-from semsearch.index.removal import next_revision, remove_documents
+from semsearch.index.plan import Change
 from semsearch.index.removal_plan import (
     Allowance,
     check_removal,
@@ -28,19 +21,10 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.repair import repair
-from semsearch.index.schema import spaces
-from semsearch.index.spaces import (
-    Space,
-    add_space,
-    all_spaces,
-    find_space,
-    warn_of_cut_passages,
-)
-from semsearch.index.store import get_setting
-from semsearch.index.verification import Fault, find_faults
 from semsearch.protocols import Encoder
 from semsearch.records import Document
+from semsearch.stores.protocol import Fault, Selection, StoreWriter
+from semsearch.stores.space import Space, find_space, warn_of_cut_passages
 
 __all__ = ["IndexWriter", "Summary"]
 
@@ -86,8 +70,7 @@ class IndexWriter:
     Encoders are loaded when there is something to encode, not before.
 
     Args:
-        connection: its transactions begin with the write lock.
-        directory: where snapshots go.
+        store: where documents go.
         encoder_of: gives the encoder of a space, or refuses.
         on_bad_row: told of each document that cannot be used; the default raises.
         on_batch: told after each commit what the run has done so far.
@@ -95,15 +78,13 @@ class IndexWriter:
 
     def __init__(
         self,
-        connection: Connection,
-        directory: Path,
+        store: StoreWriter,
         encoder_of: Callable[[Space], Encoder],
         *,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
-        self._opened = connection
-        self._directory = directory
+        self._store = store
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
         self._on_batch = on_batch
@@ -121,22 +102,22 @@ class IndexWriter:
         started = time.perf_counter()
         summary = Summary()
         documents = _iterated(corpus)
-        with self._connection.begin():
-            forget_seen(self._connection)
-            max_tokens = get_setting(self._connection, "chunk_max_tokens")
+        with self._store.state() as state:
+            state.begin_run()
+            max_tokens = state.max_tokens
         encoders = self._encoders()
         if not encoders:
             raise SpaceError(
                 "the index has no embedding space: its creation was interrupted; "
                 "name the encoder once more"
             )
-        writer = BatchWriter(self._connection, encoders, max_tokens, self._on_bad_row)
+        writer = BatchWriter(self._store, encoders, max_tokens, self._on_bad_row)
         with closing(writer.write_all(_checked(documents))) as batches:
             for batch in batches:
                 summary = summary.plus(batch, time.perf_counter() - started)
                 self._on_batch(summary)
         self._complete(encoders)
-        self._fold()
+        self._store.optimise()
         return replace(summary, seconds=time.perf_counter() - started)
 
     def sync(
@@ -170,14 +151,13 @@ class IndexWriter:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
         summary = self.upsert(documents_read)
-        with self._connection.begin():
-            unseen, removal = unseen_documents(self._connection, skipped, summary.added)
+        with self._store.state() as state:
+            removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
         check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
-        with self._connection.begin():
-            removed = remove_documents(self._connection, unseen) if removal.documents else 0
-        self._fold()
+        removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
+        self._store.optimise()
         seconds = time.perf_counter() - started
         return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
 
@@ -210,12 +190,11 @@ class IndexWriter:
         """
         if ids is not None:
             ids = check_texts("ids", ids)
-        with self._connection.begin():
-            named = named_documents(self._connection, ids, where)
-            removal = planned_removal(self._connection, named)
+        with self._store.state() as state:
+            named = named_documents(state, ids, where)
+            removal = planned_removal(state, named)
         check_removal(removal, allow_removals)
-        with self._connection.begin():
-            return remove_documents(self._connection, named)
+        return self._store.remove(named)
 
     def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
         """Encode the stored passages into a further space; no corpus is needed.
@@ -231,22 +210,15 @@ class IndexWriter:
             raise ArgumentError(
                 f"a space is made by an encoder (load_encoder returns one), not {shown(encoder)}"
             )
-        with self._connection.begin():
-            space = next(
-                (
-                    space
-                    for space in all_spaces(self._connection)
-                    if space.fingerprint == encoder.fingerprint
-                ),
-                None,
-            ) or add_space(self._connection, encoder, dtype, complete=False)
-            space.check_dtype(dtype)
-            max_tokens = get_setting(self._connection, "chunk_max_tokens")
+        with self._store.state() as state:
+            spaces = {space.fingerprint: space for space in state.spaces()}
+            max_tokens = state.max_tokens
+        space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
+        space.check_dtype(dtype)
         warn_of_cut_passages(encoder, max_tokens)
         self._complete([(space, encoder)])
-        self._fold()
-        with self._connection.begin():
-            return find_space(self._connection, space.name)
+        self._store.optimise()
+        return find_space(self._spaces(), space.name)
 
     def drop_space(self, name: str) -> None:
         """Remove a space with its vectors.
@@ -255,13 +227,11 @@ class IndexWriter:
             SpaceError: there is none of that name, or it is the only one.
         """
         check_text("the name of a space", name)
-        with self._connection.begin():
-            space = find_space(self._connection, name)
-            if len(all_spaces(self._connection)) == 1:
-                raise SpaceError(f"'{name}' is the only space of this index")
-            self._connection.execute(delete(spaces).where(spaces.c.space_id == space.id))
-            next_revision(self._connection)
-        remove_leftovers(self._connection, self._directory, keep_previous=True)
+        spaces = self._spaces()
+        space = find_space(spaces, name)
+        if len(spaces) == 1:
+            raise SpaceError(f"'{name}' is the only space of this index")
+        self._store.drop_space(space)
 
     def compact(self) -> None:
         """Make deletion real: rewrite all files without what was deleted.
@@ -269,27 +239,23 @@ class IndexWriter:
         Raises:
             IndexBusyError: another process reads an older state, which the log must keep.
         """
-        compact(self._connection, self._directory, self._spaces())
+        self._store.compact()
 
     def verify(self) -> list[Fault]:
-        """All that is wrong with the index; see `semsearch.index.verification`."""
-        return find_faults(self._connection, self._directory)
+        """All that is wrong with the index; see `semsearch verify`."""
+        return self._store.verify()
 
     def repair(self) -> None:
         """Build anew all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
-        repair(self._connection, self._directory, self._encoders())
-
-    @property
-    def _connection(self) -> Connection:
-        if self._opened.closed:
-            raise IndexClosedError(
-                f"the writer of {self._directory} is closed: its `with` block has ended"
-            )
-        return self._opened
+        encoders = self._encoders()
+        self._store.repair()
+        for space, encoder in encoders:
+            complete_space(self._store, space, encoder)
+        self._store.optimise(thoroughly=True)
 
     def _spaces(self) -> list[Space]:
-        with self._connection.begin():
-            return all_spaces(self._connection)
+        with self._store.state() as state:
+            return state.spaces()
 
     def _encoders(self) -> list[tuple[Space, Encoder]]:
         return [(space, self._encoder_of(space)) for space in self._spaces()]
@@ -303,11 +269,7 @@ class IndexWriter:
                     seconds = time.perf_counter() - started
                     self._on_batch(Summary(encoded=encoded, seconds=seconds))
 
-                complete_space(self._connection, space, encoder, tell)
-
-    def _fold(self) -> None:
-        for space in self._spaces():
-            fold(self._connection, self._directory, space)
+                complete_space(self._store, space, encoder, tell)
 
 
 def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:

@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from semsearch.index.schema import spaces
+from semsearch.stores.local.schema import spaces
 
 ODD = 'a ship, a "fast" ship\nand another ship'
 TOPICS = {
@@ -168,7 +168,7 @@ def test_mistakes_are_one_line(run, arguments, message):
 
 
 def test_a_space_that_is_not_complete(run):
-    with Index.open("indexes/one") as index, index._store.write() as connection:
+    with Index.open("indexes/one") as index, index._store.database.write() as connection:
         connection.execute(update(spaces).where(spaces.c.name == "hashing").values(complete=0))
     assert "space 'hashing' still lacks vectors; finish it with" in run(code=1).stderr
 

@@ -23,7 +23,8 @@ processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
 
 def passages(index):
     """Documents, passages and vectors, by the names that the corpus gave."""
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         rows = connection.execute(
             text(
                 'SELECT external_id, title, metadata, start, "end", chunks.text, vector '

@@ -158,7 +158,7 @@ def test_an_index_whose_fingerprint_left_out_files_says_what_to_do(plain_bert, t
     path = tmp_path / "index"
     with Index.create(path, [str(folder)]) as index:
         index.add([Document("1", "a b c"), Document("2", "d e f")])
-        with index._store.write() as connection:
+        with index._store.database.write() as connection:
             connection.exec_driver_sql("UPDATE spaces SET fingerprint = 'of fewer files'")
     with Retriever.open(path) as retriever, pytest.raises(SpaceError) as raised:
         retriever.search("a b")

@@ -258,7 +258,7 @@ class TestIndexes:
     def test_an_index_from_elsewhere(self, made, semsearch, tmp_path, spec):
         """Its model is fetched when the user names it, as the message says."""
         path = made(f"{NAME}@mean" if spec.endswith("mean") else NAME)
-        with Index.open(path) as index, index._store.write() as connection:
+        with Index.open(path) as index, index._store.database.write() as connection:
             connection.exec_driver_sql("UPDATE spaces SET spec = ?", (spec,))
         done = semsearch("query", "a b c", "--index", path, cache="other")
         assert (done.returncode, done.requests) == (1, 0)
@@ -276,7 +276,7 @@ class TestIndexes:
         path = tmp_path / "index"
         with Index.create(path, [hashing]) as index:
             index.add([Document("1", "a b c")])
-            with index._store.write() as connection:
+            with index._store.database.write() as connection:
                 connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
         code = (
             "import sys\n"

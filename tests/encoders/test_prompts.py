@@ -12,7 +12,7 @@ from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.encoders.prompts import tokens_left
 from semsearch.errors import EncoderError
-from semsearch.index.store import put_setting
+from semsearch.stores.local.settings import put_setting
 
 PROMPTS = {"query": "query : query : a ", "document": "document : "}  # of 5 and of 2 tokens
 READ = 32 - 2  # tokens of the tiny BERT, [CLS] and [SEP] left out
@@ -78,7 +78,7 @@ def test_every_passage_is_read_to_its_end(encoder, tmp_path):
 def test_an_index_that_was_made_for_longer_passages(encoder, tmp_path, caplog):
     """As those made before prompts were counted."""
     with Index.create(tmp_path / "index", [encoder]) as index:
-        with index._store.write() as connection:
+        with index._store.database.write() as connection:
             put_setting(connection, "chunk_max_tokens", READ)
         index.add([Document("a", words(100))])
         assert max(len(text.split()) for text in index.passages().texts) == READ - 2

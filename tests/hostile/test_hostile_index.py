@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SemsearchError
-from semsearch.index.schema import tables
 from semsearch.index.writer import IndexWriter
+from semsearch.stores.local.schema import tables
 
 PETS = [
     Document("cat", "The cat sleeps on the warm radiator.", "Cats", {"legs": 4, "tags": ["purr"]}),

@@ -91,13 +91,13 @@ def test_deleting_everything(index, vector):
 
 
 def test_a_reader_that_holds_an_old_state_is_told_of(index, vector, monkeypatch):
-    monkeypatch.setattr("semsearch.index.store._PRAGMAS", ("PRAGMA busy_timeout = 100",))
+    monkeypatch.setattr("semsearch.stores.local.database._PRAGMAS", ("PRAGMA busy_timeout = 100",))
     with (
         Index.open(index.path) as reader,
         Index.open(index.path) as impatient,
-        reader.read() as connection,
+        reader.read() as state,
     ):
-        connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one()
+        state.connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one()
         index.delete([SECRET.id])
         with pytest.raises(IndexBusyError, match="is being read by another process"):
             compact(impatient)

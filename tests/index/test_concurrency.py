@@ -16,11 +16,12 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
-from semsearch.index.store import Store
+from semsearch.stores.local.database import Database
 
 CREATE = """
 import json, sys
 from semsearch import Document, Index
+from semsearch.stores.local.database import Database
 from semsearch.errors import SemsearchError
 path, number = sys.argv[1:]
 print("ready", flush=True)
@@ -89,7 +90,7 @@ class TestWriteAheadLog:
 
     def test_it_is_set_though_the_tables_were_not_yet_filled(self, tmp_path):
         path = tmp_path / "x"
-        with closing(Store.create(path, lambda connection: None)):
+        with closing(Database.create(path, lambda connection: None)):
             pass
         with closing(sqlite3.connect(path / "index.sqlite")) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
@@ -136,7 +137,8 @@ def test_as_many_threads_as_come_read_at_once(tmp_path):
         index.add([Document("a", "one")])
 
         def read(_):
-            with index.read() as connection:
+            with index.read() as state:
+                connection = state.connection
                 barrier.wait()
                 return connection.exec_driver_sql("SELECT count(*) FROM documents").scalar()
 

@@ -27,7 +27,8 @@ from semsearch.filters import (
     Or,
     parse,
 )
-from semsearch.index.conditions import MAX_DEPTH, MAX_TESTS, check_fields, to_sql
+from semsearch.stores.filtering import check_fields
+from semsearch.stores.local.conditions import MAX_DEPTH, MAX_TESTS, to_sql
 
 films = Table(
     "films",

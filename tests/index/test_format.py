@@ -18,10 +18,10 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SpaceError
-from semsearch.index.lock import writer_lock
-from semsearch.index.migrations import STEPS
-from semsearch.index.plan import text_hash
-from semsearch.index.schema import FORMAT_VERSION
+from semsearch.stores.local.lock import writer_lock
+from semsearch.stores.local.migrations import STEPS
+from semsearch.stores.local.schema import FORMAT_VERSION
+from semsearch.stores.protocol import text_hash
 
 FIXTURE = Path(__file__).parent / "format-1"
 OPEN_FILES = Path("/proc/self/fd")
@@ -88,11 +88,13 @@ def format_of(path):
 @pytest.fixture
 def next_format(monkeypatch):
     """A program whose format is the next one, which has a table more."""
-    for module in ("store", "migrations"):
-        monkeypatch.setattr(f"semsearch.index.{module}.FORMAT_VERSION", FORMAT_VERSION + 1)
+    for module in ("database", "migrations"):
+        monkeypatch.setattr(f"semsearch.stores.local.{module}.FORMAT_VERSION", FORMAT_VERSION + 1)
 
     def install(step):
-        monkeypatch.setattr("semsearch.index.migrations.STEPS", STEPS | {FORMAT_VERSION: step})
+        monkeypatch.setattr(
+            "semsearch.stores.local.migrations.STEPS", STEPS | {FORMAT_VERSION: step}
+        )
 
     return install
 

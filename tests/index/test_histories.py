@@ -213,7 +213,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def compact(self):
         for reader in self.readers:  # one that is reading keeps the log
-            reader.index._store._engine.dispose()
+            reader.index._store.database._engine.dispose()
         histories.compact(self.index)
 
     @rule()

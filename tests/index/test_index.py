@@ -63,13 +63,15 @@ def contents(index):
         'SELECT external_id, title, metadata, start, "end", chunks.text FROM documents '
         "JOIN chunks USING (document_id) ORDER BY external_id, start"
     )
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         return [tuple(row) for row in connection.execute(query)]
 
 
 def counts(index):
     tables = ["documents", "chunks", "vectors", "chunks_fts"]
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         return [connection.scalar(text(f"SELECT count(*) FROM {name}")) for name in tables]
 
 
@@ -216,7 +218,8 @@ class TestDeleting:
     def test_a_metadata_field_named_id_is_another_field(self, index):
         index.add([Document("c9", "A cow.", "Cows", {"id": "x", "title": "T", "metadata.id": "y"})])
         assert index.delete(where="not id like 'c%'") == 2
-        with index.read() as connection:
+        with index.read() as state:
+            connection = state.connection
             assert sorted(connection.scalars(text("SELECT external_id FROM documents"))) == [
                 "c9",
                 "cat",
@@ -240,7 +243,8 @@ class TestDeleting:
     def test_chunk_ids_are_never_used_again(self, index):
         index.delete(["hen"])
         index.add([Document("owl", "The owl hoots.")])
-        with index.read() as connection:
+        with index.read() as state:
+            connection = state.connection
             ids = connection.scalars(text("SELECT chunk_id FROM chunks ORDER BY 1")).all()
         assert ids == [1, 2, 4]
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index
-from semsearch.index.kinds import EXAMPLES, Field
+from semsearch.stores.kinds import Field
+from semsearch.stores.local.kinds import EXAMPLES
 
 
 def fields(index):

@@ -7,8 +7,8 @@ from sqlalchemy import delete
 
 from semsearch import Document, Index
 from semsearch.errors import FilterError, IndexFormatError
-from semsearch.index import view
-from semsearch.index.schema import vectors
+from semsearch.stores.local import view
+from semsearch.stores.local.schema import vectors
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_those_that_meet_a_filter(index, hashing):
 
 @pytest.mark.parametrize("where", [None, "n > 2"])
 def test_a_vector_that_is_gone_is_damage(index, where):
-    with index._store.write() as connection:
+    with index._store.database.write() as connection:
         connection.execute(delete(vectors).where(vectors.c.chunk_id == 7))
     with pytest.raises(IndexFormatError, match="passages and their vectors are not the same"):
         index.passages(where=where)

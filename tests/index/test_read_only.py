@@ -296,7 +296,7 @@ class TestCopies:
         self, path, tmp_path, monkeypatch
     ):
         """In one commit all documents change; a mixture would hold those of two commits."""
-        monkeypatch.setattr("semsearch.index.store.CLAIM_SECONDS", 0)
+        monkeypatch.setattr("semsearch.stores.local.database.CLAIM_SECONDS", 0)
         commits = """
 import itertools, sys
 from semsearch import Document, Index

@@ -48,7 +48,8 @@ class TestSkippedRows:
         file = csv(tmp_path, ["d0,", "d1,Text 1.", *numbered(5, 100)])
         summary = sync(index, Corpus(file, on_bad_row=ignore))
         assert (summary.removed, summary.kept) == (3, 0)  # d2, d3, d4
-        with index.read() as connection:
+        with index.read() as state:
+            connection = state.connection
             ids = set(connection.exec_driver_sql("SELECT external_id FROM documents").scalars())
         assert ids == {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
 

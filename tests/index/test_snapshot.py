@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.index.snapshot import Snapshot
-from semsearch.index.view import SpaceView, read_vectors, snapshot_record
+from semsearch.stores.local.snapshot import Snapshot
+from semsearch.stores.local.view import SpaceView, read_vectors, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
 
@@ -25,12 +25,14 @@ def index(tmp_path):
 
 
 def view(index):
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         return SpaceView.load(connection, index.path, index.space())
 
 
 def record(index):
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         return snapshot_record(connection, index.space())
 
 
@@ -67,7 +69,7 @@ def test_a_small_addition_is_searched_as_the_tail(index):
 
 @pytest.mark.parametrize(("limit", "threads"), [(10**6, 1), (10, 3)])
 def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
-    monkeypatch.setattr("semsearch.index.snapshot.ONE_THREAD_PRODUCTS", limit)
+    monkeypatch.setattr("semsearch.stores.local.snapshot.ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
 
@@ -127,7 +129,8 @@ IDS = numpy.arange(1, 101)
 
 def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0, kind=faiss.IndexIDMap):
     """What semsearch writes, but for what the arguments change."""
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         matrix = read_vectors(connection, index.space())[1]
     inner = faiss.IndexFlat(matrix.shape[1], metric)
     forged = kind(inner)
@@ -171,7 +174,8 @@ def test_a_metric_changed_in_the_file_is_not_searched_by(index, place, caplog):
 
 def nearest(index, query, n):
     """By float64 and chunk id: what SpaceView promises."""
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         ids, matrix = read_vectors(connection, index.space())
     scores = (matrix.astype(numpy.float64) @ query.astype(numpy.float64)).astype(numpy.float32)
     return ids[numpy.lexsort((ids, -scores))][:n].tolist()
@@ -204,7 +208,8 @@ def test_equal_scores_come_by_chunk_id(tmp_path, tail):
 @pytest.mark.parametrize("tail", [0, 7])
 def test_search_equals_numpy(index, tail):
     index.add([Document(f"t{number}", f"tail word{number % 3} {number}") for number in range(tail)])
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         ids, matrix = read_vectors(connection, index.space())
     queries = matrix[::9]
     for allowed in (None, ids[::3], ids[:0]):

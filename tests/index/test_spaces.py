@@ -9,7 +9,7 @@ from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError, SpaceError
-from semsearch.index.view import read_vectors
+from semsearch.stores.local.view import read_vectors
 
 DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
 
@@ -27,7 +27,8 @@ def add(index, encoder):
 
 
 def matrix(index, name):
-    with index.read() as connection:
+    with index.read() as state:
+        connection = state.connection
         return read_vectors(connection, index.space(name))[1]
 
 
@@ -111,7 +112,8 @@ def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
             answers[dtype] = Retriever(index).search_many([d.text for d in DOCUMENTS[::50]], k=1)
             with index.writer() as writer:
                 assert writer.verify() == []
-            with index.read() as connection:
+            with index.read() as state:
+                connection = state.connection
                 size = connection.exec_driver_sql(
                     "SELECT max(length(vector)) FROM vectors"
                 ).scalar_one()

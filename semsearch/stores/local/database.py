@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -11,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, Self, TypeAlias
+from typing import Self, TypeAlias
 
-from sqlalchemy import Connection, ExceptionContext, bindparam, create_engine, event, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, ExceptionContext, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from semsearch.closing import closed_on_error
 from semsearch.errors import (
     IndexBusyError,
     IndexChangedError,
@@ -25,16 +24,14 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
 )
-from semsearch.index.migrations import migrate
-from semsearch.index.schema import (
+from semsearch.stores.local.migrations import migrate
+from semsearch.stores.local.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
     create_tables,
-    settings,
 )
-from semsearch.index.stored import DamageError, stored_json
-
-__all__ = ["DATABASE_NAME", "Store", "closed_on_error", "get_setting", "put_setting"]
+from semsearch.stores.local.settings import get_setting, put_setting
+from semsearch.stores.local.stored import DamageError
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +44,6 @@ CLAIM_SECONDS = 0.5
 #: many things, by words.
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOTADB)
 _DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column")
-
-_SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -65,21 +60,6 @@ SELECT CASE WHEN type IN ('view', 'trigger') THEN type ELSE 'virtual table' END
 FROM sqlite_schema
 WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' AND name != 'chunks_fts'
 """
-
-
-class _Closes(Protocol):
-    def close(self) -> None:
-        """Release resources."""
-
-
-@contextmanager
-def closed_on_error(opened: _Closes) -> Iterator[None]:
-    """Close `opened` if the block raises: its caller never gets it and cannot close it."""
-    try:
-        yield
-    except BaseException:
-        opened.close()
-        raise
 
 
 class _Access(Enum):
@@ -108,13 +88,13 @@ class _Access(Enum):
 _FileState: TypeAlias = list[tuple[int, int, int] | None]
 
 
-class Store:
+class Database:
     """An index directory's database.
 
     Args:
         directory: the index.
         accept_copy: open the index even if it was copied while it was being written, which can
-            have mixed two states; see `semsearch.index.verification`.
+            have mixed two states; see `semsearch.stores.local.verification`.
         may_migrate: bring an index of an older format to the present one.
 
     Raises:
@@ -362,7 +342,7 @@ class Store:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        from semsearch.index.lock import writer_lock  # most indexes are of this version
+        from semsearch.stores.local.lock import writer_lock  # most indexes are of this version
 
         if not self._is_writable():
             raise IndexFormatError(
@@ -384,28 +364,6 @@ class Store:
             raise _our_error(self.file, error) from error
         except SQLAlchemyError as error:
             raise IndexStoreError(f"{self.file}: {error}") from error
-
-
-def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
-    """A number that holds for the whole index.
-
-    Raises:
-        DamageError: it is missing and has no default, or is no number.
-    """
-    value = connection.scalar(_SETTING, {"name": name})
-    if value is not None:
-        return stored_json(value, int)
-    if default is None:
-        raise DamageError(f"the setting '{name}' is missing")
-    return default
-
-
-def put_setting(connection: Connection, name: str, value: int) -> None:
-    """Remember a number for the whole index."""
-    row = {"name": name, "value": json.dumps(value)}
-    connection.execute(
-        insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
-    )
 
 
 def _begin(connection: Connection) -> None:

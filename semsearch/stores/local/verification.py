@@ -1,45 +1,29 @@
-"""Checking an index against itself: every fault by name, with the command that mends it."""
+"""Checking an index against itself: every fault by name, with the command that repairs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.exc import DatabaseError
 
-from semsearch.index.derived import wrongly_analysed
-from semsearch.index.folding import leftovers
-from semsearch.index.kinds import kinds_are_right
-from semsearch.index.plan import text_hash
-from semsearch.index.schema import chunks, documents, vectors
-from semsearch.index.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
-from semsearch.index.spaces import Space, all_spaces
-from semsearch.index.stored import DamageError
-from semsearch.index.view import read_vectors, snapshot_record
-
-__all__ = ["Fault", "bad_vectors", "find_faults"]
+from semsearch.stores.local.folding import leftovers
+from semsearch.stores.local.kinds import kinds_are_right
+from semsearch.stores.local.schema import chunks, documents, vectors
+from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
+from semsearch.stores.local.spaces import all_spaces, damaged
+from semsearch.stores.local.stored import DamageError
+from semsearch.stores.local.view import read_vectors, snapshot_record
+from semsearch.stores.local.words import wrongly_analysed
+from semsearch.stores.protocol import Fault, text_hash
+from semsearch.stores.space import Space
 
 ROWS_AT_ONCE = 4096
 
 #: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be built anew.
 _DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
-
-
-class Fault(NamedTuple):
-    """Something in an index that is not as it should be."""
-
-    what: str
-    repairable: bool = True  #: from what else the database holds
-
-    @property
-    def remedy(self) -> str:
-        """The command that mends it."""
-        if self.repairable:
-            return "semsearch verify --repair"
-        return "semsearch index CORPUS --index NEW-DIRECTORY"
 
 
 def find_faults(connection: Connection, directory: Path) -> list[Fault]:
@@ -68,7 +52,7 @@ def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
     """The chunks of a space whose vector is not one: of another size, or not of unit length."""
     query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
-        yield from (rows[place].chunk_id for place in space.damaged([row.vector for row in rows]))
+        yield from (rows[place].chunk_id for place in damaged(space, [row.vector for row in rows]))
 
 
 def _database_faults(connection: Connection) -> Iterator[Fault]:

@@ -7,17 +7,15 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.index.schema import snapshots, spaces, vectors
-from semsearch.index.snapshot import (
+from semsearch.stores.local.schema import snapshots, spaces, vectors
+from semsearch.stores.local.snapshot import (
     SnapshotRecord,
     snapshot_fault,
     snapshot_name,
     write_snapshot,
 )
-from semsearch.index.spaces import Space
-from semsearch.index.view import snapshot_record, vector_blocks
-
-__all__ = ["fold", "leftovers", "remove_leftovers"]
+from semsearch.stores.local.view import snapshot_record, vector_blocks
+from semsearch.stores.space import Space
 
 #: A snapshot is written anew when more than this part of it was deleted or stands in the tail.
 STALE_SHARE = 0.1

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy
 from sqlalchemy import Connection, select
 
-from semsearch.index.schema import snapshots, vectors
-from semsearch.index.snapshot import (
+from semsearch.protocols import Matrix
+from semsearch.stores.local.schema import snapshots, vectors
+from semsearch.stores.local.snapshot import (
     Ids,
     Snapshot,
     SnapshotRecord,
     open_snapshot,
     warn_of_fault,
 )
-from semsearch.index.spaces import Space
-from semsearch.index.stored import DamageError
-from semsearch.protocols import Matrix
-
-__all__ = ["SpaceView", "read_vectors", "snapshot_record", "vector_blocks"]
+from semsearch.stores.local.spaces import from_bytes
+from semsearch.stores.local.stored import DamageError
+from semsearch.stores.space import Space
 
 #: How many vectors are taken from the database at once.
 BLOCK_ROWS = 8192
@@ -43,7 +42,11 @@ class SpaceView:
 
     @classmethod
     def load(
-        cls, connection: Connection, directory: Path, space: Space, *, must_have: bool = False
+        cls,
+        connection: Connection,
+        directory: Path,
+        space: Space,
+        missing: Collection[str] = (),
     ) -> SpaceView:
         """The view of the state that `connection` reads.
 
@@ -51,7 +54,8 @@ class SpaceView:
             connection: in a transaction.
             directory: where the snapshot is.
             space: of which space.
-            must_have: search the database alone when the snapshot's file is gone.
+            missing: snapshots that are known to be gone; instead of one of them, the database is
+                searched.
 
         Raises:
             FileNotFoundError: the file is gone: there is a newer state with a newer snapshot, or
@@ -60,14 +64,16 @@ class SpaceView:
         record = snapshot_record(connection, space)
         snapshot = None
         if record:
-            try:
-                snapshot = open_snapshot(directory, record)
-            except FileNotFoundError:
-                if not must_have:
-                    raise
+            if record.file in missing and not (directory / record.file).exists():
                 warn_of_fault(directory / record.file, "is gone")
+            else:
+                snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
         return cls(snapshot, *read_vectors(connection, space, after))
+
+    def is_intact(self) -> bool:
+        """Whether the snapshot's file, which is mapped into memory, is as it was when opened."""
+        return self._snapshot is None or self._snapshot.is_intact()
 
     def __len__(self) -> int:
         return len(self._tail_ids) + (len(self._snapshot) if self._snapshot else 0)
@@ -167,7 +173,7 @@ def vector_blocks(
     with connection.execution_options(yield_per=BLOCK_ROWS).execute(query) as result:
         for rows in result.partitions():
             ids = numpy.fromiter((row.chunk_id for row in rows), numpy.int64, len(rows))
-            yield ids, space.from_bytes([row.vector for row in rows])
+            yield ids, from_bytes(space, [row.vector for row in rows])
 
 
 def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexFormatError
-from semsearch.index.derived import rebuild_words
-from semsearch.index.kinds import rebuild_kinds
-from semsearch.index.schema import FORMAT_VERSION, create_words, fields
-
-__all__ = ["migrate"]
+from semsearch.stores.local.kinds import rebuild_kinds
+from semsearch.stores.local.schema import FORMAT_VERSION, create_words, fields
+from semsearch.stores.local.words import rebuild_words
 
 
 def _to_format_2(connection: Connection) -> None:

@@ -13,16 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Dialect, Float, Integer, LargeBinary, Text
 
-__all__ = [
-    "DamageError",
-    "StoredBytes",
-    "StoredFloat",
-    "StoredInteger",
-    "StoredText",
-    "StoredTextOrNull",
-    "stored_json",
-]
-
 #: No id, count or size comes near it, and one more than any of them still fits into SQLite.
 INTEGER_LIMIT = 2**62
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexBusyError
-from semsearch.index.derived import rebuild_words
-from semsearch.index.folding import fold, remove_leftovers
-from semsearch.index.kinds import rebuild_kinds
-from semsearch.index.spaces import Space
-
-__all__ = ["compact"]
+from semsearch.stores.local.folding import fold, remove_leftovers
+from semsearch.stores.local.kinds import rebuild_kinds
+from semsearch.stores.local.words import rebuild_words
+from semsearch.stores.space import Space
 
 
 def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:

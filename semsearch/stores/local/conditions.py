@@ -12,7 +12,6 @@ What SQLite makes of documents: text ends at a NUL, an integer beyond 64 bits is
 
 from __future__ import annotations
 
-import difflib
 import json
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -43,13 +42,9 @@ from semsearch.filters import (
     Operator,
     Or,
     Value,
-    field_text,
-    fields,
     filter_error,
     metadata_name,
 )
-
-__all__ = ["check_fields", "to_sql"]
 
 #: SQLite takes expressions up to 1,000 operators deep, and a chain is as deep as it is long. Far
 #: below that, because SQLAlchemy keeps a compiled statement: 50 kB for each test.
@@ -58,9 +53,6 @@ MAX_TESTS = 200
 MAX_DEPTH = 20
 #: SQLite's own limit.
 MAX_PATTERN_BYTES = 50_000
-
-#: How many of the known fields a message lists.
-FIELDS_SHOWN = 20
 
 
 def to_sql(
@@ -80,28 +72,6 @@ def to_sql(
         FilterError: the condition is more than SQLite can run.
     """
     return _Compiler(metadata, columns).sql(_reduced(condition))
-
-
-def check_fields(condition: Condition, known: Collection[str]) -> None:
-    """Refuse a condition on a field that no document has: it is misspelt more often than not.
-
-    Raises:
-        FilterError: names the field, those that are spelt like it, and those that there are.
-    """
-    unknown = fields(condition).difference(known)
-    if not unknown:
-        return
-    name = min(unknown)
-    spellings = {other.lower(): field_text(other) for other in known}
-    nearest = [spellings[match] for match in difflib.get_close_matches(name.lower(), spellings)]
-    suggestion = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    listed = [field_text(other) for other in sorted(known)[:FIELDS_SHOWN]]
-    if len(known) > FIELDS_SHOWN:
-        listed.append(f"and {len(known) - FIELDS_SHOWN} more")
-    shown = name if field_text(name) == name else metadata_name(name)
-    raise filter_error(
-        f"no document has a field {shown!r}{suggestion} (fields: {', '.join(listed)})"
-    )
 
 
 def _reduced(condition: Condition) -> Condition:

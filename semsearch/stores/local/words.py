@@ -1,15 +1,24 @@
-"""What BM25 derives from the passages, built anew."""
+"""The words of passages, for BM25: written, removed, built anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import BLOB, Connection, bindparam, cast, func, select, update
+from sqlalchemy import (
+    BLOB,
+    ColumnElement,
+    Connection,
+    bindparam,
+    cast,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from semsearch.analysis import searchable
-from semsearch.index.schema import chunks
-
-__all__ = ["rebuild_words", "wrongly_analysed"]
+from semsearch.stores.local.schema import chunks, chunks_fts, documents
 
 CHUNKS_AT_ONCE = 4096
 
@@ -29,6 +38,22 @@ _PERHAPS_ANALYSED = (
 )
 
 
+def analysed_text(text: str) -> str | None:
+    """What BM25 reads of a passage, where it is not the text itself."""
+    words = searchable(text)
+    return None if words == text else words
+
+
+def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Remove the words of documents from BM25, which has to be told what they were."""
+    old = (
+        select(literal("delete"), chunks.c.chunk_id, chunks.c.words)
+        .join(documents, documents.c.document_id == chunks.c.document_id)
+        .where(condition)
+    )
+    connection.execute(insert(chunks_fts).from_select(["chunks_fts", "rowid", "words"], old))
+
+
 def rebuild_words(connection: Connection) -> None:
     """Build the BM25 index from the passages."""
     for chunk_id, words in _wrongly_analysed(connection):
@@ -42,12 +67,11 @@ def wrongly_analysed(connection: Connection) -> int:
 
 
 def _wrongly_analysed(connection: Connection) -> Iterator[tuple[int, str | None]]:
-    """The ids of these passages, and what has to stand in `analysed`."""
+    """The ids of these passages, and what has to be in `analysed`."""
     last = 0
     while rows := connection.execute(_PERHAPS_ANALYSED, {"last": last}).all():
         last = rows[-1].chunk_id
         for row in rows:
-            words = searchable(row.text)
-            analysed = None if words == row.text else words
+            analysed = analysed_text(row.text)
             if row.analysed != analysed:
                 yield row.chunk_id, analysed

@@ -17,8 +17,6 @@ from sqlalchemy import (
     select,
 )
 
-__all__ = ["insert_rows", "values", "values_later"]
-
 
 def values(items: Iterable[int | str | None]) -> ScalarSelect[Any]:
     """For the right side of ``column.in_(values(…))``; SQLite limits how many `?` there can be."""

@@ -25,28 +25,13 @@ from sqlalchemy import (
 )
 
 from semsearch.analysis import FTS5_TOKENIZER
-from semsearch.index.stored import (
+from semsearch.stores.local.stored import (
     StoredBytes,
     StoredFloat,
     StoredInteger,
     StoredText,
     StoredTextOrNull,
 )
-
-__all__ = [
-    "APPLICATION_ID",
-    "FORMAT_VERSION",
-    "chunks",
-    "chunks_fts",
-    "create_tables",
-    "create_words",
-    "documents",
-    "fields",
-    "settings",
-    "snapshots",
-    "spaces",
-    "vectors",
-]
 
 #: "SEMS": tells our databases from other people's (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53

@@ -21,19 +21,8 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.errors import IndexStoreError
-from semsearch.index.spaces import Space
 from semsearch.protocols import Matrix
-
-__all__ = [
-    "Ids",
-    "Snapshot",
-    "SnapshotRecord",
-    "open_snapshot",
-    "snapshot_fault",
-    "snapshot_name",
-    "warn_of_fault",
-    "write_snapshot",
-]
+from semsearch.stores.space import Space
 
 logger = logging.getLogger(__name__)
 
@@ -69,12 +58,13 @@ class Snapshot:
 
     Args:
         index: FAISS's, a flat one with the ids of chunks.
+        file: where it was read from.
 
     Raises:
         ValueError: `index` is of another type or metric, or its ids are not in ascending order.
     """
 
-    def __init__(self, index: Any) -> None:
+    def __init__(self, index: Any, file: Path | None = None) -> None:
         import faiss
 
         if type(index) is not faiss.IndexIDMap:
@@ -91,10 +81,16 @@ class Snapshot:
         if (numpy.diff(self.ids) <= 0).any():
             raise ValueError("has ids that are not in ascending order")
         self._index = index
+        self._file = file
+        self._state = file and _file_state(file)
         #: Shape (len(ids), dimension); a view of the file.
         self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(
             flat.ntotal, flat.d
         )
+
+    def is_intact(self) -> bool:
+        """Whether its file, which is mapped into memory, is as it was when it was opened."""
+        return self._file is None or _file_state(self._file) == self._state
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -207,7 +203,7 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
         with _open(directory, record) as stream:
             fault = _fault(stream, record)
             if fault is None:
-                snapshot = Snapshot(_mapped(file, stream))
+                snapshot = Snapshot(_mapped(file, stream), file)
                 if len(snapshot) == record.vectors:
                     return snapshot
                 fault = "holds another number of vectors than recorded"
@@ -266,6 +262,15 @@ def _mapped(file: Path, stream: BufferedReader) -> Any:
     # By its descriptor: under its name there could be, by now, no file, or one of another hash.
     name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
     return faiss.read_index(name, faiss.IO_FLAG_MMAP_IFC)
+
+
+def _file_state(file: Path) -> tuple[int, int, int] | None:
+    """Size, time of change and inode; None where there is no such file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _sync_directory(directory: Path) -> None:

@@ -14,8 +14,6 @@ from filelock import FileLock, Timeout
 
 from semsearch.errors import IndexBusyError, IndexStoreError
 
-__all__ = ["writer_lock"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -30,9 +30,7 @@ from semsearch.filters import (
     literal_text,
     parse_number,
 )
-from semsearch.index.kinds import Kind
-
-__all__ = ["fit_literals", "is_date"]
+from semsearch.stores.kinds import Kind
 
 #: How many literals a message lists.
 LITERALS_SHOWN = 3

@@ -8,8 +8,7 @@ The values are in the documents alone, so that no text of a deleted document sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -28,24 +27,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.filters import BUILT_IN_FIELDS, Value, metadata_field, metadata_name
-from semsearch.index.schema import documents, fields
-from semsearch.index.stored import DamageError
-from semsearch.index.values import values_later
-
-__all__ = [
-    "BUILT_IN_COLUMNS",
-    "Field",
-    "Kind",
-    "add_kinds",
-    "all_fields",
-    "example",
-    "field_names",
-    "kinds_are_right",
-    "kinds_of",
-    "rebuild_kinds",
-    "subtract_kinds",
-    "values_of",
-]
+from semsearch.stores.kinds import Field, Kind
+from semsearch.stores.local.schema import documents, fields
+from semsearch.stores.local.stored import DamageError
+from semsearch.stores.local.values import values_later
 
 #: The fields that are columns and no part of the metadata.
 BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
@@ -56,31 +41,13 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 EXAMPLES = 50
 #: In how many documents examples and similar values are looked for.
 SAMPLE_DOCUMENTS = 20_000
+#: How many texts are compared with one that a filter looks for.
+TEXTS = 5_000
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 _OF_FIELDS = select(fields).where(fields.c.name.in_(values_later("names")))
 
 _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
-
-
-class Kind(Enum):
-    """The kinds of values: JSON's types, and dates among the texts."""
-
-    TEXT = "text"
-    DATE = "date"  #: a text such as 2019-05-01 or 2019-05-01T10:00
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    OBJECT = "object"
-    LIST = "list"  #: an empty one, or one in a list
-    NULL = "null"
-
-
-class Field(NamedTuple):
-    """A metadata field."""
-
-    name: str
-    kinds: dict[str, int]  #: documents by kind, such as ``number`` or ``list of text``
-    example: Value | None = None  #: a value, or an element of a list, of the most frequent kind
 
 
 def field_names(connection: Connection) -> list[str]:
@@ -102,13 +69,13 @@ def all_fields(connection: Connection) -> list[Field]:
     return list(found.values())
 
 
-def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, dict[Kind, int]]:
-    """Known fields by name: in how many documents there is each kind, in a list or not."""
-    found: dict[str, dict[Kind, int]] = {}
+def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind]]:
+    """Known fields by name: the kinds that documents have, in a list or not."""
+    found: dict[str, set[Kind]] = {}
     for row in connection.execute(_OF_FIELDS, {"names": list(names)}):
-        kinds, kind = found.setdefault(row.name, {}), _kind(row.kind)
+        kinds, kind = found.setdefault(row.name, set()), _kind(row.kind)
         if row.documents:
-            kinds[kind] = kinds.get(kind, 0) + row.documents
+            kinds.add(kind)
     return found
 
 
@@ -142,6 +109,25 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
     if row is None:
         return None
     return bool(row.value) if row.kind == Kind.BOOLEAN.value else row.value
+
+
+def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
+    """The values of a field that are nearest to one of their kind, on either side."""
+    kinds = [Kind.TEXT, Kind.DATE] if isinstance(value, str) else [Kind.NUMBER]
+    found = values_of(field).subquery()
+    least = func.min(case((found.c.value >= value, found.c.value)))
+    greatest = func.max(case((found.c.value <= value, found.c.value)))
+    query = select(greatest, least).where(found.c.kind.in_([kind.value for kind in kinds]))
+    return [each for each in dict.fromkeys(connection.execute(query).one()) if each is not None]
+
+
+def texts_of(connection: Connection, field: str, max_characters: int) -> list[str]:
+    """Different texts of a field, none longer than so many characters."""
+    found = values_of(field).subquery()
+    of_kind = found.c.kind.in_([Kind.TEXT.value, Kind.DATE.value])
+    short = func.length(found.c.value) <= max_characters
+    query = select(found.c.value).where(of_kind, short).distinct().limit(TEXTS)
+    return list(connection.scalars(query))
 
 
 def add_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:

@@ -1,0 +1,369 @@
+"""One committed state of the database: documents, spaces, fields, and search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    select,
+    table,
+)
+
+from semsearch.filters import Condition, Value
+from semsearch.lexical import match_expression
+from semsearch.protocols import Matrix
+from semsearch.records import Chunk
+from semsearch.stores.kinds import Kind
+from semsearch.stores.local import kinds
+from semsearch.stores.local.conditions import to_sql
+from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
+from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
+from semsearch.stores.local.settings import get_setting
+from semsearch.stores.local.snapshot import Ids
+from semsearch.stores.local.spaces import all_spaces, damaged, stored_matrix
+from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
+from semsearch.stores.local.values import values, values_later
+from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
+from semsearch.stores.protocol import (
+    EVERYTHING,
+    Candidate,
+    FoundPassage,
+    Passages,
+    Seen,
+    Selection,
+    SnapshotInfo,
+    StoredDocument,
+    StoreInfo,
+    TextVectors,
+)
+from semsearch.stores.space import Space, check_searchable
+
+# Built once: building a statement takes SQLAlchemy longer than running it.
+_OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
+    chunks.c.chunk_id.in_(values_later("chunk_ids"))
+)
+_PASSAGES = (
+    select(
+        chunks.c.chunk_id,
+        chunks.c.start,
+        chunks.c.end,
+        chunks.c.text,
+        documents.c.external_id,
+        documents.c.title,
+        documents.c.metadata,
+    )
+    .join(documents, documents.c.document_id == chunks.c.document_id)
+    .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
+)
+
+
+class LocalState:
+    """What a transaction reads; see `semsearch.stores.protocol.StoreState`.
+
+    Args:
+        connection: in a transaction.
+        directory: where the snapshots are.
+        view_of: gives the vectors of a space at a revision.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        directory: Path,
+        view_of: Callable[[Connection, Space, int], SpaceView],
+    ) -> None:
+        self.connection = connection
+        self._directory = directory
+        self._view_of = view_of
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens a passage may have."""
+        max_tokens = get_setting(self.connection, "chunk_max_tokens")
+        if max_tokens < 1:
+            raise DamageError(f"passages of {max_tokens} tokens")
+        return max_tokens
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+        return all_spaces(self.connection)
+
+    def info(self) -> StoreInfo:
+        """What the store holds."""
+        spaces = self.spaces()
+        records = {space.name: snapshot_record(self.connection, space) for space in spaces}
+        files = [file for file in sorted(self._directory.iterdir()) if file.is_file()]
+        return StoreInfo(
+            format=FORMAT_VERSION,
+            documents=self.count(),
+            chunks=self.connection.scalar(select(func.count()).select_from(chunks)) or 0,
+            fields=kinds.all_fields(self.connection),
+            spaces=spaces,
+            snapshots={
+                name: SnapshotInfo(record.file, record.kind, record.vectors, record.recall)
+                for name, record in records.items()
+                if record
+            },
+            files={file.name: file.stat().st_size for file in files},
+        )
+
+    def count(self, selection: Selection = EVERYTHING) -> int:
+        """How many documents there are, or are selected."""
+        query = select(func.count()).select_from(documents).where(*selected(selection))
+        return self.connection.scalar(query) or 0
+
+    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+        """The ids of the documents, or of those selected, in the order of their coming."""
+        query = select(documents.c.external_id).where(*selected(selection))
+        query = query.order_by(documents.c.document_id).limit(limit)
+        return list(self.connection.scalars(query))
+
+    def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """What the store has of the documents of these ids."""
+        rows = self.connection.execute(
+            select(documents).where(documents.c.external_id.in_(values(ids)))
+        )
+        return {
+            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
+            for row in rows
+        }
+
+    def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
+        """The sound vectors that the store has for texts, under whatever document."""
+        rows = self.connection.execute(
+            select(vectors.c.space_id, chunks.c.text_hash, vectors.c.vector)
+            .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
+            .where(chunks.c.text_hash.in_(values(hashes)))
+        )
+        by_space: dict[int, dict[str, bytes]] = {}
+        for space_id, digest, vector in rows:
+            by_space.setdefault(space_id, {})[digest] = vector
+        found: TextVectors = {}
+        for space in self.spaces() if by_space else []:
+            stored = by_space.get(space.id, {})
+            bad = set(damaged(space, list(stored.values())))
+            sound = [digest for place, digest in enumerate(stored) if place not in bad]
+            matrix = stored_matrix(space, [stored[digest] for digest in sound])
+            found |= {(space.id, digest): row for digest, row in zip(sound, matrix, strict=True)}
+        return found
+
+    def passages(self, space: Space, condition: Condition | None = None) -> Passages:
+        """All passages with their vectors, or those whose documents meet a condition."""
+        check_searchable(space, self.spaces())
+        query = (
+            select(chunks.c.chunk_id, chunks.c.document_id, documents.c.external_id, chunks.c.text)
+            .join(documents, documents.c.document_id == chunks.c.document_id)
+            .order_by(chunks.c.chunk_id)
+        )
+        if condition is not None:
+            query = query.where(_clause(condition))
+        rows = self.connection.execute(query).all()
+        chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
+        matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
+        filled = 0
+        for ids, block in vector_blocks(self.connection, space):
+            if condition is not None:
+                wanted = numpy.isin(ids, chunk_ids)
+                ids, block = ids[wanted], block[wanted]
+            if not numpy.array_equal(ids, chunk_ids[filled : filled + len(ids)]):
+                break
+            matrix[filled : filled + len(ids)] = block
+            filled += len(ids)
+        if filled != len(rows):
+            raise DamageError("the passages and their vectors are not the same")
+        return Passages(
+            [row.external_id for row in rows],
+            numpy.array([row.document_id for row in rows], numpy.int64),
+            [row.text for row in rows],
+            matrix,
+        )
+
+    def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
+        """Passages without a vector: chunk id, text and document id, above a chunk id."""
+        has_vector = exists().where(
+            vectors.c.chunk_id == chunks.c.chunk_id, vectors.c.space_id == space.id
+        )
+        rows = self.connection.execute(
+            select(chunks.c.chunk_id, chunks.c.text, documents.c.external_id)
+            .join(documents, documents.c.document_id == chunks.c.document_id)
+            .where(chunks.c.chunk_id > after, ~has_vector)
+            .order_by(chunks.c.chunk_id)
+            .limit(limit)
+        )
+        return [tuple(row) for row in rows]
+
+    def prepare(self, space: Space) -> None:
+        """Load the vectors of a space."""
+        self._view(space)
+
+    def search_vectors(
+        self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
+    ) -> list[list[Candidate]]:
+        """The `k` best documents of each query (fewer only when fewer match), best first."""
+        view = self._view(space)
+        allowed = None if condition is None else self._chunks_of(condition)
+        found: list[list[Candidate]] = [[] for _ in queries]
+        open_queries = numpy.arange(len(queries))
+        reach = len(view) if allowed is None else len(allowed)
+        n = min(2 * k + 8, reach)
+        while len(open_queries) and n:
+            scores, ids = view.search(queries[open_queries], n, allowed)
+            owners = self._owners(numpy.unique(ids))
+            for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
+                found[query] = _best_by_document(row_scores[:n], row_ids[:n], owners)[:k]
+            if n == reach:
+                break
+            # Several chunks of one document, or deleted ones, took places: look further.
+            open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
+            n = min(4 * n, reach)
+        return found
+
+    def search_words(
+        self, text: str, k: int, condition: Condition | None = None
+    ) -> list[Candidate]:
+        """The `k` best documents by BM25 over the words of their chunks, best first.
+
+        The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
+        b = 0.75; Robertson & Zaragoza 2009).
+        """
+        match = match_expression(text)
+        if match is None:
+            return []
+        index = table("chunks_fts")
+        hits = (
+            select(
+                literal_column("rowid", Integer).label("chunk_id"),
+                (-literal_column("rank", StoredFloat)).label("score"),
+            )
+            .select_from(index)
+            .where(literal_column("chunks_fts").op("MATCH")(bindparam("match", match)))
+            .subquery()
+        )
+        query = (
+            select(chunks.c.document_id, hits.c.chunk_id, hits.c.score)
+            .join(chunks, chunks.c.chunk_id == hits.c.chunk_id)
+            .order_by(hits.c.score.desc(), hits.c.chunk_id)
+        )
+        if condition is not None:
+            owners = documents.c.document_id == chunks.c.document_id
+            query = query.join(documents, owners).where(_clause(condition))
+        best: dict[int, Candidate] = {}
+        for row in self.connection.execute(query):
+            best.setdefault(row.document_id, Candidate(*row))
+            if len(best) == k:
+                break
+        return list(best.values())
+
+    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+        """Chunks by their ids."""
+        rows = self.connection.execute(_PASSAGES, {"chunk_ids": chunk_ids})
+        found = {
+            row.chunk_id: FoundPassage(
+                Chunk(row.chunk_id, row.external_id, row.start, row.end, row.text),
+                stored_json(row.metadata, dict),
+                row.title,
+            )
+            for row in rows
+        }
+        for chunk_id in chunk_ids:
+            if chunk_id not in found:
+                raise DamageError(f"passage {chunk_id} has no document")
+        return found
+
+    def check(self, condition: Condition) -> None:
+        """Refuse a condition that SQLite cannot run."""
+        _clause(condition)
+
+    def field_names(self) -> list[str]:
+        """The names of the metadata fields that documents have, sorted."""
+        return kinds.field_names(self.connection)
+
+    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
+        """The kinds of values of the known ones of these metadata fields."""
+        return kinds.kinds_of(self.connection, names)
+
+    def example(self, field: str, of_kinds: Iterable[Kind]) -> Value | None:
+        """A value of one of these kinds that a field holds."""
+        return kinds.example(self.connection, field, of_kinds)
+
+    def matches(self, condition: Condition) -> bool:
+        """Whether any document meets a condition."""
+        query = select(documents.c.document_id).where(_clause(condition)).limit(1)
+        return self.connection.scalar(query) is not None
+
+    def neighbours(self, field: str, value: Value) -> list[Value]:
+        """The nearest values of a field on either side of one of the same kind."""
+        return kinds.neighbours(self.connection, field, value)
+
+    def texts_of(self, field: str, max_characters: int) -> list[str]:
+        """Different texts that a field holds, of a sample."""
+        return kinds.texts_of(self.connection, field, max_characters)
+
+    def begin_run(self) -> None:
+        """Forget which documents have been seen."""
+        forget_seen(self.connection)
+
+    def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
+        """The ones of these that the run has seen."""
+        return seen_among(self.connection, ids)
+
+    def mark_seen(self, seen: Mapping[str, Seen]) -> None:
+        """Remember that documents have been seen."""
+        mark_seen(self.connection, seen)
+
+    def _view(self, space: Space) -> SpaceView:
+        return self._view_of(self.connection, space, self._revision)
+
+    @cached_property
+    def _revision(self) -> int:
+        return get_setting(self.connection, "revision", 0)
+
+    def _chunks_of(self, condition: Condition) -> Ids:
+        """The sorted ids of all chunks whose document meets a condition."""
+        query = (
+            select(chunks.c.chunk_id)
+            .join(documents, documents.c.document_id == chunks.c.document_id)
+            .where(_clause(condition))
+            .order_by(chunks.c.chunk_id)
+        )
+        return numpy.array(self.connection.scalars(query).all(), numpy.int64)
+
+    def _owners(self, chunk_ids: Ids) -> dict[int, int]:
+        """The document of each chunk that the database still has."""
+        rows = self.connection.execute(_OWNERS, {"chunk_ids": chunk_ids.tolist()})
+        return {row.chunk_id: row.document_id for row in rows}
+
+
+def selected(selection: Selection) -> list[ColumnElement[bool]]:
+    """What documents have to meet to be selected."""
+    clauses: list[ColumnElement[bool]] = []
+    if selection.ids is not None:
+        clauses.append(documents.c.external_id.in_(values(selection.ids)))
+    if selection.condition is not None:
+        clauses.append(_clause(selection.condition))
+    if selection.unseen:
+        clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
+    return clauses
+
+
+def _clause(condition: Condition) -> ColumnElement[bool]:
+    return to_sql(condition, metadata=documents.c.metadata, columns=kinds.BUILT_IN_COLUMNS)
+
+
+def _best_by_document(scores: Matrix, ids: Ids, owners: dict[int, int]) -> list[Candidate]:
+    best: dict[int, Candidate] = {}
+    for score, chunk_id in zip(scores.tolist(), ids.tolist(), strict=True):
+        document_id = owners.get(chunk_id)
+        if document_id is not None and document_id not in best:
+            best[document_id] = Candidate(document_id, chunk_id, score)
+    return list(best.values())

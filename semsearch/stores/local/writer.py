@@ -1,0 +1,207 @@
+"""Writing the database: each change one transaction, snapshots behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
+import numpy
+from sqlalchemy import Connection, and_, delete, insert, select, text, true, update
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from semsearch.errors import IndexClosedError
+from semsearch.protocols import Encoder, Matrix
+from semsearch.stores.local.compaction import compact
+from semsearch.stores.local.folding import fold, remove_leftovers
+from semsearch.stores.local.kinds import add_kinds, subtract_kinds
+from semsearch.stores.local.repair import discard_bad_vectors, rebuild
+from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
+from semsearch.stores.local.settings import next_revision
+from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
+from semsearch.stores.local.state import LocalState, selected
+from semsearch.stores.local.stored import DamageError, StoredInteger
+from semsearch.stores.local.values import insert_rows, values
+from semsearch.stores.local.verification import find_faults
+from semsearch.stores.local.words import analysed_text, remove_words
+from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
+from semsearch.stores.space import Space
+
+#: The highest id that a chunk ever had, deleted ones included.
+LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
+    seq=StoredInteger
+)
+
+
+class LocalWriter:
+    """The right to write; see `semsearch.stores.protocol.StoreWriter`.
+
+    Args:
+        connection: its transactions begin with the write lock.
+        directory: where snapshots go.
+        state_of: gives the state that a connection reads.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        directory: Path,
+        state_of: Callable[[Connection], LocalState],
+    ) -> None:
+        self._opened = connection
+        self._directory = directory
+        self._state_of = state_of
+
+    @contextmanager
+    def state(self) -> Iterator[LocalState]:
+        """The present state, which nobody changes until the block ends."""
+        with self._connection.begin():
+            yield self._state_of(self._connection)
+
+    def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
+        """Add documents, or renew those of the same ids."""
+        with self._connection.begin():
+            self._put_documents(new)
+            self._put_passages([one for one in new if one.passages is not None], text_vectors)
+            next_revision(self._connection)
+
+    def remove(self, selection: Selection) -> int:
+        """Remove documents, with their passages and vectors; returns how many."""
+        with self._connection.begin():
+            condition = and_(true(), *selected(selection))
+            remove_words(self._connection, condition)
+            subtract_kinds(self._connection, condition)
+            removed = self._connection.execute(delete(documents).where(condition)).rowcount
+            if removed:
+                next_revision(self._connection)
+            return removed
+
+    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+        """A new space, which is incomplete."""
+        with self._connection.begin():
+            return insert_space(self._connection, encoder, dtype, complete=False)
+
+    def drop_space(self, space: Space) -> None:
+        """Remove a space with its vectors."""
+        with self._connection.begin():
+            self._connection.execute(delete(spaces).where(spaces.c.space_id == space.id))
+            next_revision(self._connection)
+        remove_leftovers(self._connection, self._directory, keep_previous=True)
+
+    def put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
+        """Add the vectors of passages that lacked them."""
+        rows = [
+            {"chunk_id": chunk_id, "space_id": space.id, "vector": vector}
+            for chunk_id, vector in zip(chunk_ids, to_bytes(space, matrix), strict=True)
+        ]
+        if rows:
+            with self._connection.begin():
+                self._connection.execute(insert(vectors), rows)
+
+    def mark_complete(self, space: Space) -> None:
+        """Let a space be searched: each passage has its vector."""
+        with self._connection.begin():
+            self._connection.execute(
+                update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
+            )
+            next_revision(self._connection)
+
+    def optimise(self, *, thoroughly: bool = False) -> None:
+        """Write new snapshots of the complete spaces whose snapshots are too old."""
+        for space in self._spaces():
+            if space.complete:
+                fold(self._connection, self._directory, space, thoroughly=thoroughly)
+        if thoroughly:
+            remove_leftovers(self._connection, self._directory, keep_previous=False)
+
+    def compact(self) -> None:
+        """Rewrite all files without what was deleted."""
+        compact(self._connection, self._directory, self._spaces())
+
+    def verify(self) -> list[Fault]:
+        """All that is wrong with the store."""
+        return find_faults(self._connection, self._directory)
+
+    def repair(self) -> None:
+        """Build anew what can be derived; remove damaged vectors."""
+        rebuild(self._connection)
+        for space in self._spaces():
+            discard_bad_vectors(self._connection, space)
+
+    @property
+    def _connection(self) -> Connection:
+        if self._opened.closed:
+            raise IndexClosedError(
+                f"the writer of {self._directory} is closed: its `with` block has ended"
+            )
+        return self._opened
+
+    def _spaces(self) -> list[Space]:
+        with self._connection.begin():
+            return all_spaces(self._connection)
+
+    def _put_documents(self, new: Sequence[NewDocument]) -> None:
+        ids = documents.c.external_id.in_(values(one.id for one in new))
+        subtract_kinds(self._connection, ids)
+        statement = sqlite_insert(documents)
+        renewed = {name: statement.excluded[name] for name in ("title", "metadata", "text_hash")}
+        rows = [
+            {
+                "external_id": one.id,
+                "title": one.title,
+                "metadata": one.metadata,
+                "text_hash": one.text_hash,
+            }
+            for one in new
+        ]
+        self._connection.execute(
+            statement.on_conflict_do_update(index_elements=["external_id"], set_=renewed), rows
+        )
+        add_kinds(self._connection, ids)
+
+    def _put_passages(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
+        rows = self._connection.execute(
+            select(documents.c.external_id, documents.c.document_id).where(
+                documents.c.external_id.in_(values(one.id for one in new))
+            )
+        )
+        owners = {row.external_id: row.document_id for row in rows}
+        owned = values(owners.values())
+        remove_words(self._connection, documents.c.document_id.in_(owned))
+        self._connection.execute(delete(chunks).where(chunks.c.document_id.in_(owned)))
+        first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
+        passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
+        chunk_ids = range(first, first + len(passages))
+        analysed = [analysed_text(passage.text) for _, passage in passages]
+        numbered = list(zip(chunk_ids, passages, analysed, strict=True))
+        insert_rows(
+            self._connection,
+            chunks,
+            ["chunk_id", "document_id", "start", "end", "text", "text_hash", "analysed"],
+            [(chunk_id, owner, *passage, words) for chunk_id, (owner, passage), words in numbered],
+        )
+        insert_rows(
+            self._connection,
+            chunks_fts,
+            ["rowid", "words"],
+            [
+                (chunk_id, passage.text if words is None else words)
+                for chunk_id, (_, passage), words in numbered
+            ],
+        )
+        for space in all_spaces(self._connection) if passages else []:
+            stored = [text_vectors[space.id, passage.text_hash] for _, passage in passages]
+            if {len(vector) for vector in stored} != {space.dimension}:
+                raise DamageError(f"space '{space.name}' is not as wide as its encoder's vectors")
+            insert_rows(
+                self._connection,
+                vectors,
+                ["chunk_id", "space_id", "vector"],
+                [
+                    (chunk_id, space.id, vector)
+                    for chunk_id, vector in zip(
+                        chunk_ids, to_bytes(space, numpy.array(stored)), strict=True
+                    )
+                ],
+            )

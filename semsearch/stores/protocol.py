@@ -1,0 +1,343 @@
+"""What a store is: the protocol between search and indexing on one side, and a database.
+
+A store holds documents, their passages, and one vector per passage and embedding space. It is read
+a committed state at a time (`StoreState`) and written by one process at a time (`StoreWriter`).
+Filters cross as parsed conditions (`semsearch.filters`), which each store translates.
+
+A store is a package below `semsearch.stores` with the two functions of `StoreModule`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from numpy import int64
+from numpy.typing import NDArray
+
+from semsearch.filters import Condition, Value
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Chunk, Metadata
+from semsearch.stores.kinds import Field, Kind
+from semsearch.stores.space import Space
+
+
+class Candidate(NamedTuple):
+    """A document that a search found, by its best chunk."""
+
+    document_id: int
+    chunk_id: int
+    score: float
+
+
+class FoundPassage(NamedTuple):
+    """A chunk with what its document says of itself."""
+
+    chunk: Chunk
+    metadata: Metadata
+    title: str | None
+
+
+class Passages(NamedTuple):
+    """Passages as columns, in the order in which they were added."""
+
+    document_ids: list[str]  #: what the corpus calls their documents
+    documents: NDArray[int64]  #: the same as numbers
+    texts: list[str]
+    vectors: Matrix
+
+
+class StoredDocument(NamedTuple):
+    """What a store says of a document, to see whether another text of that id changes it."""
+
+    document_id: int
+    title: str | None
+    metadata: str  #: JSON
+    text_hash: str
+
+
+class Seen(NamedTuple):
+    """A document that the present run has read."""
+
+    source: str
+    repeats: int  #: later documents named by the same content
+
+
+class NewPassage(NamedTuple):
+    """A passage to be stored: the characters [start, end) of its document."""
+
+    start: int
+    end: int
+    text: str
+    text_hash: str
+
+
+class NewDocument(NamedTuple):
+    """A document to be stored, or one whose title or metadata are to be renewed."""
+
+    id: str
+    title: str | None
+    metadata: str  #: JSON
+    text_hash: str
+    passages: Sequence[NewPassage] | None  #: None leaves those that the store has
+
+
+class Selection(NamedTuple):
+    """Documents: those that meet all that is given."""
+
+    ids: Sequence[str] | None = None
+    condition: Condition | None = None
+    unseen: bool = False  #: those that the present run has not read
+
+
+EVERYTHING = Selection()
+
+#: Vectors by space id and `text_hash`, each of shape (dimension,), as they are stored.
+TextVectors = dict[tuple[int, str], Matrix]
+
+
+class SnapshotInfo(NamedTuple):
+    """A file of a space's vectors."""
+
+    file: str
+    kind: str
+    vectors: int
+    recall: float  #: of the 10 nearest, against exact search; 1 for an exact kind
+
+
+class StoreInfo(NamedTuple):
+    """What a store holds."""
+
+    format: int
+    documents: int
+    chunks: int
+    fields: list[Field]
+    spaces: list[Space]
+    snapshots: dict[str, SnapshotInfo]  #: by the name of their space
+    files: dict[str, int]  #: name → bytes
+
+
+class Fault(NamedTuple):
+    """Something in a store that is not as it should be."""
+
+    what: str
+    repairable: bool = True  #: from what else the store holds
+
+    @property
+    def remedy(self) -> str:
+        """The command that repairs it."""
+        if self.repairable:
+            return "semsearch verify --repair"
+        return "semsearch index CORPUS --index NEW-DIRECTORY"
+
+
+class StoreState(Protocol):
+    """One committed state of a store."""
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens a passage may have."""
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+
+    def info(self) -> StoreInfo:
+        """What the store holds."""
+
+    # Documents.
+
+    def count(self, selection: Selection = EVERYTHING) -> int:
+        """How many documents there are, or are selected."""
+
+    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+        """The ids of the documents, or of those selected, in the order of their coming."""
+
+    def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """What the store has of the documents of these ids."""
+
+    def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
+        """The sound vectors that the store has for texts, under whatever document."""
+
+    def passages(self, space: Space, condition: Condition | None = None) -> Passages:
+        """All passages with their vectors, or those whose documents meet a condition."""
+
+    def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
+        """Passages without a vector: chunk id, text and document id, above a chunk id."""
+
+    # Search.
+
+    def prepare(self, space: Space) -> None:
+        """Load what searching a space needs, ahead of the search."""
+
+    def search_vectors(
+        self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
+    ) -> list[list[Candidate]]:
+        """The `k` best documents of each query (fewer only when fewer match), best first.
+
+        Equal scores are ordered by chunk id.
+
+        Args:
+            space: in which space.
+            queries: unit vectors, float32, shape (m, dimension).
+            k: how many.
+            condition: what documents have to meet.
+
+        Raises:
+            SpaceError: the space was dropped, or lacks the vectors of some passages.
+            IndexChangedError: the state is gone; the store has to be read again.
+        """
+
+    def search_words(
+        self, text: str, k: int, condition: Condition | None = None
+    ) -> list[Candidate]:
+        """The `k` best documents by BM25 over the words of their chunks, best first."""
+
+    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+        """Chunks by their ids."""
+
+    # Metadata fields, to check filters and explain those that match nothing.
+
+    def check(self, condition: Condition) -> None:
+        """Refuse a condition that the store cannot run.
+
+        Raises:
+            FilterError: it is too deep or too long.
+        """
+
+    def field_names(self) -> list[str]:
+        """The names of the metadata fields that documents have, sorted."""
+
+    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
+        """The kinds of values of the known ones of these metadata fields."""
+
+    def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
+        """A value of one of these kinds that a field, as conditions call it, holds."""
+
+    def matches(self, condition: Condition) -> bool:
+        """Whether any document meets a condition."""
+
+    def neighbours(self, field: str, value: Value) -> list[Value]:
+        """The nearest values of a field on either side of one of the same kind."""
+
+    def texts_of(self, field: str, max_characters: int) -> list[str]:
+        """Different texts that a field holds, of a sample."""
+
+    # The present run over a corpus, which can have more ids than fit in memory.
+
+    def begin_run(self) -> None:
+        """Forget which documents have been seen."""
+
+    def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
+        """The ones of these that the run has seen."""
+
+    def mark_seen(self, seen: Mapping[str, Seen]) -> None:
+        """Remember that documents have been seen."""
+
+
+class StoreWriter(Protocol):
+    """The right to write a store. Each method that changes it is one transaction."""
+
+    def state(self) -> AbstractContextManager[StoreState]:
+        """The present state, which nobody changes until the block ends."""
+
+    def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
+        """Add documents, or renew those of the same ids."""
+
+    def remove(self, selection: Selection) -> int:
+        """Remove documents; returns how many."""
+
+    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+        """A new space, which is incomplete."""
+
+    def drop_space(self, space: Space) -> None:
+        """Remove a space with its vectors."""
+
+    def put_vectors(self, space: Space, chunk_ids: Sequence[int], vectors: Matrix) -> None:
+        """Add the vectors of passages that lacked them."""
+
+    def mark_complete(self, space: Space) -> None:
+        """Let a space be searched: each passage has its vector."""
+
+    def optimise(self, *, thoroughly: bool = False) -> None:
+        """Bring what makes search fast up to date, where that is worth it.
+
+        Args:
+            thoroughly: whether a single change is reason enough.
+        """
+
+    def compact(self) -> None:
+        """Rewrite all files without what was deleted.
+
+        Raises:
+            IndexBusyError: another process reads an older state.
+        """
+
+    def verify(self) -> list[Fault]:
+        """All that is wrong with the store."""
+
+    def repair(self) -> None:
+        """Build anew what can be derived; remove damaged vectors.
+
+        Spaces are incomplete afterwards, until `put_vectors` has filled and `mark_complete` has
+        opened them.
+        """
+
+
+class Store(Protocol):
+    """Documents with passages and vectors, wherever they are kept."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    def read(self) -> AbstractContextManager[StoreState]:
+        """One committed state, the same until the block ends.
+
+        Raises:
+            IndexChangedError: the state could not be kept; what was read is to be discarded.
+        """
+
+    def writer(self, *, wait: bool = False) -> AbstractContextManager[StoreWriter]:
+        """The right to write; one process at a time has it.
+
+        Args:
+            wait: whether to wait for another process that is writing.
+
+        Raises:
+            IndexBusyError: another process is writing, and `wait` is not set.
+        """
+
+    def close(self) -> None:
+        """Release its files or connections."""
+
+
+class StoreModule(Protocol):
+    """What the package of a store offers."""
+
+    def open_store(
+        self, path: Path, *, accept_copy: bool = False, may_migrate: bool = True
+    ) -> Store:
+        """The store at a place.
+
+        Args:
+            path: where it is.
+            accept_copy: open it even if it may be inconsistent, to verify it.
+            may_migrate: bring a store of an older format to the present one.
+
+        Raises:
+            IndexNotFoundError: there is none.
+            IndexFormatError: something else is there, or a newer format.
+        """
+
+    def create_store(
+        self, path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+    ) -> Store:
+        """The store at a place, created if there is none, with a space for each encoder."""
+
+
+def text_hash(text: str) -> str:
+    """What texts are recognised by: 128 bits of BLAKE2b, as hex digits."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
