@@ -35,7 +35,7 @@ Meaning:
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
     An index converts or refuses a literal of a type that the field never has
-    (`semsearch.index.literals`).
+    (`semsearch.stores.literals`).
 *   Text is equal when its code points are; code points give it its order too.
 *   ``like`` matches the whole text: ``%`` stands for any run of characters, ``_`` for any one, a
     backslash makes the next character ordinary. Only A-Z equal their small letters.

@@ -1,0 +1,56 @@
+"""What conditions mean, by a plain reading of the language in Python."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or
+
+ORDERS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUAL: operator.eq,
+    Operator.LESS: operator.lt,
+    Operator.LESS_OR_EQUAL: operator.le,
+    Operator.GREATER: operator.gt,
+    Operator.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+def holds(condition: Condition, row: Mapping[str, Any]) -> bool:
+    match condition:
+        case Not(inner):
+            return not holds(inner, row)
+        case And(conditions):
+            return all(holds(each, row) for each in conditions)
+        case Or(conditions):
+            return any(holds(each, row) for each in conditions)
+        case IsNull(name):
+            return row.get(name) is None
+        case Comparison(name, Operator.NOT_EQUAL, literal):
+            return not holds(Comparison(name, Operator.EQUAL, literal), row)
+    value = row.get(condition.field)
+    return any(passes(each, condition) for each in (value if isinstance(value, list) else [value]))
+
+
+def passes(value: Any, test: Comparison | In | Like) -> bool:
+    match test:
+        case Comparison(_, order, literal):
+            return kind(value) is kind(literal) and ORDERS[order](value, literal)
+        case In(_, literals):
+            return any(kind(value) is kind(each) and value == each for each in literals)
+        case Like(_, pattern):
+            return isinstance(value, str) and like(value, pattern)
+
+
+def kind(value: Any) -> type:
+    return float if type(value) is int else type(value)
+
+
+def like(text: str, pattern: str) -> bool:
+    wild = {"%": ".*", "_": "."}
+    pieces = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
+    regex = "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces)
+    # ASCII: the letters beyond it keep their case.
+    return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None

@@ -1,0 +1,286 @@
+"""What every store has to do, seen through the index and the retriever."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy
+import pytest
+from conditions_model import holds
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from memory import MemoryStore
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    FilterError,
+    IndexBusyError,
+    IndexClosedError,
+    RemovalError,
+    SpaceError,
+)
+from semsearch.filters import parse
+from semsearch.stores import create_store
+
+STORES = {
+    "local": lambda folder, *encoders: create_store(folder / "index", 128, encoders),
+    "memory": lambda folder, *encoders: MemoryStore(128, encoders),
+}
+
+WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
+FILMS = [
+    Document("a", "amber birch", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
+    Document("b", "birch cedar delta", None, {"year": 2001, "genres": ["Horror"]}),
+    Document("c", "cedar", None, {"year": 2001, "seen": True, "day": "2001-05-06"}),
+    Document("d", "fjord grove", None, {"year": None, "id": "z"}),
+]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("hashing:64")
+
+
+@pytest.fixture(scope="module")
+def other():
+    return load_encoder("hashing:32")
+
+
+@pytest.fixture(params=STORES)
+def index(request, tmp_path, encoder, other):
+    store = STORES[request.param](tmp_path, encoder)
+    with Index(store, [encoder, other]) as index:
+        yield index
+
+
+@pytest.fixture
+def films(index):
+    index.add(FILMS)
+    return index
+
+
+def ids(hits) -> list[str]:
+    return [hit.document_id for hit in hits]
+
+
+class TestDocuments:
+    def test_they_are_added_changed_and_left(self, films):
+        summary = films.add(
+            [
+                FILMS[0],
+                Document("b", "other words", None, FILMS[1].metadata),
+                Document("c", "cedar", "Title", FILMS[2].metadata),
+                Document("e", "new"),
+            ]
+        )
+        assert (summary.unchanged, summary.changed, summary.metadata_changed, summary.added) == (
+            (1, 1, 1, 1)
+        )
+        assert summary.encoded == 2  # the title is not encoded
+        assert len(films) == 5
+        assert Retriever(films).search("cedar", k=1)[0].title == "Title"
+
+    def test_those_without_an_id_are_named_by_their_text(self, index):
+        index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
+        assert len(index) == 3
+        assert index.add([Document(None, "amber"), Document(None, "amber")]).unchanged == 2
+
+    def test_a_text_that_is_known_is_not_encoded_again(self, films):
+        assert films.add([Document("e", "amber birch")]).encoded == 0
+
+    def test_a_sync_removes_what_the_corpus_lacks(self, films):
+        with films.writer() as writer:
+            summary = writer.sync([*FILMS[:2], Document("e", "new")])
+        assert (summary.removed, summary.added) == (2, 1)
+        with films.read() as state:
+            assert state.ids() == ["a", "b", "e"]
+
+    def test_a_large_removal_is_refused(self, index):
+        index.add(Document(str(number), f"text {number}") for number in range(40))
+        with index.writer() as writer, pytest.raises(RemovalError, match="20 of 40"):
+            writer.sync([Document(str(number), f"text {number}") for number in range(20)])
+        assert len(index) == 40
+
+    def test_they_are_removed_by_id_and_filter(self, films):
+        assert films.delete(["a"]) == 1
+        assert films.delete(where="year = 2001") == 2
+        assert films.delete(["d"], "year = 2001") == 0
+        with films.read() as state:
+            assert state.ids() == ["d"]
+        with pytest.raises(ArgumentError, match="no document 'a', 'x' in this index"):
+            films.delete(["a", "d", "x"])
+
+    def test_what_was_removed_is_found_no_more(self, films):
+        films.delete(["c"])
+        retriever = Retriever(films)
+        for mode in ("semantic", "bm25", "hybrid"):
+            assert "c" not in ids(retriever.search("cedar", mode=mode))
+
+
+class TestStates:
+    def test_a_state_stays_as_it_is(self, films):
+        with films.read() as state:
+            before = state.count()
+            films.add([Document("e", "new")])
+            assert state.count() == before
+        assert len(films) == before + 1
+
+    def test_one_writes_at_a_time(self, films):
+        with films.writer(), pytest.raises(IndexBusyError), films.writer():
+            pass
+
+    def test_a_writer_ends_with_its_block(self, films):
+        with films.writer() as writer:
+            pass
+        with pytest.raises(IndexClosedError):
+            writer.upsert([Document("e", "new")])
+
+    def test_an_open_retriever_sees_each_commit(self, films):
+        retriever = Retriever(films)
+        assert retriever.search("novel")[0].document_id != "e"
+        films.add([Document("e", "novel")])
+        assert retriever.search("novel")[0].document_id == "e"
+
+
+class TestSearch:
+    def test_cosines(self, films, encoder):
+        vectors = encoder.encode_documents([film.text for film in FILMS])
+        for text in ("amber", "cedar delta", "grove fjord birch"):
+            cosines = dict(zip("abcd", vectors @ encoder.encode_queries([text])[0], strict=True))
+            hits = Retriever(films).search(text)
+            assert {hit.document_id: hit.score for hit in hits} == pytest.approx(cosines, abs=1e-5)
+            assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+            assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
+
+    def test_a_document_counts_once_by_its_best_passage(self, index):
+        index.add([Document("long", "amber. " * 200 + "birch. " * 200), Document("b", "birch")])
+        hits = Retriever(index).search("amber", k=2)
+        assert ids(hits) == ["long", "b"]
+        assert set(hits[0].text.replace(".", "").split()) == {"amber"}
+
+    def test_ties_are_ordered_by_chunk(self, index):
+        index.add(Document(name, "amber birch") for name in "cabd")
+        for mode in ("semantic", "bm25"):
+            assert ids(Retriever(index).search("amber", mode=mode)) == list("cabd")
+
+    def test_words(self, films):
+        hits = Retriever(films).search("cedar", mode="bm25")
+        assert ids(hits) == ["c", "b"]  # the shorter one first
+        assert hits[0].score > hits[1].score > 0
+        assert ids(Retriever(films).search("unknown", mode="bm25")) == []
+
+    def test_passages(self, films, encoder):
+        passages = films.passages(where="year = 2001")
+        assert passages.document_ids == ["b", "c"]
+        assert passages.texts == ["birch cedar delta", "cedar"]
+        numpy.testing.assert_allclose(
+            passages.vectors, encoder.encode_documents(passages.texts), atol=1e-6
+        )
+
+
+conditions = st.sampled_from(
+    [
+        "year = 2001",
+        "year > 1990",
+        "year is null",
+        "genres = 'Drama'",
+        "genres != 'Drama'",
+        "genres like 'H%'",
+        "seen = true",
+        "day >= '2001'",
+        "id in ('a', 'd')",
+        "metadata.id = 'z'",
+        "title is null",
+    ]
+)
+
+
+class TestFilters:
+    @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        st.recursive(
+            conditions,
+            lambda inner: (
+                inner.map("not ({})".format)
+                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) and ({two[1]})")
+                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) or ({two[1]})")
+            ),
+            max_leaves=4,
+        ),
+        st.sampled_from(["semantic", "bm25", "hybrid"]),
+    )
+    def test_all_that_match_are_found(self, films, where, mode):
+        rows = [
+            {
+                "metadata.id" if name == "id" else name: value
+                for name, value in film.metadata.items()
+            }
+            | {"id": film.id, "title": film.title}
+            for film in FILMS
+        ]
+        expected = {row["id"] for row in rows if holds(parse(where), row)}
+        query = " ".join(film.text for film in FILMS)
+        assert set(ids(Retriever(films).search(query, where=where, mode=mode))) == expected
+
+    @pytest.mark.parametrize(
+        ("where", "message"),
+        [
+            ("yaer = 1990", "no document has a field 'yaer'; nearest: year"),
+            ("year = 'old'", "year"),
+        ],
+    )
+    def test_wrong_ones_are_refused(self, films, where, message):
+        with pytest.raises(FilterError, match=message):
+            Retriever(films).search("amber", where=where)
+
+    def test_what_matches_nothing_is_explained(self, films, caplog):
+        assert Retriever(films).search("amber", where="genres = 'horror'") == []
+        assert "did you mean 'Horror'?" in caplog.text
+        assert Retriever(films).search("amber", where="year > 2020") == []
+        assert "nearest: 2001" in caplog.text
+
+    def test_fields_and_their_kinds(self, films):
+        fields = {field.name: (field.kinds, field.example) for field in films.info().fields}
+        assert fields["year"] == ({"number": 3, "null": 1}, 1990)
+        assert fields["genres"] == ({"list of text": 2}, "Drama")
+        assert fields["day"] == ({"date": 1}, "2001-05-06")
+        assert fields["seen"] == ({"boolean": 1}, True)
+        assert films.fields() == ["day", "genres", "id", "seen", "year"]
+
+
+class TestSpaces:
+    def test_a_second_one(self, films, other):
+        with films.writer() as writer:
+            space = writer.add_space(other)
+        assert space.complete
+        assert [each.fingerprint for each in films.spaces()][1] == other.fingerprint
+        films.add([Document("e", "novel")])
+        hits = Retriever(films, space.name).search("novel")
+        assert (hits[0].document_id, hits[0].score) == ("e", pytest.approx(1, abs=1e-5))
+        assert films.passages(space.name).vectors.shape == (5, 32)
+
+    def test_a_dropped_one_is_refused(self, films, other):
+        with films.writer() as writer:
+            space = writer.add_space(other)
+        retriever = Retriever(films, space.name)
+        retriever.search("amber")
+        with films.writer() as writer:
+            writer.drop_space(space.name)
+        with pytest.raises(SpaceError, match="was dropped"):
+            retriever.search("amber")
+        with films.writer() as writer, pytest.raises(SpaceError, match="the only space"):
+            writer.drop_space(films.space().name)
+
+    def test_repair_leaves_all_as_it_was(self, films):
+        before = Retriever(films).search("cedar birch")
+        with films.writer() as writer:
+            writer.repair()
+            assert writer.verify() == []
+            writer.compact()
+        assert Retriever(films).search("cedar birch") == before
+
+    def test_info(self, films):
+        info = films.info()
+        assert (info.documents, info.chunks) == (4, 4)
+        assert [space.dimension for space in info.spaces] == [64]
