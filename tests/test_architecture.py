@@ -21,7 +21,7 @@ FLOORS = [
     "records texts csvrecords",
     "filters protocols datasets analysis",
     "vectors",
-    "corpus encoders fusion lexical runs",
+    "corpus encoders fusion lexical runs vector_indexes",
     "stores",
     "index preload comparison",
     "retriever mining clustering evaluation inspection training unsupervised",

@@ -11,7 +11,6 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.stores.local.snapshot import Snapshot
 from semsearch.stores.local.view import SpaceView, read_vectors, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
@@ -57,6 +56,7 @@ def files(index):
 def test_the_first_run_writes_one(index):
     assert files(index) == ["hashing-32-1.faiss"]
     assert record(index).vectors == record(index).last_chunk_id == 100
+    assert (record(index).kind, record(index).recall) == ("flat", 1)
     assert record(index).bytes == (index.path / "hashing-32-1.faiss").stat().st_size
 
 
@@ -65,27 +65,6 @@ def test_a_small_addition_is_searched_as_the_tail(index):
     assert record(index).generation == 1
     assert len(view(index)) == 101
     assert Retriever(index).search("an uncommon word", k=1)[0].document_id == "new"
-
-
-@pytest.mark.parametrize(("limit", "threads"), [(10**6, 1), (10, 3)])
-def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
-    monkeypatch.setattr("semsearch.stores.local.snapshot.ONE_THREAD_PRODUCTS", limit)
-    before, seen = faiss.omp_get_max_threads(), []
-    faiss.omp_set_num_threads(3)
-
-    def search(*arguments, **options):
-        seen.append(faiss.omp_get_max_threads())
-        return None, None
-
-    inner = faiss.IndexIDMap(faiss.IndexFlatIP(32))
-    inner.add_with_ids(numpy.zeros((100, 32), numpy.float32), numpy.arange(100))
-    snapshot = Snapshot(inner)
-    monkeypatch.setattr(inner, "search", search)
-    try:
-        snapshot.search(numpy.zeros((1, 32), numpy.float32), 1)
-        assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 def test_a_larger_one_is_folded_and_old_files_go(index):

@@ -11,30 +11,20 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from semsearch.errors import IndexStoreError
 from semsearch.protocols import Matrix
 from semsearch.stores.space import Space
+from semsearch.vector_indexes import KINDS, Ids, VectorIndex, measured_recall
 
 logger = logging.getLogger(__name__)
 
-Ids = NDArray[numpy.int64]
-
-#: A search of fewer multiplications (some milliseconds) is single-threaded: waiting for threads
-#: takes as long as they save and, on a busy machine, up to fifty times as long.
-ONE_THREAD_PRODUCTS = 10_000_000
-
-#: Where FAISS's file of an index with ids says what it is within: behind four letters for itself,
-#: its width, its length, two fillers, a flag and its metric.
-_FLAT_KIND_AT = 4 + 4 + 8 + 8 + 8 + 1 + 4
+DEFAULT_KIND = "flat"
+HEADER_BYTES = 64
 
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
 
@@ -54,82 +44,21 @@ class SnapshotRecord(NamedTuple):
 
 
 class Snapshot:
-    """An opened snapshot: inner products over a memory-mapped file.
+    """A vector index in a file that is mapped into memory.
 
     Args:
-        index: FAISS's, a flat one with the ids of chunks.
+        index: of chunk ids.
         file: where it was read from.
-
-    Raises:
-        ValueError: `index` is of another type or metric, or its ids are not in ascending order.
     """
 
-    def __init__(self, index: Any, file: Path | None = None) -> None:
-        import faiss
-
-        if type(index) is not faiss.IndexIDMap:
-            raise ValueError("is not an index with ids")
-        flat: Any = faiss.downcast_index(index.index)
-        if type(flat) not in (faiss.IndexFlat, faiss.IndexFlatIP) or {
-            index.metric_type,
-            flat.metric_type,
-        } != {faiss.METRIC_INNER_PRODUCT}:
-            raise ValueError("is not a flat index of inner products")
-        self.ids: Ids = faiss.vector_to_array(index.id_map)
-        if (index.d, index.ntotal, len(self.ids)) != (flat.d, flat.ntotal, flat.ntotal):
-            raise ValueError("does not have one vector for each id")
-        if (numpy.diff(self.ids) <= 0).any():
-            raise ValueError("has ids that are not in ascending order")
-        self._index = index
+    def __init__(self, index: VectorIndex, file: Path) -> None:
+        self.index = index
         self._file = file
-        self._state = file and _file_state(file)
-        #: Shape (len(ids), dimension); a view of the file.
-        self.vectors: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(
-            flat.ntotal, flat.d
-        )
+        self._state = _file_state(file)
 
     def is_intact(self) -> bool:
-        """Whether its file, which is mapped into memory, is as it was when it was opened."""
-        return self._file is None or _file_state(self._file) == self._state
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def dimension(self) -> int:
-        """Width of its vectors."""
-        return int(self._index.d)
-
-    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
-        """The `n` nearest chunks of each query: scores and chunk ids, shape (len(queries), n).
-
-        Args:
-            queries: unit vectors, shape (m, dimension).
-            n: how many; places that cannot be filled hold the id -1.
-            allowed: only these chunk ids, sorted; None allows all.
-        """
-        import faiss
-
-        parameters = None
-        if allowed is not None:
-            parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
-        is_small = queries.size * len(self) <= ONE_THREAD_PRODUCTS
-        with _one_thread() if is_small else nullcontext():
-            scores, ids = self._index.search(queries, n, params=parameters)
-        return scores, ids
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """FAISS computes on the calling thread alone; what other threads use, it leaves as it is."""
-    import faiss
-
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(threads)
+        """Whether the file is as it was when it was opened."""
+        return _file_state(self._file) == self._state
 
 
 def snapshot_name(space_name: str, generation: int) -> str:
@@ -142,6 +71,7 @@ def write_snapshot(
     space: Space,
     generation: int,
     blocks: Iterable[tuple[Ids, Matrix]],
+    kind: str = DEFAULT_KIND,
 ) -> SnapshotRecord:
     """Write a snapshot beside the database: whole under its name, or not there at all.
 
@@ -150,22 +80,17 @@ def write_snapshot(
         space: of which space.
         generation: the number of the snapshot.
         blocks: chunk ids, ascending, and their vectors.
+        kind: of vector index.
 
     Raises:
         IndexStoreError: it cannot be written.
     """
-    import faiss
-
-    index = faiss.IndexIDMap(faiss.IndexFlatIP(space.dimension))
-    last_chunk_id = 0
-    for ids, matrix in blocks:
-        index.add_with_ids(matrix, ids)
-        last_chunk_id = int(ids[-1])
+    index = KINDS[kind].build(space.dimension, blocks)
     file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
         draft.unlink(missing_ok=True)  # were it a link, FAISS would write where it leads
-        faiss.write_index(index, str(draft))
+        index.save(draft)
         with draft.open("rb+") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
             os.fsync(stream.fileno())
@@ -185,10 +110,10 @@ def write_snapshot(
         file=file.name,
         bytes=size,
         sha256=sha256,
-        vectors=index.ntotal,
-        last_chunk_id=last_chunk_id,
-        kind="flat",
-        recall=1.0,
+        vectors=len(index),
+        last_chunk_id=int(index.ids[-1]) if len(index) else 0,
+        kind=kind,
+        recall=measured_recall(index),
     )
 
 
@@ -203,8 +128,10 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
         with _open(directory, record) as stream:
             fault = _fault(stream, record)
             if fault is None:
-                snapshot = Snapshot(_mapped(file, stream), file)
-                if len(snapshot) == record.vectors:
+                # By its descriptor: under its name there could be, by now, no file, or another.
+                name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
+                snapshot = Snapshot(KINDS[record.kind].open(name), file)
+                if len(snapshot.index) == record.vectors:
                     return snapshot
                 fault = "holds another number of vectors than recorded"
     except FileNotFoundError:
@@ -244,24 +171,16 @@ def _open(directory: Path, record: SnapshotRecord) -> BufferedReader:
 
 
 def _fault(stream: BufferedReader, record: SnapshotRecord) -> str | None:
+    if record.kind not in KINDS:
+        return f"is of a kind that this version of semsearch does not know ({record.kind[:40]!r})"
     if os.fstat(stream.fileno()).st_size != record.bytes:
         return "has another size than it was written with"
     if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
         return "is damaged (its SHA-256 is not the recorded one)"
     stream.seek(0)
-    head = stream.read(_FLAT_KIND_AT + 4)
-    if (head[:4], head[_FLAT_KIND_AT:]) != (b"IxMp", b"IxFI"):
-        return "is not a flat index of inner products"
+    if not KINDS[record.kind].is_header(stream.read(HEADER_BYTES)):
+        return f"is not a {record.kind} index of inner products"
     return None
-
-
-def _mapped(file: Path, stream: BufferedReader) -> Any:
-    """FAISS's index over a file, mapped into memory."""
-    import faiss
-
-    # By its descriptor: under its name there could be, by now, no file, or one of another hash.
-    name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
-    return faiss.read_index(name, faiss.IO_FLAG_MMAP_IFC)
 
 
 def _file_state(file: Path) -> tuple[int, int, int] | None:

@@ -29,7 +29,6 @@ from semsearch.stores.local.conditions import to_sql
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.settings import get_setting
-from semsearch.stores.local.snapshot import Ids
 from semsearch.stores.local.spaces import all_spaces, damaged, stored_matrix
 from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
 from semsearch.stores.local.values import values, values_later
@@ -47,6 +46,7 @@ from semsearch.stores.protocol import (
     TextVectors,
 )
 from semsearch.stores.space import Space, check_searchable
+from semsearch.vector_indexes import Ids
 
 # Built once: building a statement takes SQLAlchemy longer than running it.
 _OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -16,8 +17,10 @@ from semsearch.stores.local.settings import put_setting
 from semsearch.stores.local.spaces import all_spaces, insert_space
 from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.view import SpaceView
-from semsearch.stores.local.writer import LocalWriter
 from semsearch.stores.space import Space, check_searchable
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.writer import LocalWriter
 
 
 class LocalStore:

@@ -122,13 +122,13 @@ def _same_vectors(
 ) -> bool:
     """Whether a snapshot has, of all that it should cover, what the database has."""
     snapshot = open_snapshot(directory, record)  # whose file has just been found sound
-    if snapshot is None or len(snapshot) != record.vectors:
+    if snapshot is None or len(snapshot.index) != record.vectors:
         return False
     ids, matrix = read_vectors(connection, space)
     covered = ids <= record.last_chunk_id
     ids, matrix = ids[covered], matrix[covered]
-    held_ids, held = snapshot.ids, snapshot.vectors
+    held_ids = snapshot.index.ids
     places = numpy.searchsorted(held_ids, ids)
     if len(ids) and (not len(held_ids) or places[-1] >= len(held_ids)):
         return False
-    return bool((held_ids[places] == ids).all() and (held[places] == matrix).all())
+    return bool((held_ids[places] == ids).all() and (snapshot.index.vectors(ids) == matrix).all())

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, select
 from semsearch.protocols import Matrix
 from semsearch.stores.local.schema import snapshots, vectors
 from semsearch.stores.local.snapshot import (
-    Ids,
     Snapshot,
     SnapshotRecord,
     open_snapshot,
@@ -20,6 +19,7 @@ from semsearch.stores.local.snapshot import (
 from semsearch.stores.local.spaces import from_bytes
 from semsearch.stores.local.stored import DamageError
 from semsearch.stores.space import Space
+from semsearch.vector_indexes import Ids
 
 #: How many vectors are taken from the database at once.
 BLOCK_ROWS = 8192
@@ -76,7 +76,7 @@ class SpaceView:
         return self._snapshot is None or self._snapshot.is_intact()
 
     def __len__(self) -> int:
-        return len(self._tail_ids) + (len(self._snapshot) if self._snapshot else 0)
+        return len(self._tail_ids) + (len(self._snapshot.index) if self._snapshot else 0)
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest chunks of each query, best first; equal scores by chunk id.
@@ -89,7 +89,7 @@ class SpaceView:
         Returns:
             Cosines and chunk ids, both of shape (m, n) or, of fewer vectors, (m, fewer).
         """
-        widths = {self._tail.shape[1], self._snapshot.dimension if self._snapshot else None}
+        widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
             raise DamageError("the vectors of the space have not the width of its encoder's")
         reach = n
@@ -116,7 +116,7 @@ class SpaceView:
         """The `n` nearest, best first; equal scores in any order."""
         parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
         if self._snapshot:
-            parts.append(self._snapshot.search(queries, n, allowed))
+            parts.append(self._snapshot.index.search(queries, n, allowed))
         scores = numpy.concatenate([part[0] for part in parts], axis=1)
         ids = numpy.concatenate([part[1] for part in parts], axis=1)
         order = numpy.lexsort((-scores, ids < 0), axis=1)[:, :n]
@@ -144,8 +144,7 @@ class SpaceView:
         in_tail = numpy.isin(ids, self._tail_ids)
         found[in_tail] = self._tail[numpy.searchsorted(self._tail_ids, ids[in_tail])]
         if self._snapshot:
-            places = numpy.searchsorted(self._snapshot.ids, ids[~in_tail])
-            found[~in_tail] = self._snapshot.vectors[places]
+            found[~in_tail] = self._snapshot.index.vectors(ids[~in_tail])
         return found
 
     def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
