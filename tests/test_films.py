@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
+from semsearch.stores.local.spaces import from_bytes, to_bytes
 from semsearch.stores.local.view import read_vectors
 
 K = 10
@@ -125,7 +126,7 @@ def test_float16_keeps_the_ranking(queries, index, minilm):
         connection = state.connection
         _, vectors = read_vectors(connection, index.space())
     half = index.space()._replace(dtype="float16")
-    stored = half.from_bytes(half.to_bytes(vectors))
+    stored = from_bytes(half, to_bytes(half, vectors))
     asked = minilm.encode_queries(queries)
     single, rounded = asked @ vectors.T, asked @ stored.T
     best = [set(row) for row in numpy.argsort(-single, axis=1)[:, :K]]
