@@ -118,6 +118,6 @@ class SearchBackend(Protocol):
     """Anything that can be searched: the local index, or a store elsewhere."""
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, *, where: str | None = None
+        self, queries: Sequence[str], k: int = 10, *, where: str | None = None
     ) -> list[Hits]:
-        """The best `k` documents for each text, in the order of the texts."""
+        """The best `k` documents for each query, in their order."""

@@ -39,6 +39,9 @@ Metadata = Mapping[str, Any]
 #: Stands before a metadata field's name where the bare name would mean something else.
 METADATA_PREFIX = "metadata."
 
+#: How exact a score is as JSON; float32 has seven digits.
+SCORE_DECIMALS = 6
+
 #: How deep lists and objects may be nested in metadata.
 METADATA_MAX_DEPTH = 32
 
@@ -118,6 +121,22 @@ class Hit(NamedTuple):
     metadata: Metadata
     title: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values: rank, score (6 decimals), id, title, text, start, end and metadata.
+
+        The text is that of the passage, the characters [start, end) of the document's.
+        """
+        return {
+            "rank": self.rank,
+            "score": round(self.score, SCORE_DECIMALS),
+            "id": self.document_id,
+            "title": self.title,
+            "text": self.text,
+            "start": self.chunk.start,
+            "end": self.chunk.end,
+            "metadata": dict(self.metadata),
+        }
+
 
 class Hits(list[Hit]):
     """The answers to one query, best first."""
@@ -146,8 +165,7 @@ class Hits(list[Hit]):
         import pandas
 
         columns = ["rank", "score", "id", "title", "text"]
-        rows = [(hit.rank, hit.score, hit.document_id, hit.title, hit.text) for hit in self]
-        frame = pandas.DataFrame(rows, columns=columns)
+        frame = pandas.DataFrame([hit.to_dict() for hit in self], columns=columns)
         metadata = pandas.DataFrame([hit.metadata for hit in self], index=frame.index)
         return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
 

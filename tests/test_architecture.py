@@ -23,6 +23,7 @@ FLOORS = [
     "vectors",
     "corpus encoders fusion lexical runs vector_indexes",
     "stores",
+    "ranking",
     "index preload comparison",
     "retriever mining clustering evaluation inspection training unsupervised",
     "contrast report",

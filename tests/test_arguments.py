@@ -133,9 +133,9 @@ class TestSearching:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"text": None}, "the query must be a string, not None"),
-            ({"text": ["red"]}, "the query must be a string, not ['red'] (list)"),
-            ({"text": b"red"}, "the query must be a string, not b'red' (bytes)"),
+            ({"query": None}, "the query must be a string, not None"),
+            ({"query": ["red"]}, "the query must be a string, not ['red'] (list)"),
+            ({"query": b"red"}, "the query must be a string, not b'red' (bytes)"),
             ({"k": "3"}, "k must be a whole number, not '3'"),
             ({"k": None}, "k must be a whole number, not None"),
             ({"k": 3.0}, "k must be a whole number, not 3.0"),
@@ -153,10 +153,10 @@ class TestSearching:
     @pytest.mark.parametrize("mode", ["semantic", "bm25"])
     def test_wrong_arguments(self, index, arguments, message, mode):
         retriever = Retriever(index)
-        arguments = {"text": "red", "mode": mode} | arguments
+        arguments = {"query": "red", "mode": mode} | arguments
         refused(lambda: retriever.search(**arguments), message)
-        if not isinstance(arguments["text"], list):
-            text = arguments.pop("text")
+        if not isinstance(arguments["query"], list):
+            text = arguments.pop("query")
             refused(lambda: retriever.search_many([text], **arguments), message)
 
     @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])

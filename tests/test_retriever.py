@@ -194,15 +194,15 @@ def test_some_hits_are_hits(index):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"text": "x", "k": 0}, ArgumentError, "k must be at least 1, not 0"),
-        ({"text": " "}, ArgumentError, "the query is empty"),
+        ({"query": "x", "k": 0}, ArgumentError, "k must be at least 1, not 0"),
+        ({"query": " "}, ArgumentError, "the query is empty"),
         (
-            {"text": "x", "mode": "magic"},
+            {"query": "x", "mode": "magic"},
             ArgumentError,
             "mode must be one of semantic, bm25, hybrid, not 'magic'",
         ),
-        ({"text": "x", "where": "numbr = 1"}, FilterError, "nearest: number"),
-        ({"text": "x", "where": "number ="}, FilterError, "where: "),
+        ({"query": "x", "where": "numbr = 1"}, FilterError, "nearest: number"),
+        ({"query": "x", "where": "number ="}, FilterError, "where: "),
     ],
 )
 def test_mistakes_are_told(index, arguments, error, message):

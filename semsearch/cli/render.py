@@ -106,7 +106,7 @@ class HitsAsJsonLines:
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
         del heading  # each line carries its query
-        line = {"query": hits.query, "hits": [_hit_record(hit) for hit in hits]}
+        line = {"query": hits.query, "hits": [hit.to_dict() for hit in hits]}
         write_line(json_text(line))
 
 
@@ -155,19 +155,6 @@ def write_line(line: str) -> None:
     import click
 
     click.echo(line, color=True)  # without it, click takes the ANSI codes out of what is piped
-
-
-def _hit_record(hit: Hit) -> dict[str, Any]:
-    return {
-        "rank": hit.rank,
-        "score": round(hit.score, 6),
-        "id": hit.document_id,
-        "title": hit.title,
-        "text": hit.text,
-        "start": hit.chunk.start,
-        "end": hit.chunk.end,
-        "metadata": hit.metadata,
-    }
 
 
 def _value(hit: Hit, field: str) -> Any:

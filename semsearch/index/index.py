@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
 
-from semsearch.arguments import check_callable, check_choice, check_items, check_path, shown
+from semsearch.arguments import (
+    check_callable,
+    check_choice,
+    check_items,
+    check_path,
+    check_text,
+    shown,
+)
 from semsearch.closing import closed_on_error
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.precision import Precision
@@ -23,12 +30,13 @@ from semsearch.errors import (
     refuse,
 )
 from semsearch.filters import Condition
-from semsearch.protocols import Encoder
-from semsearch.records import Document
+from semsearch.protocols import Encoder, Reranker
+from semsearch.ranking import Options, Query, check_weights, example_vector, rank
+from semsearch.records import Document, Hits, SearchMode
 from semsearch.stores import create_store, open_store
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.kinds import Field
-from semsearch.stores.protocol import Passages, SnapshotInfo, Store, StoreState
+from semsearch.stores.protocol import Passages, Selection, SnapshotInfo, Store, StoreState
 from semsearch.stores.space import Space, check_stored_type, find_space, warn_of_cut_passages
 
 if TYPE_CHECKING:
@@ -167,8 +175,26 @@ class Index:
         return self._store.path
 
     def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a document of an id."""
+        if not isinstance(name, str):
+            return False
         with self.read() as state:
-            return state.count()
+            return name in state.known([name])
+
+    def count(self, where: str | None = None) -> int:
+        """How many documents there are, or meet a filter.
+
+        Raises:
+            FilterError: the filter cannot be used.
+        """
+        with self.read() as state:
+            if where is None:
+                return state.count()
+            condition = self.filter(state, check_text("where", where))
+            return state.count(Selection(condition=condition))
 
     @property
     def closed(self) -> bool:
@@ -305,6 +331,111 @@ class Index:
             )
         return space
 
+    def search(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        space: str | None = None,
+        offset: int = 0,
+        min_score: float | None = None,
+        where: str | None = None,
+        mode: SearchMode | str = SearchMode.SEMANTIC,
+        rerank: Reranker | None = None,
+    ) -> Hits:
+        """The best documents for a query, each by its best passage, best first.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("pets", "hashing")
+        >>> _ = index.add([Document("a", "a cat sleeps"), Document("b", "a dog barks")])
+        >>> index.search("cat", k=1)[0].document_id
+        'a'
+
+        Args:
+            query: a text; or, for semantic search, a vector of the space's width, which is
+                brought to unit length.
+            k: how many documents; fewer come only when fewer match.
+            space: the name of the embedding space; None takes the first.
+            offset: how many of the best to leave out, for the pages after the first.
+            min_score: leave out documents with a lower score.
+            where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
+            mode: by meaning, by words, or both.
+            rerank: scores the passages of the first 100 documents again; the score of a hit is
+                then its.
+
+        Raises:
+            ArgumentError: the query is empty, `k` is below 1, or one of these is of another type.
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with what it never holds.
+            SpaceError: there is no such space, or it is not complete yet.
+        """
+        options = Options.checked(k, offset, min_score, where, mode, rerank)
+        return rank(self, self.complete_space(space), [query], options)[0]
+
+    def search_many(
+        self,
+        queries: Iterable[Query],
+        k: int = 10,
+        *,
+        space: str | None = None,
+        offset: int = 0,
+        min_score: float | None = None,
+        where: str | None = None,
+        mode: SearchMode | str = SearchMode.SEMANTIC,
+        rerank: Reranker | None = None,
+    ) -> list[Hits]:
+        """The answers to several queries, in their order, encoded together. See `search`."""
+        options = Options.checked(k, offset, min_score, where, mode, rerank)
+        return rank(self, self.complete_space(space), queries, options)
+
+    def more_like(
+        self,
+        examples: str | Iterable[str] | Mapping[str, float],
+        k: int = 10,
+        *,
+        space: str | None = None,
+        offset: int = 0,
+        min_score: float | None = None,
+        where: str | None = None,
+    ) -> Hits:
+        """The documents nearest to examples, which are left out themselves.
+
+        The query is the weighted sum of the examples' vectors (Rocchio 1971); a document's vector
+        is the mean of its passages', of unit length.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("birds", "hashing")
+        >>> texts = {"a": "red bird", "b": "red fish", "c": "blue bird"}
+        >>> _ = index.add(Document(name, text) for name, text in texts.items())
+        >>> index.more_like({"a": 1, "c": -0.5}, k=1)[0].document_id
+        'b'
+
+        Args:
+            examples: the id of a document, several ids, or weights by id: those above 0 attract,
+                those below 0 repel.
+            k: how many documents.
+            space: the name of the embedding space; None takes the first.
+            offset: how many of the best to leave out.
+            min_score: leave out documents with a lower cosine.
+            where: a filter over metadata.
+
+        Raises:
+            ArgumentError: there is no example, the index has no document of such an id, the
+                weights are not numbers, or the examples cancel each other out.
+            FilterError: the filter cannot be used.
+            SpaceError: there is no such space, or it is not complete yet.
+        """
+        weights = check_weights(examples)
+        found = self.complete_space(space)
+        with self.read() as state:
+            vector = example_vector(state, found, weights)
+        options = Options.checked(k, offset, min_score, where, SearchMode.SEMANTIC, None)
+        wider = options._replace(k=k + offset + len(weights), offset=0)
+        hits = rank(self, found, [vector], wider)[0]
+        others = [hit for hit in hits if hit.document_id not in weights]
+        ranked = (hit._replace(rank=place) for place, hit in enumerate(others, start=1))
+        return Hits("", list(ranked)[offset : offset + k])
+
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
         """All passages with their vectors; or those whose documents meet a filter.
 
@@ -350,6 +481,10 @@ class Index:
                 self._warned.clear()
             self._warned.add(message)
             logger.warning("%s", message)
+
+    def has_loaded(self, space: Space) -> bool:
+        """Whether the encoder of a space is at hand."""
+        return space.fingerprint in self._encoders
 
     def encoder(self, space: Space) -> Encoder:
         """The encoder of a space.

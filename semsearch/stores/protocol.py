@@ -164,6 +164,9 @@ class StoreState(Protocol):
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents meet a condition."""
 
+    def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
+        """The vectors of the passages of documents, each of shape (passages, dimension)."""
+
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
 

@@ -116,6 +116,12 @@ class MemoryState:
             self._matrix(space, chunks),
         )
 
+    def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
+        check_searchable(space, self.spaces())
+        chunks = self._chunks()
+        found = {name: [one for one in chunks if one.document_id == name] for name in ids}
+        return {name: self._matrix(space, held) for name, held in found.items() if held}
+
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         return [
             (chunk.id, chunk.text, chunk.document_id)

@@ -29,7 +29,7 @@ from semsearch.stores.local.conditions import to_sql
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.settings import get_setting
-from semsearch.stores.local.spaces import all_spaces, damaged, stored_matrix
+from semsearch.stores.local.spaces import all_spaces, damaged, from_bytes, stored_matrix
 from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
 from semsearch.stores.local.values import values, values_later
 from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
@@ -187,6 +187,21 @@ class LocalState:
             [row.text for row in rows],
             matrix,
         )
+
+    def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
+        """The vectors of the passages of documents, each of shape (passages, dimension)."""
+        check_searchable(space, self.spaces())
+        rows = self.connection.execute(
+            select(documents.c.external_id, vectors.c.vector)
+            .join_from(documents, chunks, chunks.c.document_id == documents.c.document_id)
+            .join(vectors, vectors.c.chunk_id == chunks.c.chunk_id)
+            .where(documents.c.external_id.in_(values(ids)), vectors.c.space_id == space.id)
+            .order_by(chunks.c.chunk_id)
+        )
+        stored: dict[str, list[bytes]] = {}
+        for external_id, vector in rows:
+            stored.setdefault(external_id, []).append(vector)
+        return {name: from_bytes(space, found) for name, found in stored.items()}
 
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""

@@ -1,0 +1,195 @@
+"""Searching an index directly, and asking it for documents."""
+
+from __future__ import annotations
+
+import json
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.errors import ArgumentError, FilterError, IndexClosedError, SpaceError
+
+TEXTS = {
+    "a": "red bird",
+    "b": "red fish",
+    "c": "blue bird",
+    "d": "blue fish",
+    "e": "green tree",
+}
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("hashing")
+
+
+@pytest.fixture
+def index(tmp_path, encoder):
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(
+            Document(name, text, metadata={"n": place})
+            for place, (name, text) in enumerate(TEXTS.items())
+        )
+        yield index
+
+
+def ids(hits):
+    return [hit.document_id for hit in hits]
+
+
+class TestDocuments:
+    def test_count(self, index):
+        assert (len(index), index.count(), index.count("n >= 3"), index.count("n > 9")) == (
+            (5, 5, 2, 0)
+        )
+        with pytest.raises(FilterError):
+            index.count("m = 1")
+        with pytest.raises(ArgumentError, match="where must be a string"):
+            index.count({"n": 1})
+
+    def test_in(self, index):
+        assert "a" in index
+        assert "x" not in index
+        assert 1 not in index
+
+
+class TestSearch:
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_it_is_what_a_retriever_answers(self, index, mode):
+        retriever = Retriever(index)
+        for where in (None, "n < 4"):
+            options = {"k": 3, "where": where, "mode": mode}
+            assert index.search("red fish", **options) == retriever.search("red fish", **options)
+        assert index.search_many(["red", "blue"], mode=mode) == retriever.search_many(
+            ["red", "blue"], mode=mode
+        )
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_pages(self, index, mode):
+        every = index.search("red bird fish", k=5, mode=mode)
+        for offset in range(6):
+            page = index.search("red bird fish", k=2, offset=offset, mode=mode)
+            assert page == every[offset : offset + 2]
+            assert [hit.rank for hit in page] == [hit.rank for hit in every[offset : offset + 2]]
+
+    def test_min_score(self, index):
+        every = index.search("red bird")
+        for least in (every[0].score, every[1].score, 0.1):
+            kept = [hit for hit in every if hit.score >= least]
+            assert index.search("red bird", min_score=least) == kept
+            assert 0 < len(kept) < 5
+        assert index.search("red bird", min_score=1.5) == []
+
+    def test_a_vector(self, index, encoder):
+        vector = encoder.encode_queries(["red bird"])[0]
+        expected = index.search("red bird")
+        for query in (vector, 3 * vector, vector.tolist(), vector.astype(numpy.float64)):
+            hits = index.search(query)
+            assert ids(hits) == ids(expected)
+            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected])
+        assert hits.query == ""
+        mixed = index.search_many(["blue", vector, "red"])
+        assert [ids(hits) for hits in mixed] == [
+            ids(index.search(query)) for query in ("blue", vector, "red")
+        ]
+
+    @pytest.mark.parametrize(
+        ("query", "options", "message"),
+        [
+            ([0.5, 0.5], {}, "has 256 numbers, not"),
+            (numpy.zeros(256), {}, "zero, NaN or infinite"),
+            (numpy.full(256, numpy.nan), {}, "zero, NaN or infinite"),
+            (numpy.ones((1, 256)), {}, "has 256 numbers"),
+            (["red", "blue"], {}, "the query must be a string, not"),
+            (numpy.ones(256), {"mode": "bm25"}, "a vector has no words"),
+            (numpy.ones(256), {"mode": "hybrid"}, "a vector has no words"),
+            ("red", {"offset": -1}, "offset must be"),
+            ("red", {"min_score": "0.5"}, "min_score must be a number, not '0.5'"),
+            ("red", {"min_score": True}, "min_score must be a number"),
+            ("red", {"k": 0}, "k must be"),
+            (" ", {}, "the query is empty"),
+            (None, {}, "the query must be a string"),
+        ],
+    )
+    def test_mistakes(self, index, query, options, message):
+        for searched in (index, Retriever(index)):
+            with pytest.raises(ArgumentError, match=message):
+                searched.search(query, **options)
+
+    def test_another_space(self, index):
+        with index.writer() as writer:
+            name = writer.add_space(load_encoder("hashing:64")).name
+        hits = index.search("red bird", space=name)
+        assert hits == Retriever(index, name).search("red bird")
+        with pytest.raises(SpaceError, match="no space 'x'"):
+            index.search("red bird", space="x")
+
+    def test_a_closed_one(self, index):
+        index.close()
+        with pytest.raises(IndexClosedError):
+            index.search("red")
+
+
+class TestMoreLike:
+    def test_one_document(self, index):
+        hits = index.more_like("a", k=10)
+        assert "a" not in ids(hits)
+        assert set(ids(hits)) == {"b", "c", "d", "e"}
+        assert set(ids(hits)[:2]) == {"b", "c"}
+        assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+
+    def test_weights(self, index, encoder):
+        weights = {"a": 2.0, "d": 0.5, "c": -1.0}
+        vectors = encoder.encode_documents(list(TEXTS.values()))
+        by_name = dict(zip(TEXTS, vectors, strict=True))
+        query = sum(weight * by_name[name] for name, weight in weights.items())
+        query /= numpy.linalg.norm(query)
+        hits = index.more_like(weights)
+        expected = {name: float(by_name[name] @ query) for name in "be"}
+        assert {hit.document_id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
+
+    def test_a_long_document_is_the_mean_of_its_passages(self, index, encoder):
+        index.add([Document("long", "red bird. " * 200 + "blue fish. " * 200)])
+        passages = index.passages(where="id = 'long'")
+        assert len(passages.texts) > 2
+        mean = passages.vectors.mean(axis=0)
+        score = index.more_like("long", k=1)[0].score
+        others = index.passages(where="id != 'long'").vectors
+        assert score == pytest.approx((others @ mean / numpy.linalg.norm(mean)).max(), abs=1e-6)
+
+    def test_pages_and_filters(self, index):
+        every = index.more_like(["a", "b"], k=3)
+        assert index.more_like(["a", "b"], k=2, offset=1) == every[1:3]
+        assert ids(index.more_like("a", where="n >= 3")) == [
+            hit.document_id for hit in index.more_like("a") if hit.document_id in "de"
+        ]
+
+    @pytest.mark.parametrize(
+        ("examples", "message"),
+        [
+            ([], "needs the id of a document"),
+            ("x", "no document 'x'"),
+            ({"a": "much"}, "the weight of 'a' must be a number"),
+            ({"a": 0}, "cancel each other out"),
+            ([1], "examples"),
+            (None, "examples"),
+        ],
+    )
+    def test_mistakes(self, index, examples, message):
+        with pytest.raises(ArgumentError, match=message):
+            index.more_like(examples)
+
+
+def test_a_hit_as_json(index):
+    hit = index.search("red bird", k=1)[0]
+    assert json.loads(json.dumps(hit.to_dict())) == {
+        "rank": 1,
+        "score": 1.0,
+        "id": "a",
+        "title": None,
+        "text": "red bird",
+        "start": 0,
+        "end": 8,
+        "metadata": {"n": 0},
+    }
