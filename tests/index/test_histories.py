@@ -84,7 +84,8 @@ FILTERS = {
     ),
     "title = 'T1'": lambda document: document.title == "T1",
     "title is null": lambda document: document.title is None,
-    "id like 'd1%'": lambda document: document.id is not None and document.id.startswith("d1"),
+    # Not 'd1%': ids made of content are hexadecimal and may begin so.
+    "id like 'd1_'": lambda document: document.id in ("d10", "d11"),
     "metadata.id = 'd3'": lambda document: document.metadata.get("id") == "d3",
 }
 
