@@ -27,6 +27,7 @@ from semsearch.evaluation import (
     load_pair_scorer,
     load_rankers,
 )
+from semsearch.evaluation.intervals import randomised_difference
 from semsearch.evaluation.published import PublishedRow, published_rows
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
@@ -34,6 +35,9 @@ MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 #: Poolings of the bundled model's transformer; its own is the mean.
 POOLINGS = ("minilm@cls", "minilm@max", "minilm@pooler")
 
+
+#: What is measured on an index as well, in passages.
+INDEXED = ("bm25", "minilm", "hybrid:minilm")
 
 #: Beside the test part, which is not everywhere.
 OTHER_SPLITS = {"sick": ("trial",)}
@@ -47,10 +51,16 @@ def write_tables(file: Path, glove: Path | None) -> None:
     ir_sets, ir_missing = _here(retrieval_names(), load_retrieval_set)
     scorers = [load_pair_scorer(spec) for spec in ("hashing", *systems)]
     sts = [evaluate_sts(dataset, scorers) for dataset in sts_sets]
-    hybrids = [f"hybrid:{spec}" for spec in (*words[:1], "minilm")]
-    rankers = load_rankers(["bm25", "hashing", *systems, *hybrids])
-    ir = [evaluate_retrieval(retrieval, rankers, MEASURES) for retrieval in ir_sets]
-    replace_section(file, "tables", _page(sts, ir, [*sts_missing, *ir_missing]))
+    others = [*words, *POOLINGS, *(f"hybrid:{spec}" for spec in words[:1])]
+    rankers = load_rankers([*INDEXED, "hashing", *others])
+    ir = [
+        evaluate_retrieval(retrieval, rankers, MEASURES, whole_documents=True)
+        for retrieval in ir_sets
+    ]
+    indexed = [
+        evaluate_retrieval(retrieval, rankers[: len(INDEXED)], MEASURES) for retrieval in ir_sets
+    ]
+    replace_section(file, "tables", _page(sts, ir, indexed, [*sts_missing, *ir_missing]))
 
 
 def _here(names, load) -> tuple[list, list[str]]:
@@ -65,7 +75,12 @@ def _here(names, load) -> tuple[list, list[str]]:
     return found, missing
 
 
-def _page(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) -> str:
+def _page(
+    sts: list[StsEvaluation],
+    ir: list[IrEvaluation],
+    indexed: list[IrEvaluation],
+    missing: list[str],
+) -> str:
     parts = [
         "## The contrast of encoders",
         provenance(),
@@ -85,12 +100,17 @@ def _page(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) 
         "By how much `minilm` is above each other system on the same pairs (paired bootstrap):",
         _sts_differences(sts),
         "### Retrieval",
-        "Documents whole, cut where the encoder stops reading, ranked by exact search; means over "
-        "queries x 100 with 95 % bootstrap intervals.",
+        "Whole documents, cut where the encoder stops reading (`semsearch eval ir "
+        "--whole-documents`); means over queries x 100 with 95 % bootstrap intervals. Hybrid "
+        "rankings hold 100 documents, the others 1,000.",
         *(_ir_table(one) for one in ir),
         "By how much each system is above `bm25` in nDCG@10 on the same queries (randomisation "
         "test):",
         _ir_differences(ir),
+        "The same documents in an index, cut into passages and searched as `semsearch query` "
+        "searches it (`semsearch eval ir` without `--whole-documents`), and by how much nDCG@10 "
+        "differs from that of whole documents on the same queries (randomisation test):",
+        _indexed_table(ir, indexed),
         "### Where ours differ from the published figures, and what could not be run",
         _remarks(sts, ir, missing),
     ]
@@ -175,6 +195,23 @@ def _ir_differences(evaluations: list[IrEvaluation]) -> str:
                 rows.setdefault(found.system, []).append(difference(found.difference))
     sets = [one.dataset.name for one in evaluations]
     return table(["system", *sets], [[f"`{short(name)}`", *row] for name, row in rows.items()])
+
+
+def _indexed_table(whole: list[IrEvaluation], indexed: list[IrEvaluation]) -> str:
+    rows = []
+    for of_whole, of_index in zip(whole, indexed, strict=True):
+        for system in of_index.runs:
+            found = {one.measure: one.mean for one in of_index.results if one.system == system}
+            values = [one.per_query[system][MEASURES[0]] for one in (of_index, of_whole)]
+            rows.append(
+                [
+                    of_index.dataset.name,
+                    f"`{system}`",
+                    *(interval(found[measure]) for measure in MEASURES),
+                    difference(randomised_difference(*values)),
+                ]
+            )
+    return table(["set", "system", *MEASURES, f"{MEASURES[0]} - whole"], rows)
 
 
 def _remarks(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) -> str:

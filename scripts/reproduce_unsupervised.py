@@ -97,7 +97,8 @@ def distillation(work: Work) -> str:
     rows = []
     for title, system in systems.items():
         [sts] = evaluate_sts(benchmark, [load_pair_scorer(str(system))]).results
-        found = evaluate_retrieval(scifact, load_rankers([str(system)]), ["nDCG@10"])
+        rankers = load_rankers([str(system)])
+        found = evaluate_retrieval(scifact, rankers, ["nDCG@10"], whole_documents=True)
         [ranked] = found.results
         rate = (len(scifact.documents) + len(scifact.queries)) / ranked.seconds
         rows.append([title, f"{rate:,.0f}", figure(sts.spearman.value), figure(ranked.mean.value)])
@@ -106,8 +107,8 @@ def distillation(work: Work) -> str:
             "### Students of an encoder",
             f"`semsearch train distil minilm [FILMS {' '.join(DISTILLATION)}] --static` and "
             "`--layers 3`, on extracts of films and their sentences. Speed is that of SciFact's "
-            "abstracts and claims, encoded and ranked; `semsearch eval ir scifact --system minilm "
-            "--system STUDENT --report DIR` draws it against nDCG@10.",
+            "abstracts and claims, encoded and ranked; `semsearch eval ir --data scifact --system "
+            "minilm --system STUDENT --whole-documents --report DIR` draws it against nDCG@10.",
             table(["", "texts/s", "stsbenchmark", "SciFact nDCG@10"], rows),
         ]
     )

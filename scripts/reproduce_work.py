@@ -67,7 +67,8 @@ def retrieval_table(systems: dict[str, Sequence[str]]) -> str:
             retrieval = load_retrieval_set(name)
         except DatasetNotFoundError:
             continue
-        found = evaluate_retrieval(retrieval, load_rankers(["minilm", *of_seeds]), ["nDCG@10"])
+        rankers = load_rankers(["minilm", *of_seeds])
+        found = evaluate_retrieval(retrieval, rankers, ["nDCG@10"], whole_documents=True)
         before, *after = (result.mean for result in found.results)
         changes = [one.difference for one in found.differences if one.other == "minilm"]
         rows += [

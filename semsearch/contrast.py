@@ -18,9 +18,10 @@ from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
+from semsearch.evaluation.rankers import BM25, System
 from semsearch.index import Index
 from semsearch.protocols import Matrix, Reranker
-from semsearch.records import Hit, Hits, SearchMode
+from semsearch.records import Hit, Hits
 from semsearch.retriever import Retriever
 
 __all__ = [
@@ -30,9 +31,6 @@ __all__ = [
     "compare_neighbours",
     "compare_sentences",
 ]
-
-BM25 = "bm25"
-HYBRID_PREFIX = "hybrid:"
 
 #: How far is looked for the rank that one system gives to what another shows.
 DEPTH = 1000
@@ -147,12 +145,11 @@ def compare_sentences(
 
 
 def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
-    if system.startswith(CROSS_ENCODER_PREFIX):
+    if CROSS_ENCODER_PREFIX in system:
         raise ArgumentError(f"{system} finds nothing by itself; ask for its verdict as the judge")
-    mode = SearchMode.BM25 if system == BM25 else SearchMode.SEMANTIC
-    if system.startswith(HYBRID_PREFIX):
-        mode = SearchMode.HYBRID
-    space = None if mode is SearchMode.BM25 else system.removeprefix(HYBRID_PREFIX)
+    mode, space, _, run = System.parsed(system)
+    if run is not None:
+        raise ArgumentError(f"{system}: systems are embedding spaces, bm25 and hybrid:SPACE")
     return Retriever(index, space).search(text, k, where=where, mode=mode)
 
 

@@ -31,8 +31,8 @@ from semsearch.vectors import check_unit
 #: What is searched for: a text, or a vector of the space's width.
 Query: TypeAlias = str | Sequence[float] | NDArray[Any]
 
-#: How many documents each side of a hybrid search brings, for each one that is asked for.
-HYBRID_DEPTH = 10
+#: How many documents each side of a hybrid search brings, or as many as are asked for.
+HYBRID_DEPTH = 100
 
 #: How many documents a cross-encoder reads again, or as many as are asked for.
 RERANK_DEPTH = 100
@@ -131,6 +131,22 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
     return [_chosen(hits, options) for hits in answers]
 
 
+def reranked(hits: Hits, reranker: Reranker) -> Hits:
+    """The hits by a cross-encoder's scores; of equal ones, the one that stood first.
+
+    Raises:
+        ArgumentError: the reranker returns something else than a number for each passage.
+    """
+    found = numpy.asarray(reranker.score(hits.query, [hit.text for hit in hits]))
+    if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
+        raise ArgumentError(
+            f"the reranker must return {len(hits)} numbers, one a passage, not {shown(found)}"
+        )
+    scored = sorted(zip(found.tolist(), hits, strict=True), key=lambda pair: -pair[0])
+    ranked = enumerate(scored, start=1)
+    return Hits(hits.query, (hit._replace(rank=n, score=score) for n, (score, hit) in ranked))
+
+
 def check_weights(examples: str | Iterable[str] | Mapping[str, float]) -> dict[str, float]:
     """Examples of `Index.more_like` with their weights.
 
@@ -190,7 +206,7 @@ def _answers(
         found = max(found, RERANK_DEPTH)
     with index.read() as state:
         condition = None if options.where is None else index.filter(state, options.where)
-        depth = found * HYBRID_DEPTH if options.mode is SearchMode.HYBRID else found
+        depth = max(found, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else found
         rankings = []
         if vectors is not None:
             rankings.append(state.search_vectors(space, vectors, depth, condition))
@@ -207,7 +223,7 @@ def _answers(
 def _chosen(hits: Hits, options: Options) -> Hits:
     """The part of the hits that is asked for."""
     if options.rerank is not None:
-        hits = _reranked(hits, options.rerank)
+        hits = reranked(hits, options.rerank)
     least = options.min_score
     kept = [hit for hit in hits if least is None or hit.score >= least]
     return Hits(hits.query, kept[options.offset : options.offset + options.k])
@@ -232,18 +248,6 @@ def _hits(state: StoreState, query: str, candidates: Sequence[Candidate]) -> Hit
             Hit(rank, candidate.score, chunk.document_id, chunk, chunk.text, metadata, title)
         )
     return hits
-
-
-def _reranked(hits: Hits, reranker: Reranker) -> Hits:
-    """The hits by another score; of equal ones, the one that stood first."""
-    found = numpy.asarray(reranker.score(hits.query, [hit.text for hit in hits]))
-    if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
-        raise ArgumentError(
-            f"the reranker must return {len(hits)} numbers, one a passage, not {shown(found)}"
-        )
-    scored = sorted(zip(found.tolist(), hits, strict=True), key=lambda pair: -pair[0])
-    ranked = enumerate(scored, start=1)
-    return Hits(hits.query, (hit._replace(rank=n, score=score) for n, (score, hit) in ranked))
 
 
 def _vectors(index: Searched, space: Space, queries: Sequence[Query]) -> Matrix:

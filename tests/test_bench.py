@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).parent.parent / "scripts" / "bench.py"
 SENTENCES = [
     f"{who} {what} {where}."

@@ -13,6 +13,8 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench_quantization.py"
 TEXTS = [
     f"{who} {what}."

@@ -18,6 +18,8 @@ from semsearch.encoders.model_folder import find_model
 from semsearch.stores.local.spaces import from_bytes, to_bytes
 from semsearch.stores.local.view import read_vectors
 
+pytestmark = pytest.mark.slow
+
 K = 10
 TIE = 1e-3
 

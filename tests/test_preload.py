@@ -11,6 +11,8 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.preload import encode_ahead, preload_for_documents, preload_for_queries
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def index(tmp_path):

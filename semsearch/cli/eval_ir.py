@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import (
+    directory_option,
     eval_precision_option,
     format_option,
     report_option,
@@ -25,17 +27,20 @@ from semsearch.cli.render_evaluation import (
     write_json_line,
 )
 from semsearch.cli.unknown_words import tell_unknown_words
-from semsearch.datasets import load_retrieval_set
+from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
     MEASURES,
     IrEvaluation,
+    Ranker,
     evaluate_retrieval,
+    index_rankers,
     load_rankers,
     write_run,
 )
 from semsearch.evaluation.retrieval import measures as parsed_measures
+from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.report import check_report, provenance, write_ir_report
 
@@ -47,15 +52,34 @@ __all__ = ["command"]
     "--data",
     metavar="NAME|PATH",
     multiple=True,
-    required=True,
     help="scifact, cranfield, a BEIR folder, a folder of a SMART collection or of LISA, or a CSV "
     "or TSV of queries, passages and relevance.",
 )
 @click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
+@click.option(
+    "--whole-documents",
+    is_flag=True,
+    help="Keep each document as one passage, of which an encoder reads the beginning, as in "
+    "published evaluations.",
+)
+@directory_option("Measure this index as it stands, with --queries and --qrels.")
+@click.option(
+    "--queries",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JSON lines with _id and text, or a table of id and text.",
+)
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="TREC's 'query 0 document relevance', or a table of query-id, document-id, relevance.",
+)
 @systems_option(
-    DEFAULT_ENCODER,
-    "An encoder, bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or run:FILE (a run in TREC's "
-    "format)",
+    None,
+    "An encoder (of --index, a space), bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or "
+    "run:FILE (a run in TREC's format)",
+    shown_default=f"{DEFAULT_ENCODER}; of --index, all spaces and bm25",
 )
 @click.option(
     "--measure",
@@ -79,6 +103,10 @@ __all__ = ["command"]
 def command(
     data: tuple[str, ...],
     split: str,
+    whole_documents: bool,
+    directory: Path | None,
+    queries: Path | None,
+    qrels: Path | None,
     systems: tuple[str, ...],
     measures: tuple[str, ...],
     runs: Path | None,
@@ -89,31 +117,43 @@ def command(
 ) -> None:
     """Measure how well the documents of a collection are ranked for its queries.
 
-    All documents are ranked whole, by exact search. Values are times 100, with 95 % bootstrap
-    intervals over the queries; two or more systems are compared by paired randomisation tests.
+    The documents are put into a temporary index, which is searched as `semsearch query` searches
+    it. Or an index is measured with questions of your own. Values are times 100, with 95 %
+    bootstrap intervals over the queries; two or more systems are compared by paired randomisation
+    tests. Rankings hold 1,000 documents, hybrid and reranked ones 100.
 
     \b
     semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
-    semsearch eval ir --data beir/nfcorpus --runs runs --measure nDCG@10 --measure R@100
+    semsearch eval ir --data beir/nfcorpus --whole-documents --measure nDCG@10 --measure R@100
+    semsearch eval ir --index indexes/news --queries questions.csv --qrels answers.csv
     semsearch eval ir --data cranfield --system run:theirs.run --system minilm --report report
     """
     parsed_measures(measures)  # a wrong one is told before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query goes with --format jsonl")
-    sets = [load_retrieval_set(name, split, _tell) for name in data]
     if report is not None:
         check_report(report)
     encoders: dict[str, Encoder] = {}
-    with working("loading"):
-        rankers = load_rankers(list(dict.fromkeys(systems)), encoders, precision)
+    if directory is not None:
+        _check_index_options(data, whole_documents)
+        evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
+    else:
+        if queries is not None or qrels is not None:
+            raise ArgumentError("--queries and --qrels are about the documents of --index DIR")
+        if not data:
+            raise ArgumentError("name a collection (--data scifact), or an index (--index DIR)")
+        sets = [load_retrieval_set(name, split, _tell) for name in data]
+        with working("loading"):
+            names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
+            rankers = load_rankers(names, encoders, precision)
+        evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
     evaluations = []
-    for retrieval in sets:
-        with working(retrieval.name):
-            evaluations.append(evaluate_retrieval(retrieval, rankers, measures))
+    for evaluation in evaluated:
+        evaluations.append(evaluation)
         if runs is not None:
-            _write_runs(runs, evaluations[-1])
+            _write_runs(runs, evaluation)
         if format_name == "jsonl":
-            _write_lines(evaluations[-1], per_query)
+            _write_lines(evaluation, per_query)
     if format_name == "table":
         ir_tables(evaluations)
     for name, encoder in encoders.items():
@@ -123,6 +163,45 @@ def command(
         with working("report"):
             page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         _tell(f"report: {page}")
+
+
+def _check_index_options(data: tuple[str, ...], whole_documents: bool) -> None:
+    if data:
+        raise ArgumentError("--data and --index exclude each other")
+    if whole_documents:
+        raise ArgumentError("--whole-documents is about --data: an index is measured as it stands")
+
+
+def _evaluated_index(
+    directory: Path,
+    queries: Path | None,
+    qrels: Path | None,
+    systems: tuple[str, ...],
+    measures: tuple[str, ...],
+    precision: str,
+) -> Iterator[IrEvaluation]:
+    if queries is None or qrels is None:
+        raise ArgumentError("to measure an index takes --queries FILE and --qrels FILE")
+    with Index.open(directory) as index:
+        questions = read_questions(queries, qrels, index.__contains__)
+        with working("loading"):
+            rankers = index_rankers(index, list(dict.fromkeys(systems)), precision)
+        with working(questions.name):
+            yield evaluate_retrieval(questions, rankers, measures, index=index)
+
+
+def _evaluated_sets(
+    sets: Sequence[RetrievalSet],
+    rankers: Sequence[Ranker],
+    measures: tuple[str, ...],
+    whole_documents: bool,
+) -> Iterator[IrEvaluation]:
+    for retrieval in sets:
+        with working(retrieval.name):
+            evaluation = evaluate_retrieval(
+                retrieval, rankers, measures, whole_documents=whole_documents
+            )
+        yield evaluation
 
 
 def _tell(message: str) -> None:
@@ -145,6 +224,7 @@ def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
         line: dict[str, Any] = {
             "dataset": result.dataset,
             "split": result.split,
+            "whole_documents": evaluation.whole_documents,
             "system": result.system,
             "precision": result.precision,
             "measure": result.measure,

@@ -68,15 +68,17 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
     )
 
 
-def systems_option(default: str, description: str) -> Callable[[_Command], _Command]:
+def systems_option(
+    default: str | None, description: str, shown_default: str | None = None
+) -> Callable[[_Command], _Command]:
     """``--system SPEC``, several times, which a command takes as `systems`."""
     return click.option(
         "--system",
         "systems",
         metavar="SPEC",
         multiple=True,
-        default=[default],
-        show_default=True,
+        default=None if default is None else [default],
+        show_default=shown_default or True,
         help=f"{description}; several are compared.",
     )
 

@@ -18,8 +18,9 @@ STS_NOTE = (
     "all: all pairs together, as in the papers; mean: the mean over sub-sets. "
     "published: the same system over the same pairs."
 )
-IR_NOTE = (
-    "Means over queries x 100; 95 % bootstrap intervals over queries. "
+IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
+WHOLE_DOCUMENTS_NOTE = (
+    "Each document is one passage, of which an encoder reads the beginning. "
     "published: the same system over the same queries."
 )
 
@@ -85,8 +86,12 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
         for result in sorted(evaluation.results, key=lambda one: measures.index(one.measure))
     ]
     headings = ["set", "system", "precision", "measure", ">queries", ">mean", ">published", ">time"]
+    whole_documents = any(one.whole_documents for one in evaluations)
+    if not whole_documents:
+        headings.remove(">published")
+        rows = [[*row[:-2], row[-1]] for row in rows]
     _print(headings, rows)
-    click.echo(IR_NOTE)
+    click.echo(f"{IR_NOTE} {WHOLE_DOCUMENTS_NOTE}" if whole_documents else IR_NOTE)
     differences = [
         [
             f"{evaluation.dataset.name} {evaluation.dataset.split}",

@@ -8,6 +8,7 @@ from semsearch.datasets.pairs import (
     load_sts_set,
     sts_names,
 )
+from semsearch.datasets.questions import read_questions
 from semsearch.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
 from semsearch.datasets.retrieval import load_retrieval_set, retrieval_names
 from semsearch.datasets.scifact import read_scifact
@@ -24,6 +25,7 @@ __all__ = [
     "load_labelled_pairs",
     "load_retrieval_set",
     "load_sts_set",
+    "read_questions",
     "read_scifact",
     "read_stsbenchmark",
     "retrieval_names",

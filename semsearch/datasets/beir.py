@@ -15,8 +15,6 @@ from semsearch.errors import DatasetError
 from semsearch.limits import MAX_ROW_VALUES, json_values
 from semsearch.texts import joined_text
 
-__all__ = ["has_beir_files", "read_beir"]
-
 
 def has_beir_files(folder: Path) -> bool:
     """Whether a folder is in this layout."""
@@ -40,8 +38,8 @@ def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
     root: DataFile = folder
     if folder.is_file():
         root = _in_archive(folder)
-    corpus = _texts(_needed(root, "corpus.jsonl"))
-    queries = _texts(_needed(root, "queries.jsonl"))
+    corpus = read_texts(_needed(root, "corpus.jsonl"))
+    queries = read_texts(_needed(root, "queries.jsonl"))
     qrels = _file(root, f"qrels/{split}.tsv")
     if qrels is None:
         raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {_splits(root)})")
@@ -76,7 +74,12 @@ def _splits(folder: DataFile) -> str:
     return ", ".join(name.split(".")[0] for name in names if ".tsv" in name) or "none"
 
 
-def _texts(file: DataFile) -> dict[str, str]:
+def read_texts(file: DataFile) -> dict[str, str]:
+    """The texts in JSON lines by their ``_id``, each with its title before it, if it has one.
+
+    Raises:
+        DatasetError: the file cannot be read, or a line is something else.
+    """
     texts: dict[str, str] = {}
     for place, record in _records(file):
         name, text, title = record.get("_id"), record.get("text"), record.get("title")

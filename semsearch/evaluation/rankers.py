@@ -1,14 +1,13 @@
-"""Systems that rank a collection: encoders, BM25, both together, reranked, and runs from a file."""
+"""Systems that rank a collection: an index searched in each of its ways, and runs from a file."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol
-
-import numpy
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, Protocol, Self
 
 from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
@@ -16,19 +15,27 @@ from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
-from semsearch.fusion import reciprocal_rank_fusion
-from semsearch.lexical import LexicalIndex
-from semsearch.protocols import Encoder, Reranker
-
-__all__ = ["Ranker", "Ranking", "load_rankers"]
+from semsearch.index import Index
+from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
+from semsearch.ranking import HYBRID_DEPTH, RERANK_DEPTH, reranked
+from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
+from semsearch.retriever import Retriever
 
 #: How many documents a ranking holds, as usual in TREC.
 DEPTH = 1000
-#: How many of them a cross-encoder reads again.
-RERANKED = 100
+#: Hybrid and reranked rankings are asked for so many: up to there, what stands first does not
+#: depend on how many are asked for.
+FIRST = min(HYBRID_DEPTH, RERANK_DEPTH)
 
+BM25 = "bm25"
 HYBRID_PREFIX = "hybrid:"
 RUN_PREFIX = "run:"
+
+#: Cuts the passages that BM25 searches where no encoder takes part.
+LEXICAL_ENCODER = "hashing"
+
+#: More tokens than any document has, and not more than SQLite can count.
+NO_LIMIT = 2**62
 
 
 class Ranking(NamedTuple):
@@ -38,8 +45,68 @@ class Ranking(NamedTuple):
     seconds: float  #: to index the documents and answer the queries; not the loading of the model
 
 
+class Collection:
+    """A retrieval set with the indexes in which its documents are searched.
+
+    Args:
+        retrieval: the documents, unless `index` has them; the queries and judgements.
+        index: is searched as it stands. None makes a temporary index for each encoder.
+        whole_documents: whether temporary indexes keep each document as one passage, of which an
+            encoder reads the beginning, as in the published evaluations.
+    """
+
+    def __init__(
+        self,
+        retrieval: RetrievalSet,
+        index: Index | None = None,
+        *,
+        whole_documents: bool = False,
+    ) -> None:
+        self.retrieval = retrieval
+        self.whole_documents = whole_documents
+        self._index = index
+        self._made: dict[str, tuple[Index, float]] = {}
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closing.close()
+
+    def index(self, encoder: Encoder | None) -> tuple[Index, float]:
+        """The index in which an encoder's vectors are, and the seconds that it took to make.
+
+        Raises:
+            ArgumentError: no index stands, and there is no encoder to make one.
+        """
+        if self._index is not None:
+            return self._index, 0.0
+        if encoder is None:
+            raise ArgumentError("the systems are those of an index; name it")
+        if encoder.fingerprint not in self._made:
+            started = time.perf_counter()
+            index = self._new_index(encoder)
+            self._made[encoder.fingerprint] = index, time.perf_counter() - started
+        return self._made[encoder.fingerprint]
+
+    def _new_index(self, encoder: Encoder) -> Index:
+        folder = self._closing.enter_context(TemporaryDirectory(prefix="semsearch-eval-"))
+        used = Uncut(encoder) if self.whole_documents else encoder
+        index = self._closing.enter_context(Index.create(Path(folder) / "index", used))
+        # By falling id: of equal scores an index finds first what came first, and trec_eval takes
+        # the greater id first.
+        documents = self.retrieval.documents
+        index.add(
+            Document(name, documents[name])
+            for name in sorted(documents, reverse=True)
+            if documents[name].strip()
+        )
+        return index
+
+
 class Ranker(Protocol):
-    """A system that ranks the documents of a set for each of its queries."""
+    """A system that ranks the documents of a collection for each of its queries."""
 
     @property
     def spec(self) -> str:
@@ -49,138 +116,147 @@ class Ranker(Protocol):
     def precision(self) -> str | None:
         """In which numbers it computes; None for words and for runs from a file."""
 
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
+    def rank(self, collection: Collection) -> Ranking:
         """Its best documents for each query, with scores."""
 
 
-class DenseRanker:
-    """A bi-encoder, by exact search: the cosine of whole documents, cut where it stops reading."""
+class System(NamedTuple):
+    """What a system's name says: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, reranked."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
+    mode: SearchMode
+    name: str | None  #: of an encoder or an embedding space; None for words alone
+    reranker: str | None
+    run: Path | None = None  #: a file whose ranking it is
 
-    @property
-    def spec(self) -> str:
-        """The encoder's."""
-        return self.encoder.spec
+    @classmethod
+    def parsed(cls, spec: str) -> Self:
+        """The parts of a name.
+
+        Raises:
+            ArgumentError: a cross-encoder alone, which finds nothing by itself.
+        """
+        if spec.startswith(CROSS_ENCODER_PREFIX):
+            raise ArgumentError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
+        first, _, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
+        reranker = model or None
+        if first == BM25:
+            return cls(SearchMode.BM25, None, reranker)
+        if first.startswith(RUN_PREFIX):
+            return cls(SearchMode.BM25, None, reranker, Path(first.removeprefix(RUN_PREFIX)))
+        if first.startswith(HYBRID_PREFIX):
+            return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker)
+        return cls(SearchMode.SEMANTIC, first, reranker)
+
+
+class IndexRanker:
+    """An index searched in one of its ways, by the retriever that `semsearch query` uses.
+
+    Args:
+        spec: what it is called.
+        mode: by meaning, by words, or both.
+        encoder: that of the space; None for words in an index that stands.
+        space: the name of the embedding space of an index that stands; None takes the first.
+        reranker: scores the first documents again; the ranking ends behind them.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        mode: SearchMode,
+        encoder: Encoder | None,
+        *,
+        space: str | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self.spec = spec
+        self._mode = mode
+        self._encoder = encoder
+        self._space = space
+        self._reranker = reranker
 
     @property
     def precision(self) -> str | None:
-        """The encoder's, which for ``int8`` is that of documents."""
-        return computed_precision(self.encoder)
+        """That of the encoder and of the reranker, each once: ``fp32``, or ``int8+bf16``."""
+        found = []
+        if self._encoder is not None and self._mode is not SearchMode.BM25:
+            found.append(computed_precision(self._encoder))
+        if self._reranker is not None:
+            found.append(self._reranker.precision)
+        return "+".join(dict.fromkeys(filter(None, found))) or None
 
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
-        """The documents nearest to each query."""
+    def rank(self, collection: Collection) -> Ranking:
+        """The first documents that the index finds for each query."""
+        index, seconds = collection.index(self._encoder)
+        queries = collection.retrieval.queries
+        is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
         started = time.perf_counter()
-        ids = _in_order(retrieval)
-        documents = self.encoder.encode_documents([retrieval.documents[name] for name in ids])
-        queries = self.encoder.encode_queries(list(retrieval.queries.values()))
-        run = {}
-        for name, query in zip(retrieval.queries, queries, strict=True):
-            scores = documents @ query
-            best = numpy.argsort(-scores, kind="stable")[:DEPTH]
-            run[name] = {ids[place]: float(scores[place]) for place in best}
-        return Ranking(run, time.perf_counter() - started)
-
-
-class LexicalRanker:
-    """BM25 over whole documents."""
-
-    spec = "bm25"
-    precision = None
-
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
-        """The documents that share the most telling words with each query."""
-        started = time.perf_counter()
-        ids = _in_order(retrieval)
-        with LexicalIndex(retrieval.documents[name] for name in ids) as index:
-            run = {
-                name: {ids[hit.place]: hit.score for hit in index.search(query, DEPTH)}
-                for name, query in retrieval.queries.items()
-            }
-        return Ranking(run, time.perf_counter() - started)
-
-
-class HybridRanker:
-    """Two rankings fused by reciprocal ranks."""
-
-    def __init__(self, spec: str, rankers: Sequence[Ranker]) -> None:
-        self.spec = spec
-        self.precision = _together(ranker.precision for ranker in rankers)
-        self._rankers = rankers
-
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
-        """The documents that stand high in both."""
-        rankings = [ranker.rank(retrieval) for ranker in self._rankers]
-        started = time.perf_counter()
-        ids = _in_order(retrieval)
-        place = {name: number for number, name in enumerate(ids)}
-        run = {}
-        for query in retrieval.queries:
-            ranked = [[place[name] for name in ranking.run[query]] for ranking in rankings]
-            fused = reciprocal_rank_fusion(ranked)[:DEPTH]
-            run[query] = {ids[number]: score for number, score in fused}
-        seconds = sum(ranking.seconds for ranking in rankings)
+        answers = Retriever(index, self._space).search_many(
+            list(queries.values()),
+            DEPTH if is_whole else FIRST,
+            mode=self._mode,
+            rerank=self._reranker,
+        )
+        run = {
+            name: {hit.document_id: hit.score for hit in hits}
+            for name, hits in zip(queries, answers, strict=True)
+        }
         return Ranking(run, seconds + time.perf_counter() - started)
 
 
-class RerankedRanker:
-    """The first documents of another ranker, in the order that a cross-encoder gives them."""
+class RecordedRanker:
+    """A run that some system has written in TREC's format, as it is or reranked."""
 
-    def __init__(self, spec: str, ranker: Ranker, reranker: Reranker) -> None:
+    def __init__(self, spec: str, file: Path, reranker: Reranker | None = None) -> None:
         self.spec = spec
-        self.precision = _together((ranker.precision, reranker.precision))
-        self._ranker = ranker
+        self.precision = None if reranker is None else reranker.precision
+        self._file = file
         self._reranker = reranker
 
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
-        """The first documents by the cross-encoder, and no others."""
-        ranking = self._ranker.rank(retrieval)
-        started = time.perf_counter()
-        run = {}
-        for query, found in ranking.run.items():
-            # A recorded run may hold documents that the set has not: nobody can read these.
-            known = [name for name in found if name in retrieval.documents]
-            names = sorted(known[:RERANKED], reverse=True)
-            texts = [retrieval.documents[name] for name in names]
-            scores = self._reranker.score(retrieval.queries[query], texts)
-            best = numpy.argsort(-scores, kind="stable")
-            run[query] = {names[place]: float(scores[place]) for place in best}
-        return Ranking(run, ranking.seconds + time.perf_counter() - started)
-
-
-class RecordedRanker:
-    """A run that some system has written in TREC's format."""
-
-    precision = None
-
-    def __init__(self, spec: str) -> None:
-        self.spec = spec
-        self._path = Path(spec.removeprefix(RUN_PREFIX))
-
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
+    def rank(self, collection: Collection) -> Ranking:
         """What the file says of the set's queries; a query that it lacks has found nothing."""
-        recorded = read_run(self._path)
+        retrieval = collection.retrieval
+        recorded = read_run(self._file)
         if not recorded.keys() & retrieval.queries.keys():
-            raise DatasetError(f"{self._path}: none of its queries is in {retrieval.name}")
+            raise DatasetError(f"{self._file}: none of its queries is in {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
-        return Ranking(run, float("nan"))
+        if self._reranker is None:
+            return Ranking(run, float("nan"))
+        if not retrieval.documents:
+            raise ArgumentError(f"{self.spec}: a run is reranked where --data has the documents")
+        started = time.perf_counter()
+        for name, query in retrieval.queries.items():
+            hits = reranked(_hits(query, run[name], retrieval.documents), self._reranker)
+            run[name] = {hit.document_id: hit.score for hit in hits}
+        return Ranking(run, time.perf_counter() - started)
 
 
-class RememberedRanker:
-    """A ranker that others build on: it ranks a set once."""
+class Uncut:
+    """An encoder in whose index each document is one passage."""
 
-    def __init__(self, ranker: Ranker) -> None:
-        self.spec = ranker.spec
-        self.precision = ranker.precision
-        self._ranker = ranker
-        self._last: tuple[RetrievalSet, Ranking] | None = None
+    max_document_tokens = NO_LIMIT
 
-    def rank(self, retrieval: RetrievalSet) -> Ranking:
-        """What it has said of the set, if that was the last one."""
-        if self._last is None or self._last[0] is not retrieval:
-            self._last = retrieval, self._ranker.rank(retrieval)
-        return self._last[1]
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.spec = encoder.spec
+        self.fingerprint = encoder.fingerprint
+        self.dimension = encoder.dimension
+        self.max_query_tokens = encoder.max_query_tokens
+
+    def description(self) -> Mapping[str, Any]:
+        """The encoder's."""
+        return self._encoder.description()
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """The encoder's."""
+        return self._encoder.token_spans(text)
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """The encoder's vectors."""
+        return self._encoder.encode_queries(texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """The encoder's vectors, of as much of each text as it reads."""
+        return self._encoder.encode_documents(texts)
 
 
 def load_rankers(
@@ -188,7 +264,9 @@ def load_rankers(
     encoders: dict[str, Encoder] | None = None,
     precision: Precision | str = Precision.FP32,
 ) -> list[Ranker]:
-    """The systems of those names; what several build on is loaded and computed once.
+    """The systems of those names, each on an index that is made for the evaluation.
+
+    BM25 searches the passages of the first encoder's index.
 
     Args:
         specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
@@ -201,36 +279,76 @@ def load_rankers(
         ArgumentError: a cross-encoder alone, which ranks nothing by itself.
         EncoderError: a model cannot be loaded.
     """
-    specs = check_texts("specs", specs)
     at_hand = {} if encoders is None else encoders
+    systems = _parsed(specs)
+    searching = [system for system in systems.values() if system.run is None]
+    for system in searching:
+        if system.name is not None and system.name not in at_hand:
+            at_hand[system.name] = load_encoder(system.name, precision=precision)
+    named = [at_hand[system.name] for system in searching if system.name is not None]
+    if searching and not named:
+        named = [load_encoder(LEXICAL_ENCODER)]
 
-    @cache
-    def ranker(spec: str) -> Ranker:
-        base, mark, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
-        if mark:
-            reranker = load_reranker(model, precision=precision)
-            return RememberedRanker(RerankedRanker(spec, ranker(base), reranker))
-        if spec.startswith(CROSS_ENCODER_PREFIX):
-            raise ArgumentError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
-        if spec.startswith(HYBRID_PREFIX):
-            parts = [ranker(spec.removeprefix(HYBRID_PREFIX)), ranker("bm25")]
-            return RememberedRanker(HybridRanker(spec, parts))
-        if spec.startswith(RUN_PREFIX):
-            return RecordedRanker(spec)
-        if spec == "bm25":
-            return RememberedRanker(LexicalRanker())
-        if spec not in at_hand:
-            at_hand[spec] = load_encoder(spec, precision=precision)
-        return RememberedRanker(DenseRanker(at_hand[spec]))
+    def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
+        encoder = named[0] if system.name is None else at_hand[system.name]
+        return IndexRanker(spec, system.mode, encoder, reranker=reranker)
 
-    return [ranker(spec) for spec in specs]
+    return _rankers(systems, precision, searched)
 
 
-def _together(precisions: Iterable[str | None]) -> str | None:
-    """Those of a system's parts, each once: ``fp32``, or ``int8+bf16``."""
-    return "+".join(dict.fromkeys(filter(None, precisions))) or None
+def index_rankers(
+    index: Index, specs: Sequence[str] = (), precision: Precision | str = Precision.FP32
+) -> list[Ranker]:
+    """The ways in which an index that stands is searched.
+
+    Args:
+        index: what is searched.
+        specs: ``SPACE`` (the name of an embedding space), ``bm25``, ``hybrid:SPACE``,
+            ``SYSTEM+cross-encoder:MODEL`` or ``run:FILE``; none means all spaces and ``bm25``.
+        precision: in which numbers cross-encoders compute.
+
+    Raises:
+        ArgumentError: a cross-encoder alone, which ranks nothing by itself.
+        SpaceError: the index has no such space, or it is not complete yet.
+        EncoderError: a model cannot be loaded.
+    """
+    listed = check_texts("specs", specs) or [*(space.name for space in index.spaces()), BM25]
+
+    def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
+        space = index.complete_space(system.name)
+        encoder = None if system.name is None else index.encoder(space)
+        return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
+
+    return _rankers(_parsed(listed), precision, searched)
 
 
-def _in_order(retrieval: RetrievalSet) -> list[str]:
-    """The documents' ids, falling: of equal scores trec_eval takes the greater id first."""
-    return sorted(retrieval.documents, reverse=True)
+def _parsed(specs: Sequence[str]) -> dict[str, System]:
+    return {spec: System.parsed(spec) for spec in check_texts("specs", specs)}
+
+
+def _rankers(
+    systems: Mapping[str, System],
+    precision: Precision | str,
+    searched: Callable[[str, System, Reranker | None], Ranker],
+) -> list[Ranker]:
+    """The systems with their cross-encoders, each of which is loaded once."""
+    names = dict.fromkeys(system.reranker for system in systems.values())
+    rerankers = {
+        name: None if name is None else load_reranker(name, precision=precision) for name in names
+    }
+    return [
+        searched(spec, system, rerankers[system.reranker])
+        if system.run is None
+        else RecordedRanker(spec, system.run, rerankers[system.reranker])
+        for spec, system in systems.items()
+    ]
+
+
+def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) -> Hits:
+    """The first documents of a run, whole; those that the set lacks cannot be read by anybody."""
+    known = [name for name in found if name in documents][:RERANK_DEPTH]
+    hits = Hits(query)
+    for rank, name in enumerate(known, start=1):
+        text = documents[name]
+        hits.append(Hit(rank, found[name], name, Chunk(rank, name, 0, len(text), text), text, {}))
+    return hits

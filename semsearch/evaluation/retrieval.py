@@ -19,13 +19,12 @@ from semsearch.evaluation.intervals import (
     randomised_difference,
 )
 from semsearch.evaluation.published import published_ndcg
-from semsearch.evaluation.rankers import Ranker
+from semsearch.evaluation.rankers import Collection, Ranker
 from semsearch.evaluation.trec import Run
+from semsearch.index import Index
 
 if TYPE_CHECKING:
     from ir_measures import Measure
-
-__all__ = ["MEASURES", "IrDifference", "IrEvaluation", "IrResult", "evaluate_retrieval", "measures"]
 
 #: In the words of ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
@@ -63,6 +62,7 @@ class IrEvaluation(NamedTuple):
     per_query: dict[str, dict[str, Values]]  #: by system and measure, in the order of the queries
     results: list[IrResult]
     differences: list[IrDifference]  #: of every two systems
+    whole_documents: bool = False  #: whether each document was one passage
 
 
 def measures(names: Sequence[str]) -> list[Measure]:
@@ -88,11 +88,26 @@ def measures(names: Sequence[str]) -> list[Measure]:
 
 
 def evaluate_retrieval(
-    retrieval: RetrievalSet, rankers: Sequence[Ranker], names: Sequence[str] = MEASURES
+    retrieval: RetrievalSet,
+    rankers: Sequence[Ranker],
+    names: Sequence[str] = MEASURES,
+    *,
+    index: Index | None = None,
+    whole_documents: bool = False,
 ) -> IrEvaluation:
     """Rank the documents of a set by every system, and measure it.
 
-    Intervals are bootstraps over the queries; differences are tested by turning their signs.
+    Each encoder's index is made as `semsearch index` makes it, searched as `semsearch query`
+    searches it, and removed at the end. Intervals are bootstraps over the queries; differences
+    are tested by turning their signs.
+
+    Args:
+        retrieval: documents, queries and judgements.
+        rankers: the systems.
+        names: the measures, in the words of ir-measures.
+        index: has the documents already, and is searched as it stands; see `index_rankers`.
+        whole_documents: keep each document as one passage, of which an encoder reads the
+            beginning. Published figures are such, and only then stand beside the results.
 
     Raises:
         ArgumentError: there is no such measure, or one of these is of another type.
@@ -106,36 +121,43 @@ def evaluate_retrieval(
                 f"rankers must hold rankers (load_rankers returns them), not {shown(ranker)}"
             )
     asked = measures(names)
-    evaluation = IrEvaluation(retrieval, {}, {}, [], [])
-    for ranker in rankers:
-        ranking = ranker.rank(retrieval)
-        values = _measured(retrieval, ranking.run, asked)
-        evaluation.runs[ranker.spec] = ranking.run
-        evaluation.per_query[ranker.spec] = values
-        for name, of_queries in values.items():
-            published = None
-            if name == PUBLISHED_MEASURE:
-                published = published_ndcg(
-                    ranker.spec, retrieval.name, retrieval.split, len(of_queries)
-                )
-            evaluation.results.append(
-                IrResult(
-                    retrieval.name,
-                    ranker.spec,
-                    name,
-                    len(of_queries),
-                    mean_interval(of_queries),
-                    ranking.seconds,
-                    published,
-                    retrieval.split,
-                    ranker.precision,
-                )
-            )
+    evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
+    with Collection(retrieval, index, whole_documents=whole_documents) as collection:
+        for ranker in rankers:
+            _add(evaluation, ranker, collection, asked)
     for other, system in combinations(evaluation.runs, 2):
         for name, values_of_other in evaluation.per_query[other].items():
             difference = randomised_difference(evaluation.per_query[system][name], values_of_other)
             evaluation.differences.append(IrDifference(name, system, other, difference))
     return evaluation
+
+
+def _add(
+    evaluation: IrEvaluation, ranker: Ranker, collection: Collection, asked: Sequence[Measure]
+) -> None:
+    """Add a system's ranking and its results."""
+    retrieval = collection.retrieval
+    ranking = ranker.rank(collection)
+    values = _measured(retrieval, ranking.run, asked)
+    evaluation.runs[ranker.spec] = ranking.run
+    evaluation.per_query[ranker.spec] = values
+    for name, of_queries in values.items():
+        n, published = len(of_queries), None
+        if name == PUBLISHED_MEASURE and collection.whole_documents:
+            published = published_ndcg(ranker.spec, retrieval.name, retrieval.split, n)
+        evaluation.results.append(
+            IrResult(
+                retrieval.name,
+                ranker.spec,
+                name,
+                n,
+                mean_interval(of_queries),
+                ranking.seconds,
+                published,
+                retrieval.split,
+                ranker.precision,
+            )
+        )
 
 
 def _measured(retrieval: RetrievalSet, run: Run, asked: Sequence[Measure]) -> dict[str, Values]:

@@ -55,9 +55,15 @@ def write_ir_report(
 def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
     text = (
         "How well what people judged relevant is ranked: means over queries, times 100. Intervals "
-        "are 95 % bootstraps over the queries. Published: what a paper gives for the same weights "
-        "and the same queries."
+        "are 95 % bootstraps over the queries. "
     )
+    if any(evaluation.whole_documents for evaluation in evaluations):
+        text += (
+            "Each document is one passage, of which an encoder reads the beginning. Published: "
+            "what a paper gives for the same weights and the same queries."
+        )
+    else:
+        text += "Documents are indexed and searched in passages, as by semsearch index and query."
     blocks: list[Table | Figure] = []
     for evaluation in evaluations:
         blocks += [_result_table(evaluation), _forest(evaluation, names)]
@@ -213,7 +219,7 @@ def _data(evaluations: Sequence[IrEvaluation]) -> Section:
     rows = [
         [
             _name(dataset),
-            f"{len(dataset.documents):,}",
+            f"{len(dataset.documents):,}" if dataset.documents else "of the index",
             f"{len(dataset.queries):,}",
             f"{sum(map(len, dataset.qrels.values())):,}",
             contents_digest(dataset),

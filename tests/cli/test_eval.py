@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
+from semsearch import Document, Index
 from semsearch.cli import main
 from semsearch.encoders import load_encoder
 
@@ -196,6 +197,46 @@ class TestIr:
     def test_mistakes_are_one_line(self, run, beir, arguments, message):
         result = run("ir", "--data", beir, *arguments, status=1)
         assert message in result.stderr.splitlines()[-1]
+
+    def test_an_index_that_stands(self, run, beir, tmp_path):
+        """The ways to search it, with the judgements and the same values as its documents have."""
+        with Index.create(tmp_path / "pets.index", "hashing") as index:
+            texts = {"d1": "Cats\nthey sleep all day", "d2": "Dogs\nthey bark", "d3": "x"}
+            index.add(Document(name, texts[name]) for name in sorted(texts, reverse=True))
+        questions = ["--queries", f"{beir}/queries.jsonl", "--qrels", f"{beir}/qrels/test.tsv"]
+        asked = ["--index", "pets.index", *questions, "--format", "jsonl"]
+        lines = [json.loads(line) for line in run("ir", *asked).stdout.splitlines()]
+        assert list(dict.fromkeys(line["system"] for line in lines)) == ["hashing", "bm25"]
+        assert {line["dataset"] for line in lines} == {"queries"}
+        systems = ["--system", "hashing", "--system", "bm25"]
+        made = run("ir", "--data", beir, *systems, "--format", "jsonl").stdout.splitlines()
+        values = [[json.loads(line)["value"] for line in made], [line["value"] for line in lines]]
+        assert values[0] == values[1]
+        hybrid = run("ir", *asked, "--system", "hybrid:hashing", "--report", "report").stdout
+        assert json.loads(hybrid.splitlines()[0])["value"] == 100
+        assert "of the index" in (tmp_path / "report" / "index.html").read_text()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "name a collection (--data scifact), or an index (--index DIR)"),
+            (["--queries", "pets/queries.jsonl"], "are about the documents of --index DIR"),
+            (["--index", "pets"], "takes --queries FILE and --qrels FILE"),
+            (["--index", "pets", "--data", "pets"], "--data and --index exclude each other"),
+            (["--index", "pets", "--whole-documents"], "an index is measured as it stands"),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, run, beir, arguments, message):
+        del beir
+        result = run("ir", *arguments, status=1)
+        assert message in result.stderr.splitlines()[-1]
+
+    def test_whole_documents(self, run, beir):
+        arguments = ["--data", beir, "--system", "hashing", "--measure", "AP"]
+        assert "published" not in run("ir", *arguments).stdout
+        assert "published" in run("ir", *arguments, "--whole-documents").stdout
+        told = run("ir", *arguments, "--whole-documents", "--format", "jsonl").stdout
+        assert json.loads(told)["whole_documents"] is True
 
     def test_no_such_data(self, run):
         assert "nowhere" in run("ir", "--data", "nowhere", status=1).stderr

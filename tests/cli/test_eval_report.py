@@ -69,7 +69,7 @@ def test_lines_for_programs_are_the_same(run):
 @pytest.mark.parametrize("arguments", [STS, IR])
 def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path):
     result = run(*arguments, "--report", "pairs.csv", code=1)
-    assert result.stderr.endswith("\nError: pairs.csv: is a file; --report names a folder\n")
+    assert result.stderr.endswith("Error: pairs.csv: is a file; --report names a folder\n")
     assert result.stdout == ""
     assert (tmp_path / "pairs.csv").read_text("utf-8") == PAIRS
 

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from semsearch import Document, Index, Retriever
 from semsearch.cli import main
 
+pytestmark = pytest.mark.slow
+
 PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
 
 

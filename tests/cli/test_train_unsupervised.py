@@ -15,6 +15,8 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch.cli import main
 
+pytestmark = pytest.mark.slow
+
 SHORT = ("--size", "tiny", "--vocabulary", 120, "--max-tokens", 32, "--batch-size", 4)
 
 

@@ -15,6 +15,8 @@ import pytest
 from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError, CorpusError
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

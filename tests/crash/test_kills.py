@@ -14,6 +14,8 @@ from workers import hold_the_lock, sync_forever, version
 from semsearch import Index, Retriever
 from semsearch.errors import IndexBusyError
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("SEMSEARCH_KILLS", "200"))
 
 #: Each child is forked from a small process that has everything imported: a start takes 20 ms.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 
+import pytest
 from workers import ask_and_check, whole_state, write_states
 
 from semsearch import Index
+
+pytestmark = pytest.mark.slow
 
 STATES = 150
 READERS = 3

@@ -16,6 +16,8 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexStoreError
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 RUNS = 25
 

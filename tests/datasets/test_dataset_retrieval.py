@@ -14,6 +14,8 @@ from semsearch.corpus import Corpus
 from semsearch.datasets import load_retrieval_set, retrieval_names
 from semsearch.errors import DatasetError, DatasetNotFoundError
 
+pytestmark = pytest.mark.slow
+
 
 class TestPublished:
     @pytest.fixture(autouse=True)

@@ -13,6 +13,8 @@ from semsearch.encoders import compiled, load_encoder
 from semsearch.encoders.compiled import compiled_model, keep_compiled
 from semsearch.encoders.openvino_library import openvino_core
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
 ROW = numpy.array([[1, 2, 3, 4]], numpy.float32)
 

@@ -24,6 +24,8 @@ from semsearch.encoders.openvino_runtime import OpenVINORuntime, Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import EncoderError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"] * 3
 
 

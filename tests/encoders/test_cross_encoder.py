@@ -11,6 +11,8 @@ from semsearch.encoders import load_reranker
 from semsearch.encoders.openvino_reranker import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [
     ("a b", "c"),
     ("a b", "f e d c b a"),

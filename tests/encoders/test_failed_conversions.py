@@ -14,6 +14,8 @@ from semsearch.encoders.openvino_runtime import OpenVINORuntime
 from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import EncoderError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a b c", "d"]
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
 

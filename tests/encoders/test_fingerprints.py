@@ -17,6 +17,8 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a b c", "d e f a", "A b zzz", "c " * 40, "e"]
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from semsearch import Document, Index
 
+pytestmark = pytest.mark.slow
+
 NAME = "someone/tiny"
 FIRST = "0123456789abcdef0123456789abcdef01234567"
 SECOND = "89abcdef0123456789abcdef0123456789abcdef"

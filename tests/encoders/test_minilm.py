@@ -12,6 +12,8 @@ from sentence_transformers import SentenceTransformer
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
 
+pytestmark = pytest.mark.slow
+
 SENTENCES = ["A cat sleeps.", "He will get scared", "Ein Satz auf Deutsch, mit Umlauten: äöü.", "x"]
 
 #: Word-piece ids with the vocabulary of bert-base-uncased, by transformers' BertTokenizer.

@@ -16,6 +16,8 @@ from semsearch.encoders.openvino_encoder import OpenVINOEncoder
 from semsearch.encoders.pooling import Pooling
 from semsearch.errors import EncoderError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
 POOLINGS = [pooling.value for pooling in Pooling]
 

@@ -18,6 +18,8 @@ from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError
 
+pytestmark = pytest.mark.slow
+
 LETTERS = "abcdef"
 
 

@@ -14,6 +14,8 @@ from semsearch.encoders.prompts import tokens_left
 from semsearch.errors import EncoderError
 from semsearch.stores.local.settings import put_setting
 
+pytestmark = pytest.mark.slow
+
 PROMPTS = {"query": "query : query : a ", "document": "document : "}  # of 5 and of 2 tokens
 READ = 32 - 2  # tokens of the tiny BERT, [CLS] and [SEP] left out
 

@@ -11,6 +11,8 @@ from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, torch_runtime
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["a b c", "d", "a a a a e f"]
 
 

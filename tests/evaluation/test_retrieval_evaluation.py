@@ -8,13 +8,22 @@ import numpy
 import pytest
 from sklearn.metrics import ndcg_score
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, DatasetError
-from semsearch.evaluation import evaluate_retrieval, load_rankers, read_run, write_run
-from semsearch.evaluation.rankers import DEPTH, DenseRanker, RerankedRanker
+from semsearch.evaluation import (
+    Collection,
+    Ranking,
+    evaluate_retrieval,
+    index_rankers,
+    load_rankers,
+    read_run,
+    write_run,
+)
+from semsearch.evaluation.rankers import DEPTH, FIRST, IndexRanker, RecordedRanker
 from semsearch.evaluation.retrieval import measures
+from semsearch.records import SearchMode
 
 PETS = RetrievalSet(
     "pets",
@@ -53,10 +62,15 @@ class Ranked:
         self.spec = spec
         self.run = run
 
-    def rank(self, retrieval):
-        from semsearch.evaluation import Ranking
+    def rank(self, collection):
+        queries = collection.retrieval.queries
+        return Ranking({query: self.run.get(query, {}) for query in queries}, 0.5)
 
-        return Ranking({query: self.run.get(query, {}) for query in retrieval.queries}, 0.5)
+
+def ranked(ranker, retrieval=PETS, **options):
+    """What a system makes of a set."""
+    with Collection(retrieval, **options) as collection:
+        return ranker.rank(collection).run
 
 
 def test_measures_by_hand():
@@ -81,13 +95,14 @@ def test_measures_by_hand():
         assert (result.n, result.seconds) == (3, 0.5)
 
 
+@pytest.mark.slow
 def test_a_run_over_scifact_against_scikit_learn(data):
     """To 1e-6 of an independent implementation; SciFact's judgements are 0 or 1."""
     del data
     retrieval = load_retrieval_set("scifact")
     rankers = load_rankers(["bm25"])
     evaluation = evaluate_retrieval(retrieval, rankers, ["nDCG@10"])
-    run = rankers[0].rank(retrieval).run
+    run = evaluation.runs["bm25"]
     ids = list(retrieval.documents)
     expected = []
     for query in retrieval.queries:
@@ -100,75 +115,135 @@ def test_a_run_over_scifact_against_scikit_learn(data):
     )
 
 
-def test_dense_ranking_is_the_order_of_cosines(hashing):
-    run = DenseRanker(hashing).rank(PETS).run
-    documents = hashing.encode_documents(list(PETS.documents.values()))
-    for name, query in PETS.queries.items():
-        scores = documents @ hashing.encode_queries([query])[0]
-        expected = dict(zip(PETS.documents, scores.tolist(), strict=True))
-        assert run[name] == pytest.approx(expected)
-        ranked = list(run[name].items())
-        assert ranked == sorted(ranked, key=lambda item: (item[1], item[0]), reverse=True)
+LONG = RetrievalSet(
+    "long",
+    {
+        "whole": "Cats sleep. " * 10 + "Trains run late in winter. " * 60,
+        "short": "Trains are late.",
+        "other": "Dogs bark. " * 200,
+        "blank": " ",
+    },
+    {"q1": "trains late", "q2": "dogs", "q3": "cats sleep"},
+    {"q1": {"whole": 2, "short": 1}, "q2": {"other": 1}, "q3": {"whole": 1}},
+)
 
 
-def test_only_the_first_documents_are_kept(hashing):
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
+    """The documents, indexed and searched by hand: the same ones with the same scores."""
+    spec = {"semantic": "hashing", "bm25": "bm25", "hybrid": "hybrid:hashing"}[mode.value]
+    [ranker] = load_rankers([spec], {"hashing": hashing})
+    run = ranked(ranker, LONG)
+    with Index.create(tmp_path / "index", hashing) as index:
+        index.add(Document(name, text) for name, text in LONG.documents.items() if text.strip())
+        assert index.info().chunks > 3
+        for name, query in LONG.queries.items():
+            hits = index.search(query, k=10, mode=mode)
+            assert run[name] == {hit.document_id: hit.score for hit in hits}
+            assert hits
+
+
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_the_first_hits_do_not_depend_on_how_many_are_asked_for(tmp_path, hashing, mode):
+    """Otherwise what is measured at a depth of 100 or 1,000 would not be what ten hits show."""
+    rng = numpy.random.default_rng(3)
+    words = [f"w{number}" for number in range(40)]
+    with Index.create(tmp_path / "index", hashing) as index:
+        index.add(Document(f"d{n}", " ".join(rng.choice(words, 6))) for n in range(400))
+        hits = index.search("w1 w2 w3", k=FIRST, mode=mode)
+        for k in (1, 10, 30):
+            few = index.search("w1 w2 w3", k=k, mode=mode)
+            assert [hit[:3] for hit in few] == [hit[:3] for hit in hits[:k]]
+
+
+def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
+    [ranker] = load_rankers(["hashing"], {"hashing": hashing})
+    run = ranked(ranker, LONG, whole_documents=True)
+    documents = {name: text for name, text in LONG.documents.items() if text.strip()}
+    vectors = hashing.encode_documents(list(documents.values()))
+    for name, query in LONG.queries.items():
+        scores = vectors @ hashing.encode_queries([query])[0]
+        assert run[name] == pytest.approx(dict(zip(documents, scores.tolist(), strict=True)))
+        assert list(run[name].values()) == sorted(run[name].values(), reverse=True)
+    assert ranked(ranker, LONG) != run
+
+
+def test_of_equal_scores_the_greater_id_comes_first():
+    """As trec_eval has it, so that no measure depends on who breaks ties."""
+    same = RetrievalSet("same", dict.fromkeys("acb", "red"), {"q": "red"}, {"q": {"a": 1}})
+    for spec in ("hashing", "bm25"):
+        assert list(ranked(load_rankers([spec])[0], same)["q"]) == ["c", "b", "a"]
+
+
+def test_rankings_end(hashing):
     rng = numpy.random.default_rng(0)
     words = ["red", "green", "blue", "grey", "pink", "black", "white", "brown"]
     texts = {f"d{n:05}": " ".join(rng.choice(words, 5)) for n in range(DEPTH + 500)}
     retrieval = RetrievalSet("many", texts, {"q": "red green grey"}, {"q": {"d00000": 1}})
-    found = list(DenseRanker(hashing).rank(retrieval).run["q"].values())
+    dense, hybrid = load_rankers(["hashing", "hybrid:hashing"], {"hashing": hashing})
+    found = list(ranked(dense, retrieval)["q"].values())
     scores = (
         hashing.encode_documents(list(texts.values()))
         @ hashing.encode_queries(["red green grey"])[0]
     )
     numpy.testing.assert_allclose(found, numpy.sort(scores)[::-1][:DEPTH], atol=1e-6)
+    assert len(ranked(hybrid, retrieval)["q"]) == FIRST
 
 
-def test_bm25_ranks_as_an_index_does(tmp_path):
-    """One passage a document, so that both rank the same texts."""
-    run = load_rankers(["bm25"])[0].rank(PETS).run
-    with Index.create(tmp_path / "pets", ["hashing"]) as index:
-        index.add([Document(name, text) for name, text in PETS.documents.items() if text])
-    with Retriever.open(tmp_path / "pets") as retriever:
-        for name, query in PETS.queries.items():
-            hits = retriever.search(query, mode="bm25")
-            assert list(run[name]) == [hit.document_id for hit in hits]
-    assert run["q3"] == {}
+def test_an_index_is_made_once_and_removed(hashing, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    rankers = load_rankers(["hashing", "bm25", "hybrid:hashing"], {"hashing": hashing})
+    with Collection(PETS) as collection:
+        for ranker in rankers:
+            ranker.rank(collection)
+        assert len(list(tmp_path.iterdir())) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_index_that_stands_is_measured(tmp_path, hashing):
+    texts = {name: text for name, text in PETS.documents.items() if text}
+    questions = PETS._replace(documents={})
+    with Index.create(tmp_path / "index", hashing) as index:
+        index.add(Document(name, texts[name]) for name in sorted(texts, reverse=True))
+        before = index.info()
+        rankers = index_rankers(index)
+        assert [ranker.spec for ranker in rankers] == ["hashing", "bm25"]
+        found = evaluate_retrieval(questions, rankers, index=index)
+        assert index.info() == before
+    made = evaluate_retrieval(PETS, load_rankers(["hashing", "bm25"], {"hashing": hashing}))
+    assert found.runs == made.runs
+    assert [one.mean for one in found.results] == [one.mean for one in made.results]
 
 
 def test_results_say_in_which_numbers_they_were_computed():
     class Auto:
-        spec, precision = "auto", "bf16"
+        def description(self):
+            return {"precision": "bf16"}
 
     encoders = {"minilm": load_encoder("minilm", precision="fp32")}
     rankers = load_rankers(["minilm", "bm25", "hybrid:minilm"], encoders)
-    rankers.append(RerankedRanker("minilm+long", rankers[0], Fixed()))
-    rankers.append(RerankedRanker("auto+long", Auto(), Fixed()))
+    semantic = SearchMode.SEMANTIC
+    rankers.append(IndexRanker("a", semantic, encoders["minilm"], reranker=Fixed()))
+    rankers.append(IndexRanker("b", semantic, Auto(), reranker=Fixed()))
+    rankers.append(IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()))
     found = [ranker.precision for ranker in rankers]
-    assert found == ["fp32", None, "fp32", "fp32", "bf16+fp32"]
+    assert found == ["fp32", None, "fp32", "fp32", "bf16+fp32", "fp32"]
     results = evaluate_retrieval(PETS, rankers[:2], ["nDCG@10"]).results
     assert [(one.precision, one.split) for one in results] == [("fp32", "test"), (None, "test")]
 
 
-def test_hybrid_fuses_reciprocal_ranks(hashing):
-    """Cormack, Clarke & Büttcher 2009: the sum of 1 / (60 + rank)."""
-    encoders = {"hashing": hashing}
-    dense, words, hybrid = (
-        ranker.rank(PETS).run
-        for ranker in load_rankers(["hashing", "bm25", "hybrid:hashing"], encoders)
-    )
-    for query, found in hybrid.items():
-        expected = {}
-        for ranked in (dense[query], words[query]):
-            for rank, name in enumerate(ranked, start=1):
-                expected[name] = expected.get(name, 0) + 1 / (60 + rank)
-        assert found == pytest.approx(expected)
-        assert list(found.values()) == sorted(found.values(), reverse=True)
+def test_published_figures_stand_beside_whole_documents_only(hashing, monkeypatch):
+    monkeypatch.setattr("semsearch.evaluation.retrieval.published_ndcg", lambda *_: 64.5)
+    rankers = load_rankers(["hashing"], {"hashing": hashing})
+    for whole_documents, published in ((False, None), (True, 64.5)):
+        found = evaluate_retrieval(PETS, rankers, ["nDCG@10"], whole_documents=whole_documents)
+        assert (found.results[0].published, found.whole_documents) == (published, whole_documents)
 
 
-def test_a_reranker_reorders_what_was_found():
-    [words] = load_rankers(["bm25"])
-    run = RerankedRanker("bm25+long", words, Fixed()).rank(PETS).run
+def test_a_reranker_reorders_what_was_found(hashing):
+    ranker = IndexRanker("bm25+long", SearchMode.BM25, hashing, reranker=Fixed())
+    run = ranked(ranker)
     assert run["q1"] == {"d1": 30.0, "d2": 22.0}
     assert run["q2"] == {"d1": 30.0, "d2": 22.0, "d4": 12.0}
     assert run["q3"] == {}
@@ -176,10 +251,12 @@ def test_a_reranker_reorders_what_was_found():
 
 def test_what_nobody_can_read_is_not_reranked(tmp_path):
     (tmp_path / "a.run").write_text("q1 Q0 gone 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\n")
-    [recorded] = load_rankers([f"run:{tmp_path}/a.run"])
-    run = RerankedRanker("a+long", recorded, Fixed()).rank(PETS).run
+    ranker = RecordedRanker("a+long", tmp_path / "a.run", Fixed())
+    run = ranked(ranker)
     assert list(run["q1"]) == ["d1", "d2"]
     assert run["q2"] == {}
+    with pytest.raises(ArgumentError, match="where --data has the documents"):
+        ranked(ranker, PETS._replace(documents={}))
 
 
 def test_every_two_systems_are_compared_by_every_measure():
@@ -242,12 +319,14 @@ def test_other_mistakes_are_told(tmp_path):
         measures(["nDGC@10"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_minilm_on_scifact(data, minilm):
     """The published nDCG@10 is 64.5 over the same claims and abstracts."""
     del data
     rankers = load_rankers(["minilm"], {"minilm": minilm})
-    evaluation = evaluate_retrieval(load_retrieval_set("scifact"), rankers, ["nDCG@10"])
+    scifact = load_retrieval_set("scifact")
+    evaluation = evaluate_retrieval(scifact, rankers, ["nDCG@10"], whole_documents=True)
     result = evaluation.results[0]
     assert (result.n, result.published) == (300, 64.5)
     assert result.mean.value == pytest.approx(64.5, abs=0.2)

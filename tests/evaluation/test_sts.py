@@ -12,6 +12,8 @@ from semsearch.errors import ArgumentError
 from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
 from semsearch.evaluation.published import published_ndcg, published_rows, published_sts
 
+pytestmark = pytest.mark.slow
+
 
 class Lengths:
     """Says that sentences are alike when they are of like length, plus noise."""

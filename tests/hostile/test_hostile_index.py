@@ -17,6 +17,8 @@ from semsearch.errors import IndexFormatError, SemsearchError
 from semsearch.index.writer import IndexWriter
 from semsearch.stores.local.schema import tables
 
+pytestmark = pytest.mark.slow
+
 PETS = [
     Document("cat", "The cat sleeps on the warm radiator.", "Cats", {"legs": 4, "tags": ["purr"]}),
     Document("dog", "The dog barks at the postman.", None, {"legs": 4}),

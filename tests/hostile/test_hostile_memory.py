@@ -21,7 +21,10 @@ import pytest
 
 from semsearch import Document, Index
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status"),
+]
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, Retriever
+from semsearch.analysis import MAX_QUERY_WORDS
 from semsearch.cli import main
 from semsearch.errors import ArgumentError
-from semsearch.lexical import MAX_QUERY_WORDS
 
 deterministic = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]

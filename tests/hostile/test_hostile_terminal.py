@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from semsearch import Document, Index
 from semsearch.cli import main
 
+pytestmark = pytest.mark.slow
+
 deterministic = settings(
     derandomize=True,
     database=None,

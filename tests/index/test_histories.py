@@ -35,7 +35,10 @@ from hypothesis.stateful import (
 from semsearch import Document, Index, Retriever
 from semsearch.errors import ArgumentError, BadRowError, FilterError, RemovalError, SpaceError
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed"),
+]
 
 HISTORIES = int(os.environ.get("SEMSEARCH_HISTORIES", "40"))
 

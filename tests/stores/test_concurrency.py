@@ -18,6 +18,8 @@ from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
 from semsearch.stores.local.database import Database
 
+pytestmark = pytest.mark.slow
+
 CREATE = """
 import json, sys
 from semsearch import Document, Index

@@ -19,6 +19,8 @@ from semsearch.errors import (
 )
 from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
 
+pytestmark = pytest.mark.slow
+
 #: Large, for the model is small and the steps are few.
 QUICK = Recipe(epochs=6, learning_rate=2e-3, batch_size=8, evaluate_every=16)
 TEXTS = ["the cat sleeps", "one cat sleeps now", "the river burns", "one dog"]

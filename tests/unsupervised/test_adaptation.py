@@ -18,6 +18,8 @@ from semsearch.unsupervised.loop import Length
 from semsearch.unsupervised.questions import Question, questions
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_data(monkeypatch):

@@ -15,6 +15,8 @@ from semsearch.unsupervised.loop import Length
 from semsearch.unsupervised.sentence_model import trainable_encoder
 from semsearch.unsupervised.students import shallow_student, static_student
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["The wave salt harbour sailor tide.", "Oven dough!", "comet"]
 
 

@@ -19,8 +19,8 @@ from sqlalchemy import (
     table,
 )
 
+from semsearch.analysis import match_expression
 from semsearch.filters import Condition, Value
-from semsearch.lexical import match_expression
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk
 from semsearch.stores.kinds import Kind

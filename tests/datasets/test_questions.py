@@ -1,0 +1,92 @@
+"""A user's own queries and judgements, in the formats that people have them in."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import pytest
+
+from semsearch.datasets import RetrievalSet, read_questions
+from semsearch.errors import ArgumentError, DatasetError
+
+QUERIES = {
+    "queries.jsonl": '{"_id": "q1", "text": "cats"}\n{"_id": 2, "text": "no \\"dogs\\""}\n',
+    "queries.csv": 'query-id,text\nq1,cats\n2,"no ""dogs"""\n',
+    "queries.tsv": 'q1\tcats\n2\tno "dogs"\n',
+    "topics.tsv": 'qid\tquestion\n2\tno "dogs"\nq1\tcats\n',
+}
+QRELS = {
+    "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
+    "test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
+    "judged.csv": "relevance,query,document\n2,q1,d1\n1.0,q1,d2\n1,2,d2\n0,2,d3\n",
+    "graded.tsv": "qid\tdocid\tgrade\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
+}
+EXPECTED = ({"q1": "cats", "2": 'no "dogs"'}, {"q1": {"d1": 2, "d2": 1}, "2": {"d2": 1, "d3": 0}})
+#: By which name a table's queries are in which format.
+PAIRS = [(queries, "qrels.txt") for queries in QUERIES] + [("queries.csv", name) for name in QRELS]
+
+
+def has_document(name):
+    return name in {"d1", "d2", "d3"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in (QUERIES | QRELS).items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("queries", "qrels"), PAIRS)
+def test_formats(files, queries, qrels):
+    found = read_questions(files / queries, files / qrels, has_document)
+    assert (found.queries, found.qrels) == EXPECTED
+    assert found == RetrievalSet(queries.split(".")[0], {}, *EXPECTED)
+
+
+def test_packed_files(files):
+    for name in ("queries.csv", "qrels.txt", "queries.jsonl"):
+        (files / f"{name}.gz").write_bytes(gzip.compress((files / name).read_bytes()))
+    for queries in ("queries.csv.gz", "queries.jsonl.gz"):
+        found = read_questions(str(files / queries), files / "qrels.txt.gz", has_document)
+        assert (found.queries, found.qrels) == EXPECTED
+
+
+def test_queries_without_judgements_are_left_out(files):
+    (files / "more.csv").write_text("id,text\nq1,cats\nq9,birds\n2,x\n")
+    found = read_questions(files / "more.csv", files / "qrels.txt", has_document)
+    assert list(found.queries) == ["q1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1: not all columns are there (columns: a"),
+        ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 columns; 2 needed"),
+        ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3: the query 'q1' is there already"),
+        ("queries.csv", "id,text\nx,a\n", "judged.csv: no judgement is of a query in"),
+        ("queries.csv", "id,text\nq1,a\n", "judged.csv: 1 judged queries are not in"),
+        ("queries.csv", "", "queries.csv is empty"),
+        ("judged.csv", "q1,d1,1\n", "judged.csv:1: not all columns are there (columns: q1, d1, 1"),
+        ("judged.csv", "query,paper,rel\nq1,d1,1\n", "looked for: queryid or qid"),
+        ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2: the relevance is no whole"),
+        ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2: not 'query 0 document relevance'"),
+        (
+            "judged.csv",
+            "qid,docid,rel\nq1,d1,1\n2,d8,1\n2,d9,1\n",
+            "judged.csv: 2 of 3 judged documents are not in the index, such as 'd8'",
+        ),
+    ],
+)
+def test_mistakes(files, name, text, message):
+    (files / name).write_text(text)
+    with pytest.raises(DatasetError, match=re.escape(message)):
+        read_questions(files / "queries.csv", files / "judged.csv", has_document)
+
+
+def test_wrong_arguments(files):
+    with pytest.raises(ArgumentError, match="queries must be a string or a Path, not 3"):
+        read_questions(3, files / "qrels.txt", has_document)
+    with pytest.raises(DatasetError, match=r"none\.csv: No such file"):
+        read_questions(files / "none.csv", files / "qrels.txt", has_document)
