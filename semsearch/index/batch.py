@@ -141,6 +141,7 @@ class BatchWriter:
         new = [
             NewDocument(
                 plan.external_id,
+                plan.document.text,
                 plan.document.title,
                 plan.metadata,
                 plan.text_hash,

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "IndexInfo"]
 
+#: How many documents are read at once.
+DOCUMENTS_AT_ONCE = 256
+
 #: How many messages are remembered, so that they are not logged again.
 WARNINGS_KEPT = 1000
 
@@ -183,6 +186,30 @@ class Index:
             return False
         with self.read() as state:
             return name in state.known([name])
+
+    def get(self, name: str) -> Document | None:
+        r"""The document of an id, as it was added; None when there is none.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("notes", "hashing")
+        >>> _ = index.add([Document("a", "Buy milk.\n", metadata={"done": False})])
+        >>> index.get("a")
+        Document(id='a', text='Buy milk.\n', title=None, metadata={'done': False}, source='')
+        """
+        check_text("the id", name)
+        with self.read() as state:
+            return state.documents([name]).get(name)
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents as they were added, in the order of their coming, some in memory at a time.
+
+        They are those of the state at the first one, whatever is written meanwhile.
+        """
+        with self.read() as state:
+            last = 0
+            while found := state.documents_after(last, DOCUMENTS_AT_ONCE):
+                yield from found.values()
+                last = max(found)
 
     def count(self, where: str | None = None) -> int:
         """How many documents there are, or meet a filter.

@@ -60,7 +60,7 @@ def plan_batch(
             change = Change.ADDED
         elif stored.text_hash != digest:
             change = Change.CHANGED
-        elif (stored.title, stored.metadata) != (document.title, metadata):
+        elif (stored.title, stored.metadata, stored.whole) != (document.title, metadata, True):
             change = Change.METADATA_CHANGED
         else:
             change = Change.UNCHANGED

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Chunk, Metadata
+from semsearch.records import Chunk, Document, Metadata
 from semsearch.stores.kinds import Field, Kind
 from semsearch.stores.space import Space
 
@@ -57,6 +57,7 @@ class StoredDocument(NamedTuple):
     title: str | None
     metadata: str  #: JSON
     text_hash: str
+    whole: bool = True  #: whether the store can give back the text as it was
 
 
 class Seen(NamedTuple):
@@ -76,9 +77,10 @@ class NewPassage(NamedTuple):
 
 
 class NewDocument(NamedTuple):
-    """A document to be stored, or one whose title or metadata are to be renewed."""
+    """A document to be stored, or one of which all but the passages is to be renewed."""
 
     id: str
+    text: str
     title: str | None
     metadata: str  #: JSON
     text_hash: str
@@ -154,6 +156,17 @@ class StoreState(Protocol):
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
         """The ids of the documents, or of those selected, in the order of their coming."""
+
+    def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents of these ids, as they were added."""
+
+    def documents_after(self, last: int, limit: int) -> dict[int, Document]:
+        """The next documents by number, in the order of their coming.
+
+        Args:
+            last: the number of the last one before them; 0 for the beginning.
+            limit: how many.
+        """
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """What the store has of the documents of these ids."""

@@ -21,7 +21,7 @@ from semsearch.analysis import query_terms, searchable
 from semsearch.errors import IndexBusyError, IndexClosedError, SpaceError
 from semsearch.filters import BUILT_IN_FIELDS, Condition, Value, metadata_field
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Chunk
+from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Field, Kind
 from semsearch.stores.literals import is_date
 from semsearch.stores.protocol import (
@@ -89,6 +89,16 @@ class MemoryState:
             and not (selection.unseen and name in self._store.run)
         ]
         return sorted(found, key=lambda name: self._content.numbers[name])[:limit]
+
+    def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        held = self._content.documents
+        return {name: _document(held[name]) for name in ids if name in held}
+
+    def documents_after(self, last: int, limit: int) -> dict[int, Document]:
+        content = self._content
+        numbered = {content.numbers[name]: one for name, one in content.documents.items()}
+        found = sorted(number for number in numbered if number > last)[:limit]
+        return {number: _document(numbered[number]) for number in found}
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         content = self._content
@@ -408,6 +418,10 @@ def _row(document: NewDocument) -> dict[str, Any]:
     metadata = json.loads(document.metadata)
     row = {metadata_field(name): value for name, value in metadata.items()}
     return row | dict(zip(BUILT_IN_FIELDS, (document.id, document.title), strict=True))
+
+
+def _document(new: NewDocument) -> Document:
+    return Document(new.id, new.text, new.title, json.loads(new.metadata))
 
 
 def _kind(value: Any) -> Kind:

@@ -102,6 +102,36 @@ class TestDocuments:
             writer.sync([Document(str(number), f"text {number}") for number in range(20)])
         assert len(index) == 40
 
+    def test_they_are_given_back_as_they_were_added(self, index):
+        long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
+        documents = [*FILMS, Document("long", long), Document("blank", " \n x\t")]
+        index.add(documents)
+        assert index.info().chunks > len(documents)
+        assert [index.get(str(one.id)) for one in documents] == documents
+        assert list(index) == documents
+        index.add([Document("long", long, "Title")])
+        index.add([Document("blank", "other ")])
+        assert index.get("long") == Document("long", long, "Title")
+        assert index.get("blank") == Document("blank", "other ")
+        assert index.get("none") is None
+
+    def test_a_document_without_an_id_is_got_by_the_one_that_it_was_given(self, index):
+        index.add([Document(None, "amber")])
+        [document] = index
+        assert index.get(index.search("amber")[0].document_id) == document
+        assert document == Document(document.id, "amber")
+
+    def test_all_of_them_are_those_of_one_state(self, films, monkeypatch):
+        monkeypatch.setattr("semsearch.index.index.DOCUMENTS_AT_ONCE", 2)
+        found = iter(films)
+        first = next(found)
+        films.delete(["d"])
+        films.add([Document("e", "new")])
+        assert [first, *found] == FILMS
+        assert [one.id for one in films] == ["a", "b", "c", "e"]
+        next(iter(films))  # and no further
+        assert len(films) == 4
+
     def test_they_are_removed_by_id_and_filter(self, films):
         assert films.delete(["a"]) == 1
         assert films.delete(where="year = 2001") == 2
@@ -284,3 +314,19 @@ class TestSpaces:
         info = films.info()
         assert (info.documents, info.chunks) == (4, 4)
         assert [space.dimension for space in info.spaces] == [64]
+
+
+letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(letters, max_size=60).map("".join).filter(str.strip), st.integers(1, 40))
+def test_any_text_is_given_back(tmp_path_factory, encoder, text, times):
+    store = create_store(tmp_path_factory.mktemp("texts") / "index", 8, [encoder])
+    with Index(store, [encoder]) as index:
+        index.add([Document("a", text * times)])
+        assert index.get("a") == Document("a", text * times)
+        index.add([Document("a", text * times, "title")])
+        assert list(index) == [Document("a", text * times, "title")]

@@ -217,3 +217,50 @@ def test_what_is_refused_is_closed(path, version, use, error):
         use(path)
     assert refused.traceback  # what was on the stack is alive
     assert len(list(OPEN_FILES.iterdir())) == before
+
+
+def test_texts_that_an_older_format_did_not_keep(path, caplog):
+    """Single spaces between passages are guessed, as the hash confirms; other white space is not.
+
+    An index of format 2 has the tables of this one, without the column.
+    """
+    spaced, tabbed = ("A river. A lamp.  " * 100, "A river.\tA violin.\n" * 100)
+    with Index.open(path) as index:
+        index.add([Document("spaced", spaced.strip()), Document("tabbed", tabbed)])
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
+        connection.execute("ALTER TABLE documents DROP COLUMN rest")
+        connection.execute("PRAGMA user_version = 2")
+    with Index.open(path) as index:
+        assert index.get("doc-2") == Document(
+            "doc-2",
+            "The orchard in winter, number 2.",
+            "Orchard",
+            {"number": 2, "tags": ["orchard", "winter"], "even": True},
+        )
+        assert index.get("spaced").text == spaced.strip()
+        assert not caplog.messages
+        assert index.get("tabbed").text.split() == tabbed.split()
+        assert "white space of 1 document is not known" in caplog.text
+        with index.writer() as writer:
+            assert writer.verify() == []
+        summary = index.add([Document("spaced", spaced.strip()), Document("tabbed", tabbed)])
+        assert (summary.unchanged, summary.metadata_changed, summary.encoded) == (1, 1, 0)
+        assert index.get("tabbed").text == tabbed
+
+
+def test_a_text_that_is_not_what_it_was_is_told_and_forgotten(path):
+    text = "A river.  A lamp.\n" * 100
+    with Index.open(path) as index:
+        index.add([Document("long", text)])
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE documents SET rest = rest || 'x' WHERE external_id = 'long'")
+    with Index.open(path) as index:
+        with pytest.raises(IndexFormatError, match="the text of document 'long'"):
+            index.get("long")
+        with index.writer() as writer:
+            [fault] = writer.verify()
+            assert fault.what == "1 documents are not as they were written between their passages"
+            writer.repair()
+            assert writer.verify() == []
+        assert index.add([Document("long", text)]).encoded == 0
+        assert index.get("long").text == text

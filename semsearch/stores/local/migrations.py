@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from semsearch.errors import IndexFormatError
 from semsearch.stores.local.kinds import rebuild_kinds
 from semsearch.stores.local.schema import FORMAT_VERSION, create_words, fields
+from semsearch.stores.local.texts import guess_rests
 from semsearch.stores.local.words import rebuild_words
 
 
@@ -26,8 +27,14 @@ def _to_format_2(connection: Connection) -> None:
     rebuild_words(connection)
 
 
+def _to_format_3(connection: Connection) -> None:
+    """Know the characters between passages, where they can be guessed: the hash tells."""
+    connection.exec_driver_sql("ALTER TABLE documents ADD COLUMN rest TEXT")
+    guess_rests(connection)
+
+
 #: What makes format n + 1 of format n.
-STEPS: dict[int, Callable[[Connection], None]] = {1: _to_format_2}
+STEPS: dict[int, Callable[[Connection], None]] = {1: _to_format_2, 2: _to_format_3}
 
 
 def migrate(connection: Connection) -> None:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, select, update
 from semsearch.stores.local.kinds import rebuild_kinds
 from semsearch.stores.local.schema import chunks, documents, snapshots, spaces, vectors
 from semsearch.stores.local.settings import next_revision
+from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.values import values
 from semsearch.stores.local.verification import bad_vectors
 from semsearch.stores.local.words import rebuild_words
@@ -16,7 +17,8 @@ from semsearch.stores.space import Space
 def rebuild(connection: Connection) -> None:
     """Rebuild SQLite's own indexes, the words for BM25 and the list of fields.
 
-    Rows that belong to nothing are removed, and all snapshots forgotten.
+    Rows that belong to nothing are removed, all snapshots forgotten, and wrong characters between
+    passages, which the next run over the corpus knows.
     """
     with connection.begin():
         connection.exec_driver_sql("REINDEX")
@@ -27,6 +29,10 @@ def rebuild(connection: Connection) -> None:
             delete(vectors).where(
                 vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
             )
+        )
+        wrong = values(list(wrong_texts(connection)))
+        connection.execute(
+            update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
         )
         rebuild_kinds(connection)
         rebuild_words(connection)

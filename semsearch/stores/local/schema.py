@@ -1,4 +1,4 @@
-"""The tables of ``index.sqlite``, format 2.
+"""The tables of ``index.sqlite``, format 3.
 
     settings     what holds for the whole index
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
@@ -36,7 +36,7 @@ from semsearch.stores.local.stored import (
 #: "SEMS": tells our databases from other people's (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
 #: PRAGMA user_version; grows with every change that older programs could not read.
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 
 tables = MetaData()
 
@@ -55,6 +55,8 @@ documents = Table(
     Column("title", StoredTextOrNull),
     Column("metadata", StoredText, nullable=False),  # a JSON object
     Column("text_hash", StoredText, nullable=False),
+    # The characters of the text that are in no chunk, in order; NULL where they are not known.
+    Column("rest", StoredTextOrNull),
 )
 
 chunks = Table(

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from semsearch.analysis import match_expression
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Matrix
-from semsearch.records import Chunk
+from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Kind
 from semsearch.stores.local import kinds
 from semsearch.stores.local.conditions import to_sql
@@ -31,6 +31,7 @@ from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.settings import get_setting
 from semsearch.stores.local.spaces import all_spaces, damaged, from_bytes, stored_matrix
 from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
+from semsearch.stores.local.texts import whole_documents
 from semsearch.stores.local.values import values, values_later
 from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
 from semsearch.stores.protocol import (
@@ -128,13 +129,27 @@ class LocalState:
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
+    def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents of these ids, as they were added."""
+        wanted = documents.c.external_id.in_(values(ids))
+        found = whole_documents(self.connection, wanted).values()
+        return {str(document.id): document for document in found}
+
+    def documents_after(self, last: int, limit: int) -> dict[int, Document]:
+        """The next documents by number, in the order of their coming."""
+        numbers = select(documents.c.document_id).where(documents.c.document_id > last)
+        numbers = numbers.order_by(documents.c.document_id).limit(limit)
+        return whole_documents(self.connection, documents.c.document_id.in_(numbers))
+
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """What the store has of the documents of these ids."""
         rows = self.connection.execute(
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
         return {
-            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
+            row.external_id: StoredDocument(
+                row.document_id, row.title, row.metadata, row.text_hash, row.rest is not None
+            )
             for row in rows
         }
 

@@ -15,6 +15,7 @@ from semsearch.stores.local.schema import chunks, documents, vectors
 from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
 from semsearch.stores.local.spaces import all_spaces, damaged
 from semsearch.stores.local.stored import DamageError
+from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.view import read_vectors, snapshot_record
 from semsearch.stores.local.words import wrongly_analysed
 from semsearch.stores.protocol import Fault, text_hash
@@ -98,6 +99,8 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         )
     if changed:
         yield Fault(f"{changed:,} passages are not as they were written", repairable=False)
+    elif count := sum(1 for _ in wrong_texts(connection)):
+        yield Fault(f"{count:,} documents are not as they were written between their passages")
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:

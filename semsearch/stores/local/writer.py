@@ -22,6 +22,7 @@ from semsearch.stores.local.settings import next_revision
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState, selected
 from semsearch.stores.local.stored import DamageError, StoredInteger
+from semsearch.stores.local.texts import rest_of, spans_of
 from semsearch.stores.local.values import insert_rows, values
 from semsearch.stores.local.verification import find_faults
 from semsearch.stores.local.words import analysed_text, remove_words
@@ -145,13 +146,21 @@ class LocalWriter:
         ids = documents.c.external_id.in_(values(one.id for one in new))
         subtract_kinds(self._connection, ids)
         statement = sqlite_insert(documents)
-        renewed = {name: statement.excluded[name] for name in ("title", "metadata", "text_hash")}
+        columns = ("title", "metadata", "text_hash", "rest")
+        renewed = {name: statement.excluded[name] for name in columns}
+        kept = spans_of(self._connection, [one.id for one in new if one.passages is None])
         rows = [
             {
                 "external_id": one.id,
                 "title": one.title,
                 "metadata": one.metadata,
                 "text_hash": one.text_hash,
+                "rest": rest_of(
+                    one.text,
+                    kept[one.id]
+                    if one.passages is None
+                    else ((passage.start, passage.end) for passage in one.passages),
+                ),
             }
             for one in new
         ]
