@@ -1,10 +1,10 @@
 """Semantic search for sentences and passages.
 
-    from semsearch import Document, Index, Retriever
+    from semsearch import Document, Index
 
     with Index.create("indexes/notes") as index:
         index.add([Document("n1", "The cat dozed on the radiator."), ...])
-    hits = Retriever.open("indexes/notes").search("a sleeping pet", k=3)
+        hits = index.search("a sleeping pet", k=3)
 
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """

@@ -139,7 +139,15 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """The answers to one query, best first."""
+    """The answers to one query, best first.
+
+    >>> from semsearch import Document, Index
+    >>> index = Index.create("hits", "hashing")
+    >>> _ = index.add([Document("a", "a cat", metadata={"year": 2001})])
+    >>> frame = index.search("cat").to_frame()
+    >>> frame[["rank", "id", "text", "year"]].to_dict("records")
+    [{'rank': 1, 'id': 'a', 'text': 'a cat', 'year': 2001}]
+    """
 
     def __init__(self, query: str, hits: Iterable[Hit] = ()) -> None:
         super().__init__(hits)

@@ -22,6 +22,14 @@ class Retriever:
 
     Several threads may search with one retriever; each search sees one committed state.
 
+    >>> from semsearch import Document, Index, Retriever
+    >>> with Index.create("letters", "hashing") as index:
+    ...     _ = index.add([Document("a", "a letter from Rome"), Document("b", "two stamps")])
+    >>> with Retriever.open("letters") as retriever:
+    ...     [hit] = retriever.search("Rome", k=1)
+    >>> hit.document_id, round(hit.score, 2)
+    ('a', 0.5)
+
     Closing it closes the index only when `Retriever.open` opened that: who opened closes.
 
     Args:
@@ -49,6 +57,8 @@ class Retriever:
         path: str | Path,
         space: str | None = None,
         encoders: Encoder | Iterable[Encoder] = (),
+        *,
+        device: str | None = None,
     ) -> Self:
         """A retriever on the index in a directory; closing it closes that.
 
@@ -56,13 +66,14 @@ class Retriever:
             path: the index.
             space: the name of the embedding space; None takes the first.
             encoders: one or several at hand, used instead of loading the same ones again.
+            device: where one that is loaded computes; see `Index.open`.
 
         Raises:
             ArgumentError: one of these is of another type.
             IndexNotFoundError: there is no index.
             SpaceError: it has no such space.
         """
-        index = Index.open(path, encoders)
+        index = Index.open(path, encoders, device=device)
         with closed_on_error(index):
             retriever = cls(index, space)
         retriever._owns_index = True

@@ -7,8 +7,18 @@ from importlib import import_module
 
 import pytest
 
+MODULES = [
+    "semsearch.clustering.clusters",
+    "semsearch.corpus.corpus",
+    "semsearch.encoders.loading",
+    "semsearch.index.index",
+    "semsearch.mining.pairs",
+    "semsearch.records",
+    "semsearch.retriever",
+]
 
-@pytest.mark.parametrize("module", ["semsearch.index.index"])
+
+@pytest.mark.parametrize("module", MODULES)
 def test_examples(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testmod(import_module(module))

@@ -40,6 +40,12 @@ def cluster(
 ) -> Clustering:
     """Group texts by their vectors.
 
+    >>> from semsearch import cluster, load_encoder
+    >>> texts = ["red fish", "a red fish", "blue bird", "a blue bird"]
+    >>> groups = cluster(load_encoder("hashing").encode_documents(texts), texts, n=2)
+    >>> [group.members for group in groups.clusters]
+    [(0, 1), (2, 3)]
+
     With `min_score`, the groups are communities: their members score that much with one text in
     the middle, and texts that are in none stay ungrouped. Else there are `n` groups, by k-means,
     and every text is in one. Communities compare all pairs; memory grows with the texts alone.

@@ -57,7 +57,14 @@ class _Reading(NamedTuple):
 
 
 class Corpus:
-    """The documents of one or several files, read while they are asked for.
+    r"""The documents of one or several files, read while they are asked for.
+
+    >>> from pathlib import Path
+    >>> from semsearch import Corpus
+    >>> _ = Path("films.csv").write_text("id,plot,year\n7,A heist goes wrong.,1995\n")
+    >>> [document] = Corpus("films.csv", text_columns="plot")
+    >>> document.id, document.text, document.metadata
+    ('7', 'A heist goes wrong.', {'year': 1995})
 
     Args:
         paths: files, folders of .txt and .md files, or ``-`` for standard input; any of them may

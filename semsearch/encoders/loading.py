@@ -36,6 +36,11 @@ def load_encoder(
 ) -> Encoder:
     """The encoder that `spec` names.
 
+    >>> from semsearch import load_encoder
+    >>> encoder = load_encoder("hashing:64")
+    >>> encoder.encode_documents(["a cat", "a dog"]).shape
+    (2, 64)
+
     Where there is no GPU, a BERT-like model is converted for OpenVINO (once, into the user's
     cache) and then run without torch; other models run on torch, with a warning.
 

@@ -78,10 +78,14 @@ class Index:
         store: where everything is kept.
         encoders: encoders at hand. A space whose fingerprint one of them has uses it; the others
             are loaded by their spec when they are needed.
+        device: where those that are loaded compute; see `load_encoder`.
     """
 
-    def __init__(self, store: Store, encoders: Iterable[Encoder] = ()) -> None:
+    def __init__(
+        self, store: Store, encoders: Iterable[Encoder] = (), device: str | None = None
+    ) -> None:
         self._store = store
+        self._device = device
         self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
         self._closed = False
         self._warned: set[str] = set()
@@ -92,6 +96,7 @@ class Index:
         path: str | Path,
         encoders: Encoder | Iterable[Encoder] = (),
         *,
+        device: str | None = None,
         accept_copy: bool = False,
     ) -> Self:
         """The index in a directory.
@@ -99,6 +104,8 @@ class Index:
         Args:
             path: the index.
             encoders: one or several at hand, used instead of loading the same ones again.
+            device: a device of torch's (``cpu``, ``cuda``) on which encoders that are loaded
+                compute; None uses a GPU if there is one, and OpenVINO otherwise.
             accept_copy: open the index even if it was copied while it was being written, to
                 verify it.
 
@@ -111,7 +118,7 @@ class Index:
         place = check_path("path", path)
         at_hand = _listed(encoders)
         _check_encoders(at_hand)
-        return cls(open_store(place, accept_copy=accept_copy), at_hand)
+        return cls(open_store(place, accept_copy=accept_copy), at_hand, device)
 
     @classmethod
     def create(
@@ -121,6 +128,7 @@ class Index:
         *,
         dtype: str | None = None,
         precision: str | None = None,
+        device: str | None = None,
     ) -> Self:
         """The index in a directory, made if it is not there yet.
 
@@ -134,6 +142,7 @@ class Index:
             precision: in which numbers encoders that are named by a spec compute: ``auto``,
                 ``fp32``, ``bf16`` or ``int8``; None is ``auto`` for a new index, and for an old
                 one what it was made with.
+            device: where they compute; see `open`.
 
         Raises:
             ArgumentError: one of these cannot be used, or an encoder is named twice.
@@ -148,7 +157,7 @@ class Index:
         given = _specs(place) if encoders is None else _listed(encoders)
         of_index = encoders is None and bool(given)
         if of_index and precision is None:
-            index = cls.open(place)
+            index = cls.open(place, device=device)
             with closed_on_error(index):
                 for space in index.spaces():
                     space.check_dtype(dtype)
@@ -157,7 +166,7 @@ class Index:
             raise ArgumentError("an index needs at least one encoder")
         given = given or [DEFAULT_ENCODER]
         loaded = [
-            load_encoder(item, precision=precision or "auto", local_files_only=of_index)
+            load_encoder(item, device, precision or "auto", local_files_only=of_index)
             if isinstance(item, str)
             else item
             for item in given
@@ -166,7 +175,7 @@ class Index:
         named = [
             encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
         ]
-        index = cls(_created(place, loaded, dtype), loaded)
+        index = cls(_created(place, loaded, dtype), loaded, device)
         with closed_on_error(index):
             index._take_spaces(loaded, dtype)
             index._check_precision(named, precision)
@@ -292,8 +301,20 @@ class Index:
         id_column: str | int | None = None,
         title_column: str | int | None = None,
         text_columns: str | int | Sequence[str | int] | None = None,
+        on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> Summary:
         """Add documents, or the rows of a data frame; those the index has are renewed.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("films", "hashing")
+        >>> index.add([Document("a", "A heist goes wrong.", metadata={"year": 1995})]).added
+        1
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"id": ["b"], "plot": ["Two friends"], "year": [2001]})
+        >>> index.add(frame, text_columns="plot").added
+        1
+        >>> index.count("year > 2000")
+        1
 
         Args:
             corpus: documents, or a data frame.
@@ -301,6 +322,7 @@ class Index:
                 is one called so.
             title_column: the column of their titles; guessed likewise.
             text_columns: the column of their texts, or several; guessed where it is plain.
+            on_batch: told after each commit what has been done so far, for progress.
 
         Raises:
             ArgumentError: the corpus holds something else, or a column is named of what has none.
@@ -312,7 +334,7 @@ class Index:
             "text_columns": text_columns,
         }
         columns = {name: column for name, column in columns.items() if column is not None}
-        with self.writer() as writer:
+        with self.writer(on_batch=on_batch) as writer:
             return writer.upsert(_documents(corpus, columns))
 
     def delete(
@@ -522,7 +544,7 @@ class Index:
         """
         self._check_open()
         if space.fingerprint not in self._encoders:
-            encoder = load_encoder(space.spec, precision=space.precision, local_files_only=True)
+            encoder = load_encoder(space.spec, self._device, space.precision, local_files_only=True)
             space.check(encoder, self.path)
             self._encoders[space.fingerprint] = encoder
         return self._encoders[space.fingerprint]

@@ -36,6 +36,12 @@ def similar_pairs(
 ) -> Iterator[Pair]:
     """The pairs of rows with the highest cosines, each pair once.
 
+    >>> from semsearch import load_encoder, similar_pairs
+    >>> texts = ["a red fish", "a blue bird", "a red fish swims"]
+    >>> vectors = load_encoder("hashing").encode_documents(texts)
+    >>> [(pair.left, pair.right) for pair in similar_pairs(vectors, k=1)]
+    [(0, 2)]
+
     Args:
         vectors: unit vectors, shape (n, dimension).
         k: how many pairs, best first; None brings all, as they are found, and holds none.

@@ -193,3 +193,23 @@ def test_a_hit_as_json(index):
         "end": 8,
         "metadata": {"n": 0},
     }
+
+
+class TestDevice:
+    def test_it_reaches_the_encoders_that_are_loaded(self, tmp_path, monkeypatch):
+        given = []
+
+        def load(spec, device=None, *arguments, **options):
+            given.append(device)
+            return load_encoder(spec, device, *arguments, **options)
+
+        monkeypatch.setattr("semsearch.index.index.load_encoder", load)
+        with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
+            index.add([Document("a", "red")])
+        with Index.create(tmp_path / "index", device="cuda:1") as index:
+            index.search("red")
+        with Index.open(tmp_path / "index", device="cpu") as index:
+            index.search("red")
+        with Retriever.open(tmp_path / "index", device="meta") as retriever:
+            retriever.search("red")
+        assert given == ["cuda", "cuda:1", "cpu", "meta"]
