@@ -13,19 +13,6 @@ from typing import Any, TypeVar
 
 from semsearch.errors import ArgumentError
 
-__all__ = [
-    "check_callable",
-    "check_choice",
-    "check_items",
-    "check_number",
-    "check_pairs",
-    "check_path",
-    "check_text",
-    "check_texts",
-    "check_whole_number",
-    "shown",
-]
-
 _Choice = TypeVar("_Choice", bound=Enum)
 
 SHOWN_MAX_CHARACTERS = 40

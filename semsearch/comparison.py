@@ -13,21 +13,6 @@ from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
-__all__ = [
-    "EXCLUDED",
-    "MARGIN",
-    "SCORE_DECIMALS",
-    "TILE_ROWS",
-    "Comparison",
-    "EveryTile",
-    "Found",
-    "Mask",
-    "Plan",
-    "Rows",
-    "Tile",
-    "unit_rows",
-]
-
 #: Rows on each side of a tile; its scores take 4 MiB.
 TILE_ROWS = 1024
 #: How many numbers of candidates' vectors are multiplied at once for their final scores.

@@ -24,14 +24,6 @@ from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
 from semsearch.retriever import Retriever
 
-__all__ = [
-    "Agreement",
-    "Neighbours",
-    "SentenceSimilarities",
-    "compare_neighbours",
-    "compare_sentences",
-]
-
 #: How far is looked for the rank that one system gives to what another shows.
 DEPTH = 1000
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES
 
-__all__ = ["Dialect", "RecordReader", "RecordTooLargeError"]
-
 
 class Dialect(NamedTuple):
     """What separates cells, and whether a quote at the beginning of one encloses it."""

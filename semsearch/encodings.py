@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from charset_normalizer.models import CharsetMatch
 
-__all__ = ["ESCAPED_BYTE", "first_escaped", "likely_encoding", "undecodable", "way_out"]
-
 #: How Python's "surrogateescape" keeps a byte that it cannot decode (PEP 383).
 ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 

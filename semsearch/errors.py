@@ -29,35 +29,6 @@ The message of each is one line that a user can act on; the command line prints 
 
 from __future__ import annotations
 
-__all__ = [
-    "ArgumentError",
-    "BadRowError",
-    "CorpusError",
-    "DatasetError",
-    "DatasetNotFoundError",
-    "EncoderError",
-    "FilterError",
-    "IndexBusyError",
-    "IndexChangedError",
-    "IndexClosedError",
-    "IndexFormatError",
-    "IndexNotFoundError",
-    "IndexStoreError",
-    "MissingExtraError",
-    "ModelNotFoundError",
-    "NoVectorError",
-    "RemovalError",
-    "SemsearchError",
-    "SpaceError",
-    "TrainingError",
-    "TrainingStoppedError",
-    "UndecodableError",
-    "UnsafeModelError",
-    "first_line",
-    "refuse",
-]
-
-
 #: How much is said at once; what is quoted may be longer.
 MESSAGE_MAX_CHARACTERS = 2_000
 

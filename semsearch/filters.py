@@ -58,30 +58,6 @@ from semsearch.arguments import check_text
 from semsearch.errors import FilterError
 from semsearch.records import METADATA_PREFIX, column_name
 
-__all__ = [
-    "BUILT_IN_FIELDS",
-    "And",
-    "Comparison",
-    "Condition",
-    "In",
-    "IsNull",
-    "Like",
-    "Not",
-    "Operator",
-    "Or",
-    "Value",
-    "field_text",
-    "fields",
-    "filter_error",
-    "filter_message",
-    "literal_text",
-    "metadata_field",
-    "metadata_name",
-    "parse",
-    "parse_number",
-    "qualified",
-]
-
 #: The longest expression that is read, and how deep parentheses and `not` may be nested in it.
 MAX_CHARACTERS = 100_000
 MAX_NESTING = 100

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-__all__ = ["reciprocal_rank_fusion"]
-
 
 def reciprocal_rank_fusion(
     rankings: Iterable[Sequence[int]], constant: int = 60

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MAX_ROW_BYTES", "MAX_ROW_VALUES", "json_values", "size_shown"]
-
 #: How long one row may be (of text: how many characters). A file without line ends, or a quote
 #: that is never closed, must not fill the memory.
 MAX_ROW_BYTES = 64 << 20

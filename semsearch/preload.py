@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
 
-__all__ = ["encode_ahead", "preload_for_documents", "preload_for_queries"]
-
 
 class _Named(NamedTuple):
     spec: str

@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 
 from semsearch.records import Coverage, Hits
 
-__all__ = [
-    "CountsWords",
-    "Encoder",
-    "EncodesAhead",
-    "KnowsWords",
-    "Matrix",
-    "Reranker",
-    "Scores",
-    "SearchBackend",
-    "TokenSpans",
-]
-
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
 

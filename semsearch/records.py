@@ -16,20 +16,6 @@ from semsearch.errors import BadRowError, UndecodableError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "METADATA_PREFIX",
-    "STORED_TYPES",
-    "Chunk",
-    "Coverage",
-    "Document",
-    "Hit",
-    "Hits",
-    "Metadata",
-    "Pair",
-    "SearchMode",
-    "column_name",
-]
-
 #: The number types in which an index can keep vectors, the default first.
 STORED_TYPES = ("float32", "float16")
 

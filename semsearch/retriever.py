@@ -14,8 +14,6 @@ from semsearch.protocols import Encoder, Reranker
 from semsearch.ranking import Options, Query, rank
 from semsearch.records import Hits, SearchMode
 
-__all__ = ["Retriever"]
-
 
 class Retriever:
     """Searches one embedding space of an index. The model is loaded at the first semantic query.

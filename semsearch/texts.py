@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["joined_text", "one_line", "printed_list", "sentences_text"]
-
 # A flat list as Python prints it and pandas writes it, ['it', "it's", 1.5, None], or an array of
 # strings as NumPy does, without commas. The escapes are those that repr() uses, for Python's parser
 # warns of others on standard error; of the characters that it refuses, repr() writes none.

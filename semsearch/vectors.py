@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from semsearch.errors import NoVectorError
 from semsearch.protocols import Encoder, Matrix
 
-__all__ = ["check_unit", "encode_usable", "off_unit"]
-
 #: How far from 1 the norm of a unit vector may be: float16 keeps three digits.
 NORM_TOLERANCE = 2e-3
 

@@ -25,8 +25,6 @@ from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.stores.protocol import Passages
 
-__all__ = ["command"]
-
 
 @click.command("cluster", cls=Command)
 @index_option

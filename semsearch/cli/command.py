@@ -12,8 +12,6 @@ import click
 
 from semsearch.errors import BadRowError
 
-__all__ = ["Command", "Group"]
-
 #: What stands alone only in a filter.
 _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
 

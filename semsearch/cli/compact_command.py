@@ -11,8 +11,6 @@ from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
 
-__all__ = ["command"]
-
 
 @click.command("compact", cls=Command)
 @index_option

@@ -24,8 +24,6 @@ from semsearch.records import Hit
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["command"]
-
 CELL_MAX_CHARACTERS = 160
 
 

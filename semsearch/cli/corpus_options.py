@@ -7,8 +7,6 @@ import click
 from semsearch.cli.options import together
 from semsearch.corpus import CorpusFormat
 
-__all__ = ["corpus_options"]
-
 #: How a corpus is read.
 corpus_options = together(
     click.option("--id-column", metavar="C", help="The column that holds the ids."),

@@ -14,8 +14,6 @@ from semsearch.datasets.fetching import fetch_set
 from semsearch.datasets.folder import missing_files, place_of
 from semsearch.datasets.registry import KnownSet, known_set, known_sets
 
-__all__ = ["command"]
-
 
 @click.group("datasets", cls=Group)
 def command() -> None:

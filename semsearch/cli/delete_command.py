@@ -14,8 +14,6 @@ from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.index.preview import preview_delete
 
-__all__ = ["command"]
-
 
 @click.command("delete", cls=Command)
 @click.argument("ids", metavar="[ID]...", nargs=-1)

@@ -6,8 +6,6 @@ import click
 
 from semsearch.cli.lazy import LazyGroup
 
-__all__ = ["command"]
-
 SUBCOMMANDS = {
     "sts": ("semsearch.cli.eval_sts", "How well scores of sentence pairs follow people's."),
     "ir": ("semsearch.cli.eval_ir", "How well a collection is ranked."),

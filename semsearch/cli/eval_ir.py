@@ -44,8 +44,6 @@ from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.report import check_report, provenance, write_ir_report
 
-__all__ = ["command"]
-
 
 @click.command("ir", cls=Command)
 @click.option(

@@ -30,8 +30,6 @@ from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
 from semsearch.report import check_report, provenance, write_sts_report
 
-__all__ = ["command"]
-
 
 @click.command("sts", cls=Command)
 @click.option(

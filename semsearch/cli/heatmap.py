@@ -20,8 +20,6 @@ from semsearch.inspection import Inspection, TokenSimilarity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_picture", "draw_heat_maps", "print_heat_map"]
-
 #: How many rows a terminal gets, and how wide names are in it; "-0.12" is the widest number.
 TERMINAL_ROWS = 40
 ROW_LABEL_CELLS = 13

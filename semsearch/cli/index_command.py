@@ -41,8 +41,6 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index.writer import Summary
     from semsearch.protocols import Encoder
 
-__all__ = ["command"]
-
 
 @click.command("index", cls=Command)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)

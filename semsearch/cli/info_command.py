@@ -14,8 +14,6 @@ from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
 from semsearch.stores.kinds import Field
 
-__all__ = ["command"]
-
 EXAMPLE_MAX_CHARACTERS = 60
 
 

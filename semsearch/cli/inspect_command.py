@@ -24,8 +24,6 @@ from semsearch.inspection import (
 )
 from semsearch.protocols import Matrix
 
-__all__ = ["command"]
-
 #: How many tokens the table lists; models read 512 at most, words can be any number.
 TABLE_MAX_TOKENS = 512
 TABLE_VALUES = 6

@@ -12,8 +12,6 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import TrainingStoppedError
 
-__all__ = ["interruptible", "run_options"]
-
 #: What a shell says of a program that Ctrl-C ended.
 INTERRUPTED_STATUS = 130
 

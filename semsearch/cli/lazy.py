@@ -9,8 +9,6 @@ import click
 
 from semsearch.cli.command import Group
 
-__all__ = ["LazyGroup"]
-
 
 class LazyGroup(Group):
     """Loads a command when it is called, and lists all of them without loading any.

@@ -10,20 +10,6 @@ import click
 
 from semsearch.errors import IndexNotFoundError
 
-__all__ = [
-    "INDEXES",
-    "directory_option",
-    "eval_precision_option",
-    "existing_index",
-    "format_option",
-    "index_option",
-    "precision_option",
-    "report_option",
-    "systems_option",
-    "together",
-    "wait_option",
-]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 #: Where indexes are made unless `--index` says otherwise.

@@ -24,8 +24,6 @@ from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
 
-__all__ = ["command"]
-
 DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 

@@ -11,8 +11,6 @@ from typing import Self
 
 import click
 
-__all__ = ["IndexingProgress", "working"]
-
 LINE_EVERY_SECONDS = 10.0
 
 

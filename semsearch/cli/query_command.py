@@ -20,8 +20,6 @@ from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
-__all__ = ["command"]
-
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
 #: How many blank lines of a file of queries a message lists.

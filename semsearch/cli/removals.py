@@ -13,8 +13,6 @@ from semsearch.cli.render import visible
 if TYPE_CHECKING:
     from semsearch.index.removal_plan import Allowance, Removal
 
-__all__ = ["allowance", "dry_run_option", "removals_option"]
-
 removals_option = click.option(
     "--allow-removals",
     is_flag=True,

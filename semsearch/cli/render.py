@@ -16,17 +16,6 @@ from semsearch.records import Hit, Hits, column_name
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "HitsOutput",
-    "console",
-    "csv_line",
-    "hits_output",
-    "json_text",
-    "shortened",
-    "visible",
-    "write_line",
-]
-
 PASSAGE_MAX_CHARACTERS = 300
 
 #: Control characters, and the marks that reorder text: a document could hide or fake output. And

@@ -11,8 +11,6 @@ import click
 from semsearch.cli.render import console, json_text, visible
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
 
-__all__ = ["difference_record", "ir_tables", "json_number", "sts_tables", "write_json_line"]
-
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
     "all: all pairs together, as in the papers; mean: the mean over sub-sets. "

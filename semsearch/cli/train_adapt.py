@@ -22,8 +22,6 @@ from semsearch.cli.unsupervised_options import (
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.runs import Workspace
 
-__all__ = ["command"]
-
 
 @click.command("adapt", cls=Command)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)

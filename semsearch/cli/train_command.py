@@ -6,8 +6,6 @@ import click
 
 from semsearch.cli.lazy import LazyGroup
 
-__all__ = ["command"]
-
 SUBCOMMANDS = {
     "siamese": ("semsearch.cli.train_siamese", "A bi-encoder, from pairs or triplets."),
     "cross-encoder": ("semsearch.cli.train_cross_encoder", "A reranker, from pairs."),

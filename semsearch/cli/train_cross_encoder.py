@@ -10,8 +10,6 @@ from semsearch.cli.command import Command
 from semsearch.cli.training_options import train_as_asked, training_options
 from semsearch.training import CrossEncoding
 
-__all__ = ["command"]
-
 
 @click.command("cross-encoder", cls=Command)
 @training_options

@@ -24,8 +24,6 @@ from semsearch.cli.unsupervised_options import (
 from semsearch.errors import ArgumentError
 from semsearch.runs import Workspace
 
-__all__ = ["command"]
-
 
 @click.command("distil", cls=Command)
 @click.argument("spec", metavar="MODEL")

@@ -21,8 +21,6 @@ from semsearch.cli.unsupervised_options import (
 from semsearch.errors import ArgumentError
 from semsearch.runs import Workspace
 
-__all__ = ["command"]
-
 DEFAULT_STEPS = 10_000
 SIZES = ("tiny", "mini", "small", "base")
 

@@ -11,8 +11,6 @@ from semsearch.cli.training_options import train_as_asked, training_options
 from semsearch.training import Loss, Recipe, Siamese
 from semsearch.training.lessons import one_each
 
-__all__ = ["command"]
-
 
 @click.command("siamese", cls=Command)
 @click.option(

@@ -18,8 +18,6 @@ from semsearch.training import Course, Recipe, train
 from semsearch.training.lessons import one_each
 from semsearch.training.run import Pupil
 
-__all__ = ["train_as_asked", "training_options"]
-
 Command = TypeVar("Command", bound=Callable[..., None])
 
 #: What both take.

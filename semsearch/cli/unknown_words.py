@@ -7,8 +7,6 @@ import click
 from semsearch.cli.render import visible
 from semsearch.protocols import CountsWords, Encoder
 
-__all__ = ["tell_unknown_words"]
-
 
 def tell_unknown_words(name: str, encoder: Encoder) -> None:
     """Say on standard error how many words have had no vector, if the encoder counts that."""

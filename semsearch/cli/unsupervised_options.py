@@ -15,14 +15,6 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.errors import BadRowError, refuse
 
-__all__ = [
-    "MODELS",
-    "length_options",
-    "opened_corpus",
-    "output_option",
-    "output_options",
-]
-
 #: Where models are made unless `--output` says otherwise.
 MODELS = Path("models")
 

@@ -20,8 +20,6 @@ from semsearch.comparison import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 
-__all__ = ["check_wishes", "cluster"]
-
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6
 

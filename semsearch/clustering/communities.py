@@ -25,8 +25,6 @@ from semsearch.comparison import (
 )
 from semsearch.protocols import Matrix
 
-__all__ = ["communities"]
-
 #: How much memory may tell who is near whom.
 MASK_BYTES = 1 << 25
 #: With so many of a tile's pairs close to the score, all are multiplied anew: that is faster.

@@ -15,8 +15,6 @@ import numpy
 from semsearch.comparison import Rows
 from semsearch.protocols import Matrix
 
-__all__ = ["default_groups", "nearest_centroids"]
-
 RESTARTS = 8
 ROUNDS = 20
 #: The restarts are run on this many vectors for each centroid; only the best one on all.

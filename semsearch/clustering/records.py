@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Cluster", "ClusterMethod", "Clustering"]
-
 
 class ClusterMethod(Enum):
     """How texts were grouped."""

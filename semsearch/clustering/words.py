@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from semsearch.analysis import in_pairs, marks
 from semsearch.comparison import Rows
 
-__all__ = ["telling_words"]
-
 #: Two letters or more with their marks, begun by a letter: no numbers.
 WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"
 #: What chance exceeds for one word in twenty: chi-squared with one degree of freedom.

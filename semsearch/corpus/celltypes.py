@@ -12,8 +12,6 @@ from semsearch.texts import printed_list
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType
 
-__all__ = ["cell_type"]
-
 # A leading zero or plus is the mark of a code (zip, phone), and digits beyond these would be lost
 # in 64 bits or in a float: such cells are names, not numbers.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")

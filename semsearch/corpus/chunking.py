@@ -17,8 +17,6 @@ from sentencex import segment
 
 from semsearch.protocols import TokenSpans
 
-__all__ = ["chunk_spans", "fitting_spans"]
-
 
 class _Piece(NamedTuple):
     """A sentence, or a part of one that is too long to stay whole."""

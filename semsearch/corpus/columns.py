@@ -15,8 +15,6 @@ from semsearch.errors import CorpusError
 if TYPE_CHECKING:
     from semsearch.corpus.table import Table
 
-__all__ = ["Roles", "describe", "doubts", "resolve", "shortened"]
-
 # Each in the order in which they are believed.
 TEXT_NAMES = (
     "text",

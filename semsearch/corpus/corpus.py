@@ -40,8 +40,6 @@ from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.errors import ArgumentError, CorpusError, refuse
 from semsearch.records import Document
 
-__all__ = ["Corpus", "open_table"]
-
 CorpusPath = str | os.PathLike[str]
 
 _FORMATS = ", ".join(known.value for known in CorpusFormat)

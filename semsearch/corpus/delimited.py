@@ -19,8 +19,6 @@ from semsearch.errors import BadRowError, CorpusError
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
 
-__all__ = ["read_delimited"]
-
 #: What programs write where a cell has no text; other formats have a null for that.
 NOTHING = ("", "NaN", "nan")
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from semsearch.csvrecords import Dialect
 
-__all__ = ["DELIMITERS", "guess_dialect"]
-
 #: In the order in which they are believed.
 DELIMITERS = ",\t;|"
 

@@ -16,18 +16,6 @@ from semsearch.texts import joined_text, sentences_text
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType, Row, Table
 
-__all__ = [
-    "FIRST_BATCH_CHARACTERS",
-    "FIRST_BATCH_DOCUMENTS",
-    "DocumentReader",
-    "Notify",
-    "OnBadRow",
-    "SkippedRows",
-    "next_documents",
-    "silent",
-    "table_documents",
-]
-
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
 #: Is told, in one line, what was guessed.

@@ -6,8 +6,6 @@ import re
 from enum import Enum
 from pathlib import PurePath
 
-__all__ = ["CorpusFormat", "format_by_content", "format_by_name", "without_gz"]
-
 
 class CorpusFormat(Enum):
     """The formats that a corpus can be read from; each of them may be packed with gzip."""

@@ -20,8 +20,6 @@ from semsearch.errors import CorpusError, refuse
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["frame_documents"]
-
 _BATCH_ROWS = 1_000
 
 

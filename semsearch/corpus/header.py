@@ -14,8 +14,6 @@ from itertools import islice, pairwise
 
 from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
 
-__all__ = ["has_header"]
-
 #: How much of a file is examined.
 MAX_RECORDS, MAX_CELL_CHARACTERS = 100, 1_000
 

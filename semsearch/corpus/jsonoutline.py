@@ -8,8 +8,6 @@ import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
-__all__ = ["Outline", "nested_object", "outline"]
-
 # A quote alone opens a string that is cut off.
 _MARK = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]:,"]')
 # How a line of indented JSON ends, unless it closes something.

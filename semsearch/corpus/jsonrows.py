@@ -8,21 +8,12 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.table import (
-    MAX_ROW_BYTES,
-    MAX_ROW_VALUES,
-    Row,
-    Table,
-    look_ahead,
-    size_shown,
-)
+from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
-from semsearch.limits import json_values
+from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, json_values, size_shown
 
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
-
-__all__ = ["read_json_array", "read_json_lines"]
 
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")

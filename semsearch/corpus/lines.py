@@ -11,8 +11,6 @@ from semsearch.corpus.textstream import SAMPLE_CHARACTERS, TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import CorpusError
 
-__all__ = ["TextLine", "text_lines"]
-
 
 class TextLine(NamedTuple):
     """A line with its end, numbered from 1."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from semsearch.corpus.sources import Progress, Source
 
-__all__ = ["read_parquet"]
-
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
 

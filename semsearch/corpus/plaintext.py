@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.recognition import binary_likeness, left_out_reason, lines_remark
 from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.corpus.table import MAX_ROW_BYTES, Row, Table, size_shown
+from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import BadRowError, CorpusError, UndecodableError
+from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Progress, Source
-
-__all__ = ["read_folder", "read_text", "text_files"]
 
 _COLUMNS = ("id", "title", "text")
 

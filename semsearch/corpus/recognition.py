@@ -15,16 +15,6 @@ from semsearch.corpus.dialect import guess_dialect
 from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.header import USUAL_NAMES
 
-__all__ = [
-    "Likeness",
-    "binary_likeness",
-    "is_table",
-    "left_out_reason",
-    "lines_remark",
-    "text_likeness",
-    "whole_lines",
-]
-
 LINES_AS_TEXTS = "--input-format tsv --no-header reads each line as a text"
 
 _UNPACK = "unpack it first (gzip alone is read packed)"

@@ -20,8 +20,6 @@ from semsearch.errors import CorpusError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["Progress", "Source", "file_size", "open_source", "reading", "text_of"]
-
 #: How much of a file is looked at to tell its format and encoding.
 HEAD_BYTES = 64 << 10
 #: How much is read at once.

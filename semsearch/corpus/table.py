@@ -8,17 +8,6 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
-from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
-
-__all__ = [
-    "MAX_ROW_BYTES",
-    "MAX_ROW_VALUES",
-    "CellType",
-    "Row",
-    "Table",
-    "look_ahead",
-    "size_shown",
-]
 
 #: How far a reader looks ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000

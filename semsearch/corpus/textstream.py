@@ -7,14 +7,12 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.table import MAX_ROW_BYTES, size_shown
 from semsearch.encodings import ESCAPED_BYTE, likely_encoding, way_out
 from semsearch.errors import CorpusError
+from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
-
-__all__ = ["TextStream", "encoding_of"]
 
 # The marks of UTF-32 first: that of UTF-16 is the beginning of one of them.
 _BYTE_ORDER_MARKS = (

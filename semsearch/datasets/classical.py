@@ -12,8 +12,6 @@ from semsearch.datasets.smart import id_of, read_entries
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
 
-__all__ = ["has_classical_files", "read_classical"]
-
 #: File names, in any case: ``cran.all.1400``, ``CISI.QRY``, ``cranqrel``, ``rlv-ass``.
 _FILES = {
     "documents": re.compile(r".+\.all(\.1400)?|doc-text", re.IGNORECASE),

@@ -21,8 +21,6 @@ from semsearch.datasets.registry import KnownFile, known_set
 from semsearch.datasets.transfer import BrokenOffError, receive
 from semsearch.errors import DatasetError
 
-__all__ = ["fetch_file", "fetch_set"]
-
 logger = logging.getLogger(__name__)
 
 #: How often a connection may break off, each time further on.

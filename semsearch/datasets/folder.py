@@ -12,8 +12,6 @@ from platformdirs import user_data_path
 from semsearch.datasets.registry import KnownFile, KnownSet, owner_of
 from semsearch.errors import DatasetNotFoundError
 
-__all__ = ["data_file", "data_folder", "existing_path", "missing_files", "place_of", "stem"]
-
 
 def data_folder() -> Path:
     """The folder of data sets: SEMSEARCH_DATA or, without it, one among the user's data."""

@@ -10,8 +10,6 @@ from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import find_column, read_rows
 from semsearch.errors import DatasetError
 
-__all__ = ["read_judged_table"]
-
 COLUMNS = {
     "query": ("query", "question", "querytext", "claim"),
     "passage": ("passage", "document", "doc", "text", "passagetext", "answer", "abstract"),

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from semsearch.datasets.records import RetrievalSet
 from semsearch.errors import DatasetError
 
-__all__ = ["Qrels", "judge", "relevance", "retrieval_set"]
-
 logger = logging.getLogger(__name__)
 
 #: Relevance by query id and document id.

@@ -19,8 +19,6 @@ from semsearch.datasets.textlines import Line, cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
 from semsearch.texts import joined_text, one_line
 
-__all__ = ["has_lisa_files", "read_lisa"]
-
 logger = logging.getLogger(__name__)
 
 _DOCUMENTS = re.compile(r"LISA\d\.\d{3}", re.IGNORECASE)

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from semsearch.datasets.table import Row, find_column
 from semsearch.errors import DatasetError
 
-__all__ = ["Choice", "Layout", "PairColumns", "find_layout", "finite_number"]
-
 #: Names of both text columns, as plain names.
 TEXT_COLUMNS = (
     ("sentence1", "sentence2"),

@@ -13,8 +13,6 @@ from semsearch.datasets.semeval import has_semeval_files, read_semeval
 from semsearch.datasets.stsbenchmark import read_stsbenchmark
 from semsearch.errors import DatasetError
 
-__all__ = ["labelled_names", "load_labelled_pairs", "load_sts_set", "sts_names"]
-
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
 _LABELLED = {
     "snli": {"dev": "nli/snli_dev.csv", "test": "nli/snli_test.csv"},

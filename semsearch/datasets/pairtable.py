@@ -19,8 +19,6 @@ from semsearch.datasets.records import LabelledPair, ScoredPair
 from semsearch.datasets.table import Row, plain_name, read_rows
 from semsearch.errors import DatasetError
 
-__all__ = ["ScoredTable", "gold_score", "read_labelled_table", "read_scored_table"]
-
 SCORE_COLUMNS = (
     "score",
     "gold",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LabelledPair", "RetrievalSet", "ScoredPair", "StsSet"]
-
 
 class ScoredPair(NamedTuple):
     """Two sentences and how similar people found them."""

@@ -12,17 +12,6 @@ from types import MappingProxyType
 
 from semsearch.errors import DatasetError
 
-__all__ = [
-    "DatasetKind",
-    "KnownFile",
-    "KnownSet",
-    "check_split",
-    "known_set",
-    "known_sets",
-    "names_of",
-    "owner_of",
-]
-
 
 class DatasetKind(Enum):
     """What a data set is for."""

@@ -14,8 +14,6 @@ from semsearch.datasets.registry import DatasetKind, check_split, names_of
 from semsearch.datasets.scifact import read_scifact
 from semsearch.errors import DatasetError
 
-__all__ = ["load_retrieval_set", "retrieval_names"]
-
 
 def retrieval_names() -> list[str]:
     """The retrieval sets that `load_retrieval_set` knows by name."""

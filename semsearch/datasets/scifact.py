@@ -13,8 +13,6 @@ from semsearch.datasets.table import Row, csv_rows
 from semsearch.datasets.textlines import numbered_lines, reading
 from semsearch.texts import joined_text, printed_list, sentences_text
 
-__all__ = ["read_scifact"]
-
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 
 

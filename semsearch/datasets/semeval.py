@@ -10,8 +10,6 @@ from semsearch.datasets.records import ScoredPair
 from semsearch.datasets.textlines import cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
 
-__all__ = ["has_semeval_files", "read_semeval"]
-
 #: ``STS.input.MSRpar.txt``; in 2016 also ``STS2016.input.headlines.txt``.
 _INPUT = re.compile(r"STS\d*\.input\.(.+)\.txt")
 

@@ -16,8 +16,6 @@ from semsearch.datasets.textlines import Line, numbered_lines
 from semsearch.errors import DatasetError
 from semsearch.texts import joined_text, one_line
 
-__all__ = ["id_of", "read_entries"]
-
 _SMART_ENTRY = re.compile(r"\.I\s+(\S+)\s*")
 _SMART_PART = re.compile(r"\.([ABCKNTWX])\s*")
 _TIME_ENTRY = re.compile(r"\*(TEXT|FIND)\s+(\d+)\b.*")

@@ -8,8 +8,6 @@ from semsearch.datasets.records import ScoredPair
 from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
-__all__ = ["read_stsbenchmark"]
-
 
 def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
     """Its pairs with gold scores from 0 to 5.

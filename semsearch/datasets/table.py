@@ -12,8 +12,6 @@ from semsearch.csvrecords import Dialect, RecordTooLargeError
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
-__all__ = ["Row", "csv_rows", "find_column", "plain_name", "read_rows"]
-
 #: How much of the first line tells what separates cells.
 HEAD_CHARACTERS = 100_000
 

@@ -15,8 +15,6 @@ from semsearch.encodings import undecodable
 from semsearch.errors import DatasetError
 from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
-__all__ = ["DataFile", "Line", "cells_of", "numbered_lines", "reading"]
-
 DataFile = Path | zipfile.Path
 
 #: How much is read behind a line that is not UTF-8, to guess the encoding.

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from semsearch.errors import DatasetError
 from semsearch.version import __version__
 
-__all__ = ["BrokenOffError", "receive"]
-
 TIMEOUT_SECONDS = 30.0
 BLOCK_BYTES = 1 << 18
 _RANGE_NOT_SATISFIABLE = 416

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy
 
-__all__ = ["MASK", "write_out_attention"]
-
 #: The input that tells tokens from padding, by 1 and 0; of shape (texts, tokens).
 MASK = "attention_mask"
 

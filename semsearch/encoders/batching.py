@@ -8,8 +8,6 @@ from typing import TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Ids", "Text", "batches", "padded", "windows"]
-
 Ids = NDArray[numpy.int64]
 
 #: What a model reads at once: a text or, for a cross-encoder, two.

@@ -11,8 +11,6 @@ from pathlib import Path
 from semsearch.encoders.hashes import cache_folder, file_sha256
 from semsearch.errors import EncoderError
 
-__all__ = ["cached_entry"]
-
 MANIFEST = "manifest.json"
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from semsearch.encoders.openvino_library import openvino_core
 
-__all__ = ["compiled_model", "keep_compiled"]
-
 DEVICE = "CPU"
 
 #: Leaves the weights where they are.

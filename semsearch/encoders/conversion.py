@@ -21,14 +21,6 @@ from semsearch.errors import EncoderError, first_line
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-__all__ = [
-    "PROBE",
-    "ConversionFailedError",
-    "NotConvertibleError",
-    "cached_conversion",
-    "save_converted",
-]
-
 #: Grows with every change of what is written here.
 VERSION = 3
 

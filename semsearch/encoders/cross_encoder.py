@@ -19,8 +19,6 @@ from semsearch.protocols import Scores
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-__all__ = ["CROSS_ENCODER_PREFIX", "TorchReranker", "check_head"]
-
 CROSS_ENCODER_PREFIX = "cross-encoder:"
 
 

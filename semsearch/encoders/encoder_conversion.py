@@ -16,8 +16,6 @@ from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_runtime import TorchEncoder
 
-__all__ = ["converted_encoder"]
-
 #: The least cosine between the vectors of the two runtimes, both in fp32.
 PARITY = 0.9999
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["cache_folder", "file_sha256"]
-
 MEMORY = "sha256.json"
 #: Smaller files are hashed sooner than looked up.
 SMALL_BYTES = 1_000_000

@@ -13,8 +13,6 @@ from semsearch.arguments import check_text, check_texts
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 
-__all__ = ["HashingEncoder"]
-
 _WORD = re.compile(r"\w+")
 
 

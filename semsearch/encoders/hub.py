@@ -8,8 +8,6 @@ from semsearch.encoders.model_files import UNREAD
 from semsearch.encoders.specs import ModelSpec
 from semsearch.errors import ModelNotFoundError, first_line
 
-__all__ = ["hub_folder"]
-
 #: Other forms of a model, and what its training left, in folders of their own.
 UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
 

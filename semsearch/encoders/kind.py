@@ -7,8 +7,6 @@ import json
 from semsearch.encoders.model_files import model_modules
 from semsearch.encoders.model_folder import ModelFolder
 
-__all__ = ["why_not_bert_like"]
-
 MODEL_TYPES = {
     "bert",
     "camembert",

@@ -20,8 +20,6 @@ from semsearch.encoders.torch_runtime import TorchEncoder
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
 
-__all__ = ["DEFAULT_ENCODER", "load_encoder", "load_reranker"]
-
 logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
-__all__ = ["UNREAD", "Module", "check_safe", "deciding_files", "model_modules"]
-
 #: Weights that are pickled; torch would load them.
 PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
 #: What lies in models' folders and is never read here: pickles, weights for other runtimes, code,

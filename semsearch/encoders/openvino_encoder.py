@@ -16,8 +16,6 @@ from semsearch.vectors import check_unit
 if TYPE_CHECKING:
     from semsearch.encoders.quantization import Quantized
 
-__all__ = ["OpenVINOEncoder"]
-
 
 class OpenVINOEncoder:
     """An encoder that OpenVINO runs.

@@ -7,8 +7,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-__all__ = ["import_converter", "import_openvino", "openvino_core"]
-
 CONVERTER = "openvino.tools.ovc"
 
 

@@ -22,8 +22,6 @@ from semsearch.encoders.precision import Precision, float_precision
 from semsearch.errors import EncoderError
 from semsearch.protocols import Scores
 
-__all__ = ["OpenVINOReranker", "converted_reranker"]
-
 #: How much a score may differ between the two runtimes, both in fp32: of itself, and at all.
 TOLERANCE = 1e-3
 

@@ -19,8 +19,6 @@ from semsearch.protocols import Matrix, TokenSpans
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["Converted", "OpenVINORuntime"]
-
 #: How many tokens, padding included, go through the model at once.
 BATCH_TOKENS = 1024
 #: How many characters are tokenised, and their texts sorted by length, at once.

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.openvino_library import import_openvino, openvino_core
 
-__all__ = ["RECIPE", "Recipe", "channel_ranges", "is_linear", "take_outliers_apart"]
-
 #: One number a channel.
 Channels = NDArray[numpy.float32]
 

@@ -13,8 +13,6 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from semsearch.datasets import RetrievalSet, ScoredPair
 
-__all__ = ["HeldOut", "Parity", "measure_parity", "read_held_out", "spearman"]
-
 #: What may be lost: Spearman and nDCG × 100, and the share of the 10 nearest that must stay.
 STS_LOSS = 0.2
 NDCG_LOSS = 0.5

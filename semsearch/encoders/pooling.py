@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch.nn import Module
 
-__all__ = ["Pooling", "repooled"]
-
 
 class Pooling(Enum):
     """How the tokens' vectors become one. Padding has no part in any of them."""

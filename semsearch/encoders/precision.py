@@ -11,8 +11,6 @@ from semsearch.encoders.openvino_library import openvino_core
 from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder
 
-__all__ = ["Precision", "computed_precision", "described_precision", "float_precision"]
-
 
 class Precision(Enum):
     """The choices; what each costs in quality is measured, not promised (see the README)."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from semsearch.errors import EncoderError
 
-__all__ = ["tokens_left"]
-
 
 def tokens_left(spec: str, max_tokens: int, name: str, used: int) -> int:
     """How many tokens of a text a model reads behind a prompt.

@@ -32,8 +32,6 @@ from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
-__all__ = ["Halves", "Quantized", "quantize", "quantized_model"]
-
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.

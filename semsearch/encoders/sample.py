@@ -6,8 +6,6 @@ import csv
 import io
 from importlib.resources import files
 
-__all__ = ["sample_texts"]
-
 
 def sample_texts() -> list[str]:
     """The texts of the notes that come with the package, in their order."""

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from semsearch.encoders.pooling import Pooling
 from semsearch.errors import EncoderError
 
-__all__ = ["BUNDLED_SPEC", "ModelSpec", "parse_spec", "pinned", "unpinned"]
-
 BUNDLED_SPEC = "minilm"
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}

@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = [
-    "TORCH_PRECISIONS",
-    "TorchEncoder",
-    "loading",
-    "quiet_transformers",
-    "whole_text_tokenizer",
-]
-
 #: How many tokens, padding included, go through the model at once.
 CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 16_384

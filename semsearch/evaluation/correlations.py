@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from semsearch.evaluation.intervals import RESAMPLES, SEED, Values
 
-__all__ = ["pearson", "resampled_spearman", "spearman"]
-
 
 def spearman(scores: Values, gold: Values) -> float:
     """Spearman's correlation; NaN when either side is constant."""

@@ -12,16 +12,6 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-__all__ = [
-    "RESAMPLES",
-    "Difference",
-    "Interval",
-    "bootstrap_difference",
-    "interval",
-    "mean_interval",
-    "randomised_difference",
-]
-
 Values = NDArray[numpy.float64]
 
 #: How often is resampled. The ends of a 95 % interval then stand on 25 values each.

@@ -13,8 +13,6 @@ from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Encoder, Scores
 
-__all__ = ["CosineScorer", "PairScorer", "load_pair_scorer"]
-
 
 class PairScorer(Protocol):
     """Anything that scores pairs of sentences; a `Reranker` does."""

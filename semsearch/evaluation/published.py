@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["PublishedRow", "published_ndcg", "published_rows", "published_sts"]
-
 
 class PublishedRow(NamedTuple):
     """A system of a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set.

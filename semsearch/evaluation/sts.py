@@ -29,8 +29,6 @@ from semsearch.evaluation.intervals import (
 from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts
 
-__all__ = ["Aggregation", "StsDifference", "StsEvaluation", "StsResult", "evaluate_sts"]
-
 #: Fewer pairs have no correlation worth the name.
 LEAST_PAIRS = 3
 

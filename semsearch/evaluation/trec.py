@@ -10,8 +10,6 @@ from semsearch.arguments import check_path
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import ArgumentError, DatasetError
 
-__all__ = ["Run", "read_run", "write_run"]
-
 #: By query id, the documents' scores by id, best first.
 Run: TypeAlias = dict[str, dict[str, float]]
 

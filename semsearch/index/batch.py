@@ -25,8 +25,6 @@ from semsearch.stores.protocol import NewDocument, NewPassage, StoreWriter, Text
 from semsearch.stores.space import Space, warn_of_cut_passages
 from semsearch.vectors import encode_usable
 
-__all__ = ["BatchResult", "BatchWriter"]
-
 #: Where a batch's size ends. While the first one is encoded, and nobody knows how long that takes,
 #: the second is taken: it may be twice as large, but not in characters.
 BATCH_DOCUMENTS = 4096

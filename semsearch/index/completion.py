@@ -10,8 +10,6 @@ from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.space import Space
 from semsearch.vectors import encode_usable
 
-__all__ = ["complete_space"]
-
 BATCH_CHUNKS = 256
 #: How many documents a message names.
 SHOWN = 5

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from semsearch.index.removal_plan import Allowance
     from semsearch.index.writer import IndexWriter, Summary
 
-__all__ = ["Index", "IndexInfo"]
-
 #: How many documents are read at once.
 DOCUMENTS_AT_ONCE = 256
 

@@ -12,8 +12,6 @@ from semsearch.errors import BadRowError
 from semsearch.records import Document
 from semsearch.stores.protocol import Seen, StoreState, text_hash
 
-__all__ = ["Change", "Planned", "plan_batch"]
-
 
 class Change(Enum):
     """What a document is to an index."""

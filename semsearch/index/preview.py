@@ -21,8 +21,6 @@ from semsearch.index.removal_plan import (
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import StoreState
 
-__all__ = ["Preview", "preview_delete", "preview_index"]
-
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
 

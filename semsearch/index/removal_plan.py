@@ -11,15 +11,6 @@ from semsearch.errors import ArgumentError, RemovalError
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState
 
-__all__ = [
-    "Allowance",
-    "Removal",
-    "check_removal",
-    "named_documents",
-    "planned_removal",
-    "unseen_documents",
-]
-
 logger = logging.getLogger(__name__)
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.

@@ -26,8 +26,6 @@ from semsearch.records import Document
 from semsearch.stores.protocol import Fault, Selection, StoreWriter
 from semsearch.stores.space import Space, find_space, warn_of_cut_passages
 
-__all__ = ["IndexWriter", "Summary"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -11,16 +11,6 @@ from numpy.typing import NDArray
 
 from semsearch.protocols import Matrix
 
-__all__ = [
-    "Inspection",
-    "PoolingCosines",
-    "Token",
-    "TokenKind",
-    "TokenSimilarity",
-    "Vector",
-    "unit_rows",
-]
-
 #: float32, shape (dimension,).
 Vector = NDArray[numpy.float32]
 

@@ -21,8 +21,6 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-__all__ = ["read_by_transformer"]
-
 
 def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """What a model makes of a text as a document, with its prompt for documents.

@@ -7,8 +7,6 @@ import numpy
 from semsearch.inspection.records import Inspection, Token, TokenKind
 from semsearch.protocols import Encoder, KnowsWords
 
-__all__ = ["read_by_words"]
-
 
 def read_by_words(encoder: Encoder, text: str) -> Inspection:
     """What an encoder makes of a text, all of which it reads, and of each of its words alone."""

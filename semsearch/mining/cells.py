@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from semsearch.comparison import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
 from semsearch.protocols import Matrix
 
-__all__ = ["Cells", "choose_cells"]
-
 MAX_PROBES = 64  # cells that are searched for a row
 POINTS_A_CELL = 64  # to train on; FAISS wants at least 39
 TRAINING_ROUNDS = 10

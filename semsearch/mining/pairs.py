@@ -18,8 +18,6 @@ from semsearch.mining.cells import choose_cells
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
-__all__ = ["EXACT_UP_TO", "check_limits", "similar_pairs"]
-
 #: Up to how many rows every pair is compared.
 EXACT_UP_TO = 100_000
 

@@ -14,8 +14,6 @@ from semsearch.report.labels import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ACCENT", "FAINT", "INK", "LINE", "PAPER", "WORSE", "Drawing", "draw"]
-
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 

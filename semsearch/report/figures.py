@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Estimate",
-    "Speed",
-    "draw_forest",
-    "draw_gains",
-    "draw_scatter",
-    "draw_speed",
-    "score_limits",
-]
-
 #: More points than this become cells whose colour is the stronger the more points they hold.
 DOTS = 400
 CELLS_ACROSS = 26

@@ -9,8 +9,6 @@ from pathlib import Path
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.report.page import GENERATOR, Page, html
 
-__all__ = ["check_report", "write_page"]
-
 PAGE = "index.html"
 
 

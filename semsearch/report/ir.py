@@ -24,8 +24,6 @@ from semsearch.report.page import Cell, Figure, Page, Section, Table
 from semsearch.report.provenance import Provenance, contents_digest
 from semsearch.report.worst import WorstQuery, worst_queries
 
-__all__ = ["write_ir_report"]
-
 #: How many documents of a query are shown, and how much of each and of the query.
 SHOWN = 3
 DOCUMENT_CHARACTERS = 120

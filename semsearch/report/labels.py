@@ -9,17 +9,6 @@ from itertools import chain, count
 
 from semsearch.evaluation import Difference, Interval
 
-__all__ = [
-    "difference_cells",
-    "interval_cell",
-    "number_cell",
-    "printable",
-    "rate_cell",
-    "short_name",
-    "short_names",
-    "shortened",
-]
-
 LABEL_CHARACTERS = 28
 
 #: Characters that HTML, XML or UTF-8 cannot hold.

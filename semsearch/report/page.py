@@ -10,8 +10,6 @@ from semsearch.report.drawing import Drawing
 from semsearch.report.labels import printable
 from semsearch.report.provenance import Provenance
 
-__all__ = ["GENERATOR", "Figure", "Page", "Section", "Table", "html"]
-
 #: By which a page of ours is known.
 GENERATOR = '<meta name="generator" content="semsearch">'
 

@@ -18,8 +18,6 @@ from semsearch.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.intervals import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 
-__all__ = ["Provenance", "contents_digest", "provenance"]
-
 #: What figures depend on, by the names of the distributions.
 PACKAGES = (
     "torch",

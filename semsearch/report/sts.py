@@ -35,8 +35,6 @@ from semsearch.report.page import Figure, Page, Section, Table
 from semsearch.report.provenance import Provenance, contents_digest
 from semsearch.report.worst import worst_pairs
 
-__all__ = ["write_sts_report"]
-
 SPEARMAN = "Spearman × 100"
 #: How much of a sentence is shown.
 SENTENCE_CHARACTERS = 400

@@ -12,8 +12,6 @@ from semsearch.datasets import RetrievalSet, ScoredPair
 from semsearch.evaluation.intervals import Values
 from semsearch.evaluation.trec import Run
 
-__all__ = ["WorstPair", "WorstQuery", "worst_pairs", "worst_queries"]
-
 WORST = 10
 
 

@@ -9,8 +9,6 @@ from typing import Any, Self
 
 from semsearch.errors import TrainingStoppedError
 
-__all__ = ["Interruption"]
-
 
 class Interruption:
     """Notes that the run should end, while it is entered."""

@@ -16,8 +16,6 @@ from typing import Any
 
 from semsearch.errors import ArgumentError, TrainingError
 
-__all__ = ["Workspace"]
-
 PLAN = "plan.json"
 #: The files by which a model's folder is known.
 MARKS = ("config.json", "modules.json")

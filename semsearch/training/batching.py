@@ -14,8 +14,6 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers.base.sampler import DefaultBatchSampler
 
-__all__ = ["LikeLengthBatches", "sampler_factory"]
-
 #: How many batches' worth of examples are sorted by length together.
 WINDOW_BATCHES = 64
 

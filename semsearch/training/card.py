@@ -9,8 +9,6 @@ from typing import Any
 from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
 from semsearch.encoders.specs import BUNDLED_SPEC, parse_spec
 
-__all__ = ["model_card"]
-
 _USE = {
     "siamese": (
         "sentence-transformers",

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from semsearch.errors import ArgumentError
 from semsearch.training.examples import Examples, Kind, Notify
 
-__all__ = ["check_teachable", "without_leaks"]
-
 
 def check_teachable(examples: Examples) -> None:
     """Refuse data from which nothing can be learnt.

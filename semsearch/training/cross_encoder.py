@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage import Stage
 
-__all__ = ["CrossEncoding"]
-
 
 class CrossEncoding:
     """A cross-encoder that is to learn.

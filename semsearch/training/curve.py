@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["draw_curve"]
-
 #: By how much a loss counts for the smooth line.
 SMOOTHING = 0.2
 

@@ -8,8 +8,6 @@ from enum import Enum
 
 from semsearch.errors import ArgumentError
 
-__all__ = ["Examples", "Kind", "Notify", "mixed"]
-
 #: Is called with one line that a person should read.
 Notify = Callable[[str], None]
 

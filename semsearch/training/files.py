@@ -14,8 +14,6 @@ from semsearch.errors import BadRowError, CorpusError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scales import scaled
 
-__all__ = ["labelled", "read_examples"]
-
 # Spelled without case, spaces, dashes and underscores; in the order in which they are believed.
 LEFT = ("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise")
 RIGHT = ("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis")

@@ -15,8 +15,6 @@ from semsearch.training.data import held_out, load_examples, published_developme
 from semsearch.training.examples import Examples, Kind, Notify, mixed
 from semsearch.training.recipe import Recipe
 
-__all__ = ["Course", "Lesson", "lessons_of", "one_each"]
-
 T = TypeVar("T")
 
 #: The name of a development set that says that there shall be none.

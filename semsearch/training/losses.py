@@ -18,8 +18,6 @@ from semsearch.training.scoring import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["EmbeddingLoss", "SoftmaxHead", "embedding_loss"]
-
 #: Batches above this are embedded in parts, by gradient caching (Gao et al. 2021), so that memory
 #: does not grow with them.
 CACHED_FROM = 128

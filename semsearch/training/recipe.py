@@ -11,8 +11,6 @@ from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError
 from semsearch.training.examples import Kind
 
-__all__ = ["Loss", "Recipe"]
-
 
 class Loss(Enum):
     """What a bi-encoder is taught by (Reimers & Gurevych 2019, section 3, unless said)."""

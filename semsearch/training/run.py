@@ -22,8 +22,6 @@ from semsearch.training.stage_folder import StageFolder
 if TYPE_CHECKING:
     from semsearch.training.stage import Stage
 
-__all__ = ["Pupil", "Trained", "train"]
-
 #: What the extra `train` brings.
 NEEDED = ("accelerate", "datasets", "matplotlib")
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from semsearch.errors import ArgumentError, BadRowError
 from semsearch.training.examples import Notify
 
-__all__ = ["scaled"]
-
 #: The scales that people use, the narrowest first.
 KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 

@@ -13,8 +13,6 @@ from semsearch.training.examples import Examples, Kind
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-__all__ = ["MEASURES", "Measured", "score_cross_encoder", "score_siamese"]
-
 ENCODED_AT_ONCE = 64
 #: How many anchors are compared with all positives at once.
 COMPARED_AT_ONCE = 1024

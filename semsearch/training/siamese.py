@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage import Stage
 
-__all__ = ["Siamese"]
-
 
 class Siamese:
     """A bi-encoder that is to learn.

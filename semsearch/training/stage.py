@@ -28,8 +28,6 @@ from semsearch.training.examples import Examples, Notify
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import NotFiniteError, Scoring, Watcher
 
-__all__ = ["Hooks", "Stage", "StageResult", "computes_in_bf16", "learning_rates"]
-
 EVALUATE_AT_LEAST_EVERY = 1000
 LOSSES_AN_EPOCH = 50
 #: The best one and the last one.

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["StageFolder"]
-
 #: What the trainer writes last into a checkpoint.
 LAST_OF_CHECKPOINT = "trainer_state.json"
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Tokens", "tokens_of"]
-
 TOKENISED_AT_ONCE = 8192
 
 

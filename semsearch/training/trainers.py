@@ -15,15 +15,6 @@ from sentence_transformers import CrossEncoderTrainer, SentenceTransformerTraine
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import TrainerCallback
 
-__all__ = [
-    "NotFiniteError",
-    "OurCrossEncoderTrainer",
-    "OurSiameseTrainer",
-    "Scoring",
-    "Watcher",
-]
-
-
 #: The file of a checkpoint that holds the weights of the loss.
 LOSS_WEIGHTS = "loss.safetensors"
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["UsedRows", "train_used_rows"]
-
 
 class UsedRows(torch.nn.Module):
     """An embedding that holds apart the rows that are trained; the others are only read.

@@ -31,8 +31,6 @@ from semsearch.unsupervised.sts import sts_spearman
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Adaptation", "AdaptationSettings", "adapt"]
-
 HELD_OUT_PART = 0.1
 #: How many documents are trained on; beyond, some are drawn.
 MOST_TRAINED = 50_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["batches_by_length"]
-
 Rows = NDArray[numpy.int64]
 
 #: How many batches are sorted by length together; the texts in them are drawn.

@@ -12,8 +12,6 @@ from semsearch.errors import EncoderError
 if TYPE_CHECKING:
     from transformers import BertForPreTraining, BertTokenizerFast
 
-__all__ = ["BertSize", "LoadedBert", "load_bert", "new_bert"]
-
 #: How long a text BERT can read at most.
 MOST_TOKENS = 512
 #: The width of one attention head, in all sizes.

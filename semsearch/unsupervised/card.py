@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from semsearch.version import __version__
 
-__all__ = ["model_card"]
-
 
 def model_card(name: str, story: str, facts: Mapping[str, object]) -> str:
     """README.md of a model: what was done, and a table of what was set and measured."""

@@ -14,8 +14,6 @@ from semsearch.errors import TrainingError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Checkpoints", "Position"]
-
 STATE = "state.json"
 MODEL = "model.safetensors"
 OPTIMIZER = "optimizer.safetensors"

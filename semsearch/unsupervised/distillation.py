@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["DistillationSettings", "Place", "distil"]
-
 #: Of a static student without a corpus, as model2vec has it.
 STATIC_DIMENSION = 256
 STATIC_LEARNING_RATE = 3e-3

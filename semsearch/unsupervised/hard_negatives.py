@@ -9,8 +9,6 @@ import numpy
 from semsearch.protocols import Encoder
 from semsearch.unsupervised.questions import Question
 
-__all__ = ["hard_negatives"]
-
 #: How far down a ranking is looked.
 DEPTH = 50
 #: What scores more than this part of the right passage's score may be right, too (de Souza P.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from semsearch.protocols import Encoder
 from semsearch.unsupervised.questions import Question
 
-__all__ = ["Gain", "gain", "reciprocal_ranks"]
-
 Ranks = NDArray[numpy.float64]
 
 #: How many queries are compared with all passages at once.

@@ -23,8 +23,6 @@ from semsearch.unsupervised.checkpoints import Checkpoints, Position
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Length", "Optimization", "autocast", "best_device", "fit"]
-
 Batch = TypeVar("Batch")
 
 CHECKPOINT_EVERY_SECONDS = 600.0

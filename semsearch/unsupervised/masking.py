@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Masked", "mask_tokens"]
-
 #: The part of a text's tokens that is to be found out.
 CHOSEN = 0.15
 #: Of these, the part that is hidden behind [MASK], and that replaced by a random token.

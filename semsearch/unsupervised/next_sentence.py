@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Pairs", "Tokens", "next_sentence_pairs", "tokens_of"]
-
 Places = NDArray[numpy.int64]
 
 #: How many runs are shorter than they could be, as in BERT's published code.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import BertForPreTraining, BertTokenizerFast
 
-__all__ = ["PretrainingSettings", "pretrain"]
-
 #: How often the held-out losses are told on the way.
 TELLINGS = 10
 #: The learning rates for a model from scratch; wider ones want less.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import BertTokenizerFast
 
-__all__ = ["Batch", "PairBatches"]
-
 #: [CLS], and [SEP] behind each span.
 SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of it: for few different shapes.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import BertForPreTraining
 
-__all__ = ["HeldOutLosses", "measured_losses", "pretraining_loss"]
-
 #: Tokens are asked in multiples of it: on a CPU, each new shape of a product costs memory.
 ASKED_MULTIPLE = 64
 

@@ -14,8 +14,6 @@ import numpy
 from semsearch.records import Document
 from semsearch.unsupervised.sentences import sentences
 
-__all__ = ["Question", "questions"]
-
 #: A sentence of fewer words asks nothing.
 LEAST_WORDS = 4
 #: How many sentences around the one taken out are its context, on each side.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["embedded", "trainable_encoder", "write_model"]
-
 #: To which lengths are padded: on a CPU, each new shape of a product costs memory.
 MULTIPLE = 16
 

@@ -10,8 +10,6 @@ import numpy
 from semsearch.errors import TrainingError
 from semsearch.records import Document
 
-__all__ = ["HeldOut", "distinct_documents", "held_out", "sentences"]
-
 HELD_OUT_PART = 0.05
 HELD_OUT_LEAST = 4
 HELD_OUT_MOST = 1000

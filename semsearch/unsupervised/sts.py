@@ -7,8 +7,6 @@ from semsearch.encoders.parity import spearman
 from semsearch.errors import DatasetNotFoundError
 from semsearch.protocols import Encoder
 
-__all__ = ["sts_spearman"]
-
 
 def sts_spearman(encoder: Encoder) -> float | None:
     """Spearman × 100 on the test split; None where SEMSEARCH_DATA does not have it."""

@@ -20,8 +20,6 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["shallow_student", "static_student"]
-
 #: Word pieces in a batch of the teacher.
 PIECES_AT_ONCE = 1024
 #: How common a word is at which its weight is a half (Arora et al. 2017, smooth inverse frequency).

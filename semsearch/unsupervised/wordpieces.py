@@ -12,8 +12,6 @@ from semsearch.errors import TrainingError
 if TYPE_CHECKING:
     from transformers import BertTokenizerFast
 
-__all__ = ["learn_word_pieces", "save_tokenizer"]
-
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 #: How many different characters get a piece of their own.
 ALPHABET_SIZE = 1000

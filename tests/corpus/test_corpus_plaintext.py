@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.table import MAX_ROW_BYTES
 from semsearch.errors import BadRowError, CorpusError
+from semsearch.limits import MAX_ROW_BYTES
 from semsearch.records import Document
 
 

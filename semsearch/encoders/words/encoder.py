@@ -21,8 +21,6 @@ from semsearch.encoders.words.word_vectors import open_word_vectors
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.records import Coverage
 
-__all__ = ["Weighting", "WordVectorEncoder"]
-
 #: Part of the fingerprint: grows with every change of what becomes of the words of a text.
 VERSION = 1
 TEXTS_AT_ONCE = 1024

@@ -16,8 +16,6 @@ from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.sample import sample_texts
 from semsearch.errors import EncoderError
 
-__all__ = ["cached_component", "sample_sha256", "sif_weights"]
-
 Vector = NDArray[numpy.float64]
 
 #: The paper's `a`: it found 1e-3 to 1e-4 best on all its sets.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["TOKENIZER_VERSION", "compound_parts", "word_spans"]
-
 #: Part of fingerprints: grows with every change of what a text is divided into.
 TOKENIZER_VERSION = 1
 

@@ -14,8 +14,6 @@ from zipfile import BadZipFile, ZipFile
 from semsearch.encoders.hashes import file_sha256
 from semsearch.errors import EncoderError, ModelNotFoundError
 
-__all__ = ["VectorFile", "find_vector_file"]
-
 
 class VectorFile(NamedTuple):
     """A file of word vectors on this machine; of a zip, one member."""

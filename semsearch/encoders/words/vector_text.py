@@ -15,8 +15,6 @@ import numpy
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
 
-__all__ = ["LINE_MAX_BYTES", "Block", "read_blocks"]
-
 BLOCK_WORDS = 1024
 LINE_MAX_BYTES = 1_000_000
 MAX_DIMENSION = 65_536

@@ -15,8 +15,6 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-__all__ = ["Vocabulary", "VocabularyWriter"]
-
 WORDS, OFFSETS, HASHES, ROWS = "words.bin", "offsets.npy", "hashes.npy", "rows.npy"
 
 

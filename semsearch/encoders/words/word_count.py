@@ -8,8 +8,6 @@ from threading import Lock
 
 from semsearch.records import Coverage
 
-__all__ = ["WordCount"]
-
 #: Beyond so many different unknown words, the rarer half of them is forgotten.
 REMEMBERED = 100_000
 SHOWN = 10

@@ -16,8 +16,6 @@ from semsearch.encoders.words.vector_text import LINE_MAX_BYTES, read_blocks
 from semsearch.encoders.words.vocabulary import Vocabulary, VocabularyWriter
 from semsearch.protocols import Matrix
 
-__all__ = ["WordVectors", "open_word_vectors"]
-
 logger = logging.getLogger(__name__)
 
 #: Grows with every change of what is written here.
