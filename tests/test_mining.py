@@ -13,6 +13,8 @@ from semsearch.errors import ArgumentError
 from semsearch.mining import cells, similar_pairs
 from semsearch.records import Pair
 
+pytestmark = pytest.mark.slow
+
 
 def unit_rows(n, dimension, seed=0):
     return normalised(numpy.random.default_rng(seed).standard_normal((n, dimension)))

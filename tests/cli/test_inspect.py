@@ -16,6 +16,8 @@ from rich.console import Console
 from semsearch.cli import heatmap, main
 from semsearch.inspection import token_similarity
 
+pytestmark = pytest.mark.slow
+
 HASHING = ("--encoder", "hashing")
 LEFT, RIGHT = "He will get scared", "She will get the drinks"
 

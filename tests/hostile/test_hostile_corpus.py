@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from semsearch.corpus import Corpus
 from semsearch.errors import ArgumentError, CorpusError, SemsearchError
 
+pytestmark = pytest.mark.slow
+
 deterministic = settings(
     derandomize=True,
     database=None,

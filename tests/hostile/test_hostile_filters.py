@@ -12,6 +12,8 @@ from semsearch.filters import parse
 from semsearch.stores.filtering import read_filter
 from semsearch.stores.protocol import Selection
 
+pytestmark = pytest.mark.slow
+
 deterministic = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -12,6 +12,8 @@ from semsearch.analysis import MAX_QUERY_WORDS
 from semsearch.cli import main
 from semsearch.errors import ArgumentError
 
+pytestmark = pytest.mark.slow
+
 deterministic = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

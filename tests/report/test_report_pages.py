@@ -14,6 +14,8 @@ from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
 from semsearch.report import Provenance, check_report, folder, write_ir_report, write_sts_report
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "<script>alert('a & b')</script>"
 FORMULA = "model:/a/very/long/path/to/some/folder/$_x^2$"
 PROVENANCE = Provenance("semsearch eval 'a b'", {"date": "2001-02-03", "other": "\x00<b>"})

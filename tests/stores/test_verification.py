@@ -11,6 +11,8 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import IndexFormatError
 from semsearch.stores.protocol import text_hash
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [
     Document(str(number), f"word{number % 5} thing{number % 7} {number}", metadata={"n": number})
     for number in range(60)

@@ -25,6 +25,8 @@ from semsearch.unsupervised.pretraining_batches import PairBatches
 from semsearch.unsupervised.pretraining_losses import measured_losses, pretraining_loss
 from semsearch.unsupervised.wordpieces import learn_word_pieces
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def exact_and_single():

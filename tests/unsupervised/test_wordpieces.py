@@ -11,6 +11,8 @@ from transformers import AutoTokenizer
 from semsearch.errors import TrainingError
 from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["The baker baked bread.", "A baker bakes; the bakers' bread is baked.", "Bäckerei"] * 3
 
 CODE = f"""
