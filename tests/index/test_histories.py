@@ -88,7 +88,7 @@ FILTERS = {
     "title = 'T1'": lambda document: document.title == "T1",
     "title is null": lambda document: document.title is None,
     # Not 'd1%': ids made of content are hexadecimal and may begin so.
-    "id like 'd1_'": lambda document: document.id in ("d10", "d11"),
+    "id like 'd1_'": lambda document: document.id in IDS[10:],
     "metadata.id = 'd3'": lambda document: document.metadata.get("id") == "d3",
 }
 
