@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.options import existing_index, format_option, index_option, space_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.clustering import (
@@ -28,7 +28,7 @@ from semsearch.stores.protocol import Passages
 
 @click.command("cluster", cls=Command)
 @index_option
-@click.option("--space", metavar="SPACE", help="The embedding space.  [default: the first]")
+@space_option
 @click.option(
     "-n", type=int, metavar="N", help="How many groups.  [default: √(passages/2), at most 50]"
 )

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from semsearch.errors import IndexNotFoundError
+from semsearch.errors import ArgumentError, IndexNotFoundError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -74,6 +74,24 @@ index_option = directory_option(
     "[env: SEMSEARCH_INDEX]",
     envvar="SEMSEARCH_INDEX",
 )
+
+space_option = click.option(
+    "--space", metavar="NAME", help="The embedding space of the index.  [default: the first]"
+)
+
+
+def no_encoder_option(command: _Command) -> _Command:
+    """``--encoder``, hidden, of a command that takes the name of a space instead."""
+
+    def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
+        del context, parameter
+        if name is not None:
+            raise ArgumentError(f"an index is searched in one of its spaces: --space {name}")
+
+    return click.option(
+        "--encoder", hidden=True, expose_value=False, callback=refuse_encoder, metavar="NAME"
+    )(command)
+
 
 precision_option = click.option(
     "--precision",

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
-from semsearch.cli.options import directory_option, format_option, precision_option
+from semsearch.cli.options import directory_option, format_option, precision_option, space_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.corpus import Corpus, CorpusFormat
@@ -45,9 +45,10 @@ ENCODED_AT_ONCE = 4096
     "--encoder",
     "spec",
     metavar="SPEC",
-    help="minilm, a Sentence-Transformers model by name or folder, glove:PATH, or hashing; with "
-    f"--index, one of its spaces.  [default: {DEFAULT_ENCODER}, or the index's first space]",
+    help="For a FILE: minilm, a Sentence-Transformers model by name or folder, glove:PATH, or "
+    f"hashing.  [default: {DEFAULT_ENCODER}]",
 )
+@space_option
 @precision_option
 @corpus_options
 def command(
@@ -57,6 +58,7 @@ def command(
     min_score: float | None,
     format_name: str,
     spec: str | None,
+    space: str | None,
     **reading: Any,
 ) -> None:
     """Find the most similar pairs of a collection.
@@ -87,6 +89,8 @@ def command(
     if (directory is None) != bool(corpora):
         raise ArgumentError("name a FILE, or an index with --index DIR")
     if directory is None:
+        if space is not None:
+            raise ArgumentError("--space is about an index; a FILE is encoded by --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
         context = click.get_current_context()
@@ -99,7 +103,9 @@ def command(
         if given:
             option = given[0].opts[0]
             raise ArgumentError(f"{option} is about a FILE; an index has been read already")
-        items = _indexed(directory, spec)
+        if spec is not None:
+            raise ArgumentError(f"an index is searched in one of its spaces: --space {spec}")
+        items = _indexed(directory, space)
     if len(items.texts) < 2:
         click.echo(f"{len(items.texts)} texts; it takes two to make a pair", err=True)
     _print(format_name, items, _pairs(items, k, min_score))

@@ -12,7 +12,13 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.options import (
+    existing_index,
+    format_option,
+    index_option,
+    no_encoder_option,
+    space_option,
+)
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
@@ -31,7 +37,8 @@ LINES_SHOWN = 10
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
 @click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
-@click.option("--encoder", "space", metavar="SPACE", help="The embedding space to search in.")
+@space_option
+@no_encoder_option
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SearchMode]),

@@ -253,7 +253,8 @@ class TestQuery:
             (["x", "-k", "0"], "k must be at least 1, not 0"),
             (["x", "--where", "yaer = 1"], "nearest: year"),
             (["x", "--where", "year ="], "where: "),
-            (["x", "--encoder", "other"], "no space 'other' in this index (spaces: hashing)"),
+            (["x", "--space", "other"], "no space 'other' in this index (spaces: hashing)"),
+            (["x", "--encoder", "hashing"], "one of its spaces: --space hashing"),
             (["x", "--show", "price"], "no field 'price' (fields: genres, year, id, title)"),
             (["x", "--index", "nowhere"], "no index at nowhere"),
             (["x", "--index", "corpus.csv"], "corpus.csv is a file"),
@@ -383,7 +384,7 @@ class TestSpaces:
         spaces = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
         assert [space["name"] for space in spaces] == ["hashing", "hashing-16"]
         assert spaces[1]["snapshot"]["vectors"] == 3
-        assert "Train" in indexed("query", "train", "--encoder", "hashing-16").stdout
+        assert "Train" in indexed("query", "train", "--space", "hashing-16").stdout
         assert indexed("index", "--drop-space", "hashing").stdout.endswith("'hashing' dropped\n")
         assert "space hashing-16" in indexed("info").stdout
 

@@ -207,7 +207,7 @@ class TestIndex:
         monkeypatch.setattr(
             pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs none")
         )
-        for space in ([], ["--encoder", "hashing-16"]):
+        for space in ([], ["--space", "hashing-16"]):
             found = ids(indexed("--format", "jsonl", *space))
             assert found[0] == ("a", "b")
             assert set(found[1:]) == {("long", "a"), ("long", "b")}
@@ -216,7 +216,8 @@ class TestIndex:
         ("arguments", "message"),
         [
             (["c.csv"], "name a FILE, or an index with --index DIR"),
-            (["--encoder", "other"], "no space 'other' in this index"),
+            (["--space", "other"], "no space 'other' in this index"),
+            (["--encoder", "hashing"], "one of its spaces: --space hashing"),
             (["--text-column", "x"], "--text-column is about a FILE"),
             (["--input-format", "csv"], "--input-format is about a FILE"),
             (["--skip-bad-rows"], "--skip-bad-rows is about a FILE"),
@@ -245,6 +246,7 @@ def error_of(result):
         (["c.csv", "--text-column", "txet"], "c.csv: no column 'txet'"),
         (["c.csv", "--encoder", "./no-model"], "no model folder ./no-model"),
         (["--index", "nowhere"], "no index at nowhere"),
+        (["c.csv", "--space", "hashing"], "--space is about an index"),
     ],
 )
 def test_mistakes_are_one_line(run, arguments, message):

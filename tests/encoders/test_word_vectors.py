@@ -452,7 +452,7 @@ class TestIndexing:
         monkeypatch.chdir(tmp_path / "elsewhere")
         for space in ("v-txt", "v-txt-sif"):
             arguments = ["query", "a cat", "--index", str(tmp_path / "indexes" / "c")]
-            found = runner.invoke(main, [*arguments, "--encoder", space, "--format", "jsonl"])
+            found = runner.invoke(main, [*arguments, "--space", space, "--format", "jsonl"])
             assert found.exit_code == 0, found.output
             assert json.loads(found.output)["hits"][0]["id"] == "1"
 

@@ -111,6 +111,7 @@ def index(tmp_path, monkeypatch):
         ["query", "x", "--where", f'"{EVIL[:-20]}" = 1'],
         ["query", "x", "--where", f"like = '{EVIL}"],
         ["query", "x", "--show", EVIL.replace("\0", "")],
+        ["query", "x", "--space", EVIL],
         ["query", "x", "--encoder", EVIL],
         ["query", "x", "--index", f"no{EVIL}".replace("\0", "")],
         ["query", "--queries", f"no{EVIL}".replace("\0", "")],
@@ -245,7 +246,7 @@ def test_what_is_in_a_database(index, statement):
     for arguments in (
         ["query", "One."],
         ["query", "One.", "--mode", "bm25", "--where", "id = '1'"],
-        ["query", "One.", "--encoder", "no"],
+        ["query", "One.", "--space", "no"],
         ["query", "One.", "--show", "no"],
         ["info"],
         ["verify"],
