@@ -21,13 +21,14 @@ from bench_systems import messages
 from rich.console import Console
 from rich.table import Table
 
-from semsearch.encoders.encoder_conversion import converted_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.openvino_models import converted_model
+from semsearch.encoders.openvino_runtime import Converted
 from semsearch.encoders.outliers import RECIPE, Recipe
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.quantization import Halves, quantize
+from semsearch.encoders.text_model import TextModel
 from semsearch.protocols import Matrix
 
 RECIPES = {
@@ -66,21 +67,21 @@ def main() -> int:
     texts = list(distinct(film_beginnings(Path(os.environ["SEMSEARCH_DATA"]))))
     texts = texts[:: max(1, len(texts) // arguments.texts)][: arguments.texts]
     folder = find_model("minilm")
-    model = converted_encoder(folder, folder.fingerprint())
-    exact = OpenVINORuntime(model, Precision.FP32)
+    model = converted_model("encoder", folder, folder.fingerprint())
+    exact = model.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
-    plain = OpenVINORuntime(model, floats)
-    reference = Remembered(Halves(exact, exact, {}))
+    plain = model.text_model(floats)
+    reference = Remembered(Halves(exact, exact))
     held_out = read_held_out()
     table = new_table(floats)
-    parity = measure_parity(held_out, reference, Halves(plain, plain, {}))
+    parity = measure_parity(held_out, reference, Halves(plain, plain))
     table.add_row(floats.value, *told([], parity))
     for name in arguments.recipe or RECIPES:
         with tempfile.TemporaryDirectory() as draft:
-            quantized = OpenVINORuntime(in_int8(model, Path(draft), RECIPES[name]), floats)
+            quantized = in_int8(model, Path(draft), RECIPES[name]).text_model(floats)
             rates = rates_in_turn(texts, [plain, quantized], arguments.repeats)
             ratios = [ours / theirs for theirs, ours in rates]
-            parity = measure_parity(held_out, reference, Halves(plain, quantized, {}))
+            parity = measure_parity(held_out, reference, Halves(plain, quantized))
         table.add_row(name, *told(ratios, parity))
         messages.print(f"{name}: {statistics.median(ratios):.2f}x, {parity}")
     (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
@@ -106,7 +107,7 @@ def in_int8(model: Converted, folder: Path, recipe: Recipe) -> Converted:
 
 
 def rates_in_turn(
-    texts: Sequence[str], runtimes: Sequence[OpenVINORuntime], repeats: int
+    texts: Sequence[str], runtimes: Sequence[TextModel], repeats: int
 ) -> list[list[float]]:
     """Texts a second of each runtime, round by round; the first round is not counted."""
     rounds = []

@@ -55,10 +55,10 @@ def ended():
 def test_the_first_documents_are_encoded_ahead(write_bert):
     encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
     ended()
-    assert "_side_by_side" in vars(encoder._runtime)  # it is loaded by then
+    assert "_side_by_side" in vars(encoder.documents._runtime)  # it is loaded by then
     encode_ahead(encoder, ["a b", "c"])
     ended()
-    assert set(encoder._runtime._ahead) == {"a b", "c"}
+    assert set(encoder.documents._ahead) == {"a b", "c"}
 
 
 def test_an_encoder_that_cannot_begin_ahead_does_not(index):

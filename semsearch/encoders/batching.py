@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -12,6 +12,19 @@ Ids = NDArray[numpy.int64]
 
 #: What a model reads at once: a text or, for a cross-encoder, two.
 Text: TypeAlias = str | tuple[str, str]
+
+
+class Batching(NamedTuple):
+    """The batches that suit a runtime."""
+
+    tokens: int  #: how many go through the model at once, padding included
+    window_characters: int  #: how many are tokenised, and their texts sorted by length, at once
+    least_fill: float = 0.0  #: how short the shortest text of a batch may be, as a part of it
+    #: Single texts, and those in a batch that are longer than `exact_length`, are padded to a
+    #: multiple of so many tokens, where a runtime prepares itself for each shape that it meets.
+    single_step: int = 1
+    step: int = 1
+    exact_length: int = 0
 
 
 def windows(texts: Sequence[Text], characters: int) -> Iterator[tuple[int, Sequence[Text]]]:

@@ -1,30 +1,33 @@
-"""From models of Sentence-Transformers to ones that OpenVINO runs, kept in the user's cache."""
+"""From models of Sentence-Transformers to ones that OpenVINO runs."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.encoders.attention import MASK, write_out_attention
-from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.kind import why_not_bert_like
+import numpy
+
+from semsearch.encoders.attention import write_out_attention
+from semsearch.encoders.kind import NotConvertibleError
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.openvino_library import import_converter, import_openvino
 from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
 from semsearch.encoders.precision import Precision, float_precision
-from semsearch.encoders.torch_runtime import quiet_transformers, whole_text_tokenizer
-from semsearch.errors import EncoderError, first_line
+from semsearch.encoders.text_model import ModelFacts
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
+from semsearch.encoders.torch_runtime import cutting_tokenizer, quiet_transformers, unit_vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-#: Grows with every change of what is written here.
-VERSION = 3
-
-INPUTS = ("input_ids", MASK, "token_type_ids")
+#: The least cosine between the vectors of the two runtimes, both in fp32.
+PARITY = 0.9999
+#: How much a score may differ between them: of itself, and at all.
+TOLERANCE = 1e-3
 
 #: Texts of very different lengths, so that padding and masks show.
 PROBE = (
@@ -35,100 +38,81 @@ PROBE = (
 )
 
 
-class NotConvertibleError(EncoderError):
-    """A model is of a kind that only torch can run."""
-
-
-class ConversionFailedError(NotConvertibleError):
-    """A model could not be converted, for a reason that nobody foresaw."""
-
-
-def cached_conversion(
-    kind: str, folder: ModelFolder, fingerprint: str, convert: Callable[[ModelFolder, Path], None]
-) -> Converted:
-    """A converted model, made now if it has not been before.
-
-    Args:
-        kind: what it is converted to.
-        folder: the model.
-        fingerprint: the model's.
-        convert: writes the converted model into a folder, by `save_converted`, and checks it.
+def convert_encoder(folder: ModelFolder, draft: Path) -> Converted:
+    """Write a bi-encoder, with pooling and normalisation, into a folder.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, or would say something else.
-        ConversionFailedError: anything else went wrong, the model itself being broken included.
+        NotConvertibleError: its vectors would be other ones.
     """
-    if reason := why_not_bert_like(folder):
-        raise NotConvertibleError(reason)
-    try:
-        return _cached_conversion(kind, folder, fingerprint, convert)
-    except NotConvertibleError:
-        raise
-    except Exception as error:  # of the libraries, the cache, the memory: torch may yet run it
-        reason = f"its conversion for OpenVINO failed ({first_line(error)})"
-        raise ConversionFailedError(reason) from error
+    encoder = TorchEncoder(folder, device="cpu", attention="eager")
+    model = encoder.model
+    if encoder.facts.prompts and not all(
+        getattr(module, "include_prompt", True) for module in model
+    ):
+        raise NotConvertibleError("it leaves its prompts out of the pooling")
+    converted = _save(model, encoder.facts, unit_vectors, draft)
+    vectors = converted.text_model(Precision.FP32).encode(PROBE)
+    cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
+    if not cosines.min() >= PARITY:
+        raise NotConvertibleError(f"its vectors would change (cosine {cosines.min():.4f})")
+    return converted
 
 
-def _cached_conversion(
-    kind: str, folder: ModelFolder, fingerprint: str, convert: Callable[[ModelFolder, Path], None]
-) -> Converted:
-    version = import_openvino().get_version().partition("-")[0]
-    name = f"{kind}-{VERSION}-{version}-{fingerprint[:32]}"
+def convert_reranker(folder: ModelFolder, draft: Path) -> Converted:
+    """Write a cross-encoder, with its activation, into a folder.
 
-    def make(draft: Path) -> None:
-        convert(folder, draft)
-        for precision in {Precision.FP32, float_precision(Precision.AUTO)}:
-            OpenVINORuntime(_converted(draft), precision).keep_compiled()
+    Raises:
+        NotConvertibleError: its scores would be other ones.
+    """
+    reranker = TorchReranker(folder, device="cpu", attention="eager")
+    converted = _save(reranker.model, reranker.facts, reranker.scores_of, draft, pairs=True)
+    pairs = list(product(PROBE, PROBE))
+    scores = converted.text_model(Precision.FP32).run(pairs)[:, 0]
+    expected = reranker.score_plainly(pairs)
+    if not numpy.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE):
+        worst = float(numpy.abs(scores - expected).max())
+        raise NotConvertibleError(f"its scores would change (by {worst:.4f})")
+    return converted
 
-    return _converted(cached_entry(name, make))
+
+def keep_compiled(converted: Converted) -> None:
+    """Spare whoever uses a model after this the time that compiling it takes."""
+    for precision in {Precision.FP32, float_precision(Precision.AUTO)}:
+        OpenVINORuntime(converted.folder, precision).keep_compiled()
 
 
-def _converted(folder: Path) -> Converted:
-    return Converted(**json.loads((folder / "facts.json").read_text("utf-8")), folder=folder)
-
-
-def save_converted(
+def _save(
     model: SentenceTransformer | CrossEncoder,
+    facts: ModelFacts,
     result: Callable[[dict[str, Any]], Any],
     draft: Path,
     *,
     pairs: bool = False,
-    **facts: Any,
 ) -> Converted:
     """Write a model, its tokenizer and what must be known of it into a folder.
 
     Args:
         model: with its weights.
+        facts: about it.
         result: what is wanted of what its modules say.
         draft: the folder.
         pairs: whether it reads two texts at once.
-        facts: what only its maker knows of `Converted`.
     """
     texts = list(PROBE[:2])
-    length = model.max_seq_length
     features = model.tokenizer(
         texts,
         texts if pairs else None,
         padding=True,
         truncation=True,
-        max_length=length,
+        max_length=model.max_seq_length,
         return_tensors="pt",
     )
-    example = {name: features[name] for name in INPUTS if name in features}
+    example = {name: features[name] for name in facts.inputs}
     network = _traced(model, example, result)
     import_openvino().save_model(network, str(draft / "model.xml"), compress_to_fp16=False)
-    tokenizer = whole_text_tokenizer(model.tokenizer)
-    tokenizer.enable_truncation(length)
-    tokenizer.save(str(draft / "tokenizer.json"))
-    special = model.tokenizer.num_special_tokens_to_add(pair=pairs)
-    facts |= {
-        "max_tokens": length - special,
-        "inputs": list(example),
-        "pad_id": model.tokenizer.pad_token_id or 0,
-        "modules": [type(module).__name__ for module in model],
-    }
-    (draft / "facts.json").write_text(json.dumps(facts), "utf-8")
-    return Converted(**facts, folder=draft)
+    cutting_tokenizer(model).save(str(draft / "tokenizer.json"))
+    (draft / "facts.json").write_text(json.dumps(facts._asdict()), "utf-8")
+    return Converted(draft, facts)
 
 
 def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any]], Any]) -> Any:

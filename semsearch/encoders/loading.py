@@ -6,17 +6,16 @@ import ctypes
 import logging
 import os
 import sys
-from typing import TypeVar
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
-from semsearch.encoders.conversion import ConversionFailedError, NotConvertibleError
-from semsearch.encoders.cross_encoder import CROSS_ENCODER_PREFIX, TorchReranker, check_head
-from semsearch.encoders.encoder_conversion import converted_encoder
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.kind import ConversionFailedError, NotConvertibleError, check_head
+from semsearch.encoders.model_folder import ModelFolder, find_model
 from semsearch.encoders.precision import Precision
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
 
@@ -24,12 +23,41 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
+#: The modules that run transformers, by name; the first one that can run a model does, unless
+#: there is a GPU, which torch alone uses.
+RUNTIMES = {
+    "openvino": "semsearch.encoders.openvino_models",
+    "torch": "semsearch.encoders.torch_models",
+}
+
+Model = TypeVar("Model", Encoder, Reranker)
+
+
+class RuntimeModule(Protocol):
+    """What the module of a runtime offers."""
+
+    def load_encoder(
+        self, folder: ModelFolder, device: str | None, precision: Precision
+    ) -> Encoder:
+        """A bi-encoder.
+
+        Raises:
+            NotConvertibleError: the runtime cannot run it; another may.
+            EncoderError: the processor or the model is not fit for that precision.
+        """
+
+    def load_reranker(
+        self, folder: ModelFolder, device: str | None, precision: Precision
+    ) -> Reranker:
+        """A cross-encoder; raises as `load_encoder` does."""
+
 
 def load_encoder(
     spec: str | os.PathLike[str],
     device: str | None = None,
     precision: Precision | str = Precision.AUTO,
     *,
+    runtime: str | None = None,
     local_files_only: bool = False,
 ) -> Encoder:
     """The encoder that `spec` names.
@@ -51,6 +79,7 @@ def load_encoder(
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
             GPU if there is one.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
         local_files_only: make no request to the hub, but take what its cache has: for a spec that
             no user has typed.
 
@@ -68,22 +97,24 @@ def load_encoder(
 
         return WordVectorEncoder(spec)
     folder = find_model(spec, local_files_only=local_files_only)
-    if device is None and not has_gpu():
-        fingerprint = folder.fingerprint()
+
+    def load(module: RuntimeModule) -> Encoder:
         try:
-            converted = converted_encoder(folder, fingerprint)
+            return module.load_encoder(folder, device, precision)
         except NotConvertibleError as error:
             if precision is Precision.INT8:
                 raise EncoderError(f"model '{spec}' has no int8 here: {error}") from error
-            return _on_torch(TorchEncoder(folder, precision=precision), error)
-        return OpenVINOEncoder(folder.spec, fingerprint, converted, precision, commit=folder.commit)
-    return TorchEncoder(folder, device=device, precision=precision)
+            raise
+
+    return _on_first(_runtimes(runtime, device), folder.spec, load)
 
 
 def load_reranker(
     spec: str | os.PathLike[str],
     device: str | None = None,
     precision: Precision | str = Precision.AUTO,
+    *,
+    runtime: str | None = None,
 ) -> Reranker:
     """The cross-encoder that `spec` names, on the runtime that serves it best.
 
@@ -93,6 +124,7 @@ def load_reranker(
         device: a device of torch's, on which torch then runs, in fp32; None uses a GPU if
             there is one.
         precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
+        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
 
     Raises:
         ArgumentError: `spec` is no string or path, or there is no such precision.
@@ -101,31 +133,46 @@ def load_reranker(
         EncoderError: it is no cross-encoder, or gives several scores a pair.
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
+    if precision is Precision.INT8:
+        raise EncoderError("a cross-encoder has no int8 here; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
     check_head(folder)
-    if device is None and not has_gpu():
-        from semsearch.encoders.openvino_reranker import OpenVINOReranker, converted_reranker
-
-        try:
-            converted = converted_reranker(folder)
-        except NotConvertibleError as error:
-            return _on_torch(TorchReranker(folder), error)
-        return OpenVINOReranker(folder, converted, precision)
-    return TorchReranker(folder, device)
+    return _on_first(
+        _runtimes(runtime, device),
+        CROSS_ENCODER_PREFIX + folder.spec,
+        lambda module: module.load_reranker(folder, device, precision),
+    )
 
 
-OnTorch = TypeVar("OnTorch", TorchEncoder, TorchReranker)
+def _runtimes(runtime: str | None, device: str | None) -> list[str]:
+    """The names of the runtimes that may run a model, the best one first."""
+    if runtime is not None:
+        if runtime not in RUNTIMES:
+            raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
+        if device is not None and runtime != "torch":
+            raise ArgumentError(f"{runtime} chooses its device itself; torch takes one")
+        return [runtime]
+    return ["torch"] if device is not None or has_gpu() else list(RUNTIMES)
 
 
-def _on_torch(model: OnTorch, error: NotConvertibleError) -> OnTorch:
-    """The model, after a warning that OpenVINO does not run it.
+def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model]) -> Model:
+    """The model on the first runtime that can run it; where it is not the best, that is logged.
 
     Raises:
-        EncoderError: torch cannot load it either.
+        EncoderError: none can.
     """
-    if isinstance(error, ConversionFailedError):
-        model.model  # noqa: B018  # loaded now: were the model broken, that would be the reason
-    logger.warning("model '%s' runs on torch: %s", model.spec, error)
+    *others, last = names
+    reasons = []
+    for name in others:
+        try:
+            return load(import_module(RUNTIMES[name]))
+        except NotConvertibleError as error:
+            reasons.append(error)
+    model = load(import_module(RUNTIMES[last]))
+    for reason in reasons:
+        if isinstance(reason, ConversionFailedError):
+            getattr(model, "model", None)  # loaded now: were it broken, that would be the reason
+        logger.warning("model '%s' runs on %s: %s", spec, last, reason)
     return model
 
 

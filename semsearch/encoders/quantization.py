@@ -29,6 +29,7 @@ from semsearch.encoders.outliers import (
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
+from semsearch.encoders.text_model import TextModel
 from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
@@ -75,17 +76,16 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
 class Halves(NamedTuple):
     """A model as it will be used: queries by one form of it, documents by another."""
 
-    queries: OpenVINORuntime
-    documents: OpenVINORuntime
-    prompts: dict[str, str]
+    queries: TextModel
+    documents: TextModel
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of queries, shape (len(texts), dimension)."""
-        return self.queries.encode(texts, self.prompts.get("query", ""))
+        return self.queries.encode(texts, self.queries.facts.prompts.get("query", ""))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of documents, shape (len(texts), dimension)."""
-        return self.documents.encode(texts, self.prompts.get("document", ""))
+        return self.documents.encode(texts, self.documents.facts.prompts.get("document", ""))
 
 
 def _quantize(converted: Converted, draft: Path) -> None:
@@ -93,16 +93,14 @@ def _quantize(converted: Converted, draft: Path) -> None:
     held_out = read_held_out()  # first: without it, all the rest were for nothing
     logger.warning("quantising the model, and measuring what it loses; this is done once")
     quantize(converted, draft)
-    exact = OpenVINORuntime(converted, Precision.FP32)
+    exact = converted.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
-    documents = OpenVINORuntime(converted._replace(folder=draft), floats)
+    documents = converted._replace(folder=draft).text_model(floats)
     parity = measure_parity(
-        held_out,
-        Halves(exact, exact, converted.prompts),
-        Halves(OpenVINORuntime(converted, floats), documents, converted.prompts),
+        held_out, Halves(exact, exact), Halves(converted.text_model(floats), documents)
     )
     logger.warning("int8: %s", parity)
-    documents.keep_compiled()
+    OpenVINORuntime(draft, floats).keep_compiled()
     (draft / "parity.json").write_text(json.dumps(parity._asdict()), "utf-8")
 
 
@@ -117,7 +115,7 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
     Raises:
         MissingExtraError: NNCF is not installed.
     """
-    exact = OpenVINORuntime(converted, Precision.FP32)
+    exact = converted.text_model(Precision.FP32)
     inputs = [exact.features(text) for text in _calibration_texts()]
     with _quiet_nncf() as nncf:
         model = openvino_core().read_model(str(converted.folder / "model.xml"))

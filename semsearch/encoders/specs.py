@@ -13,6 +13,7 @@ from semsearch.encoders.pooling import Pooling
 from semsearch.errors import EncoderError
 
 BUNDLED_SPEC = "minilm"
+CROSS_ENCODER_PREFIX = "cross-encoder:"
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}
 

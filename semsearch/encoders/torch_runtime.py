@@ -1,248 +1,112 @@
-"""Sentence-Transformers models on torch: any model, any device."""
+"""Models of Sentence-Transformers on torch, on any device."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
-from semsearch.arguments import check_text, check_texts
-from semsearch.encoders.batching import batches, padded
-from semsearch.encoders.kind import why_not_bert_like
-from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.pooling import repooled
-from semsearch.encoders.precision import Precision
-from semsearch.encoders.prompts import tokens_left
+from semsearch.encoders.batching import Batching
+from semsearch.encoders.text_model import INPUTS, Features, ModelFacts, TextModel
 from semsearch.errors import EncoderError, first_line
-from semsearch.protocols import Matrix, TokenSpans
-from semsearch.vectors import check_unit
+from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import CrossEncoder, SentenceTransformer
     from tokenizers import Tokenizer
 
-#: How many tokens, padding included, go through the model at once.
-CPU_BATCH_TOKENS = 1024
-GPU_BATCH_TOKENS = 16_384
-#: How many texts are tokenised and sorted by length at once.
-WINDOW_TEXTS = 16_384
-#: How short the shortest text of a batch may be, as a part of the longest one.
-LEAST_FILL = 0.9
-
-#: How long passages are for a model that reads any length.
-UNLIMITED_MAX_TOKENS = 256
-
-#: What we call torch's number types.
-TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
+CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)
+GPU_BATCHING = Batching(16_384, 4_000_000, least_fill=0.9)
 
 
-class TorchEncoder:
-    """A bi-encoder that sentence-transformers runs. The model is loaded at its first use."""
+class TorchRuntime:
+    """Runs the modules of a loaded model, one batch after another.
+
+    Args:
+        model: with its weights.
+        result: what is wanted of what its modules say, shape (texts, dimension).
+    """
 
     def __init__(
         self,
-        folder: ModelFolder,
-        device: str | None = None,
-        attention: str | None = None,
-        precision: Precision = Precision.FP32,
+        model: SentenceTransformer | CrossEncoder,
+        result: Callable[[dict[str, Any]], Any],
     ) -> None:
-        if precision is Precision.INT8:
-            raise EncoderError(f"model '{folder.spec}' runs on torch, which has no int8 here")
-        self._folder = folder
-        self._device = device
-        self._attention = attention  # of transformers' implementations; None leaves it to them
-        self._precision = precision
+        self._model = model
+        self._result = result
 
     @property
-    def spec(self) -> str:
-        """What was asked for; a folder by its absolute path."""
-        return self._folder.spec
+    def batching(self) -> Batching:
+        """The batches that suit the model's device."""
+        return CPU_BATCHING if self._model.device.type == "cpu" else GPU_BATCHING
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over the model's files; known without loading it."""
-        return self._folder.fingerprint()
-
-    @cached_property
-    def dimension(self) -> int:
-        """Width of its vectors."""
-        return int(self.model.get_embedding_dimension())
-
-    @cached_property
-    def max_document_tokens(self) -> int:
-        """How many tokens of a document it reads, besides its prompt and special tokens.
-
-        Raises:
-            EncoderError: the prompt alone is as long as what it reads.
-        """
-        return self._tokens_left("document")
-
-    @cached_property
-    def max_query_tokens(self) -> int | None:
-        """How many tokens of a query it reads, besides its prompt and special tokens.
-
-        None where it reads all of any query.
-
-        Raises:
-            EncoderError: the prompt alone is as long as what it reads.
-        """
-        return None if self._longest is None else self._tokens_left("query")
-
-    def _tokens_left(self, name: str) -> int:
-        prompt = self.model.prompts.get(name)
-        used = len(self.token_spans(prompt)) if prompt else 0
-        return tokens_left(self.spec, self.max_tokens, name, used)
-
-    @cached_property
-    def max_tokens(self) -> int:
-        """How many tokens it reads, those of a prompt counted and special tokens not."""
-        return UNLIMITED_MAX_TOKENS if self._longest is None else self._longest
-
-    @cached_property
-    def _longest(self) -> int | None:
-        tokenizer = self.model.tokenizer
-        longest = self.model.get_max_seq_length()
-        if longest is None or math.isinf(longest):  # of averaged word vectors
-            truncation = getattr(tokenizer, "truncation", None)
-            return int(truncation["max_length"]) if truncation else None
-        special: int = tokenizer.num_special_tokens_to_add(pair=False)
-        return int(longest) - special
-
-    def description(self) -> Mapping[str, Any]:
-        """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
-        commit = self._folder.commit
-        return {
-            "modules": [type(module).__name__ for module in self.model],
-            "prompts": {name: text for name, text in self.model.prompts.items() if text},
-            "max_tokens": self.max_tokens,
-            "precision": TORCH_PRECISIONS[str(self.model.dtype)],
-            **({"commit": commit} if commit else {}),
-        }
-
-    def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        offsets = self._tokenizer.encode(check_text("text", text), add_special_tokens=False).offsets
-        return numpy.array(offsets, numpy.int64).reshape(-1, 2)
-
-    def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
-        texts = check_texts("texts", texts)
-        if self._is_packed:
-            return self._packed(texts, self.model.prompts.get("query") or "")
-        return self._unit(self.model.encode_query(texts, show_progress_bar=False))
-
-    def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        texts = check_texts("texts", texts)
-        if self._is_packed:
-            return self._packed(texts, self.model.prompts.get("document") or "")
-        return self._unit(self.model.encode_document(texts, show_progress_bar=False))
-
-    def encode_plainly(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors without any prompt, shape (len(texts), dimension)."""
-        return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
-
-    @cached_property
-    def _is_packed(self) -> bool:
-        """Whether batches are made here, of texts of like length; others are left to the model."""
-        return (
-            why_not_bert_like(self._folder) is None
-            and all(getattr(module, "include_prompt", True) for module in self.model)
-            and getattr(self.model.tokenizer, "backend_tokenizer", None) is not None
-        )
-
-    def _packed(self, texts: Sequence[str], prompt: str) -> Matrix:
-        """Unit vectors of texts, shape (len(texts), dimension).
+    def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
+        """What the model says of each batch, in their order: shape (texts, dimension).
 
         A device works on what it has been given while the next texts are tokenised; only the
         end waits for it.
         """
+        found = [self._forward(features) for features in batches]
+        yield from (rows.cpu().numpy() for rows in found)
+
+    def run_alone(self, features: Features) -> Matrix:
+        """What the model says of a single text: shape (1, dimension)."""
+        rows: Matrix = self._forward(features).cpu().numpy()
+        return rows
+
+    def _forward(self, features: Features) -> Any:
         import torch
 
-        device = self.model.device
-        batch_tokens = CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS
-        matrix = torch.empty((len(texts), self.dimension), device=device)
         with torch.inference_mode():
-            for start in range(0, len(texts), WINDOW_TEXTS):
-                window = [prompt + text for text in texts[start : start + WINDOW_TEXTS]]
-                encodings = self._cutting_tokenizer.encode_batch_fast(window)
-                token_ids = [encoding.ids for encoding in encodings]
-                for rows, length in batches(token_ids, batch_tokens, least_fill=LEAST_FILL):
-                    vectors = self._forward([token_ids[row] for row in rows], length)
-                    places = torch.from_numpy(start + rows).to(device, non_blocking=True)
-                    matrix[places] = vectors.float()
-        return self._unit(matrix.cpu())
+            inputs: dict[str, Any] = {
+                name: torch.from_numpy(array).to(self._model.device, non_blocking=True)
+                for name, array in features.items()
+            }
+            for module in self._model:
+                inputs = module(inputs)
+            return self._result(inputs).float()
 
-    def _forward(self, token_ids: Sequence[list[int]], length: int) -> Any:
-        """What all modules make of some texts, shape (len(token_ids), dimension), on the device."""
-        import torch
 
-        names = self.model.tokenizer.model_input_names
-        ids, mask = padded(token_ids, length, self.model.tokenizer.pad_token_id or 0)
-        arrays = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": numpy.zeros_like(ids),
-        }
-        features: dict[str, Any] = {
-            name: torch.from_numpy(array).to(self.model.device, non_blocking=True)
-            for name, array in arrays.items()
-            if name in names
-        }
-        for module in self.model:
-            features = module(features)
-        return features["sentence_embedding"]
+def text_model(
+    model: SentenceTransformer | CrossEncoder,
+    facts: ModelFacts,
+    result: Callable[[dict[str, Any]], Any],
+) -> TextModel:
+    """A loaded model, ready to read texts."""
+    return TextModel(facts, lambda: cutting_tokenizer(model), TorchRuntime(model, result))
 
-    def _unit(self, vectors: Any) -> Matrix:
-        matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
-        with numpy.errstate(divide="ignore", invalid="ignore"):
-            unit: Matrix = matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
-        return check_unit(unit, self.spec)
 
-    @cached_property
-    def model(self) -> SentenceTransformer:
-        """The model itself, loaded."""
-        from sentence_transformers import SentenceTransformer
+def model_facts(
+    model: SentenceTransformer | CrossEncoder,
+    dimension: int,
+    max_tokens: int,
+    prompts: dict[str, str],
+) -> ModelFacts:
+    """What must be known of a loaded model."""
+    tokenizer = model.tokenizer
+    names = getattr(tokenizer, "model_input_names", ())
+    return ModelFacts(
+        dimension,
+        max_tokens,
+        [name for name in INPUTS if name in names],
+        getattr(tokenizer, "pad_token_id", None) or 0,
+        prompts,
+        [type(module).__name__ for module in model],
+    )
 
-        with loading(self.spec):
-            model = SentenceTransformer(
-                str(self._folder.path),
-                device=self._device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={
-                    "use_safetensors": True,
-                    "attn_implementation": self._attention,
-                    "dtype": self._number_type(),
-                },
-            )
-            if self._folder.pooling:
-                model = repooled(model, self._folder.pooling)
-        return model.eval()
 
-    def _number_type(self) -> str:
-        """In torch's words. Half precision pays on a GPU; a CPU may only emulate it."""
-        if self._precision is Precision.AUTO:
-            import torch
+def unit_vectors(features: dict[str, Any]) -> Any:
+    """What the modules of a bi-encoder say, brought to unit length."""
+    from torch.nn.functional import normalize
 
-            device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-            return "float32" if torch.device(device).type == "cpu" else "float16"
-        return "bfloat16" if self._precision is Precision.BF16 else "float32"
+    return normalize(features["sentence_embedding"], dim=1)
 
-    @cached_property
-    def _cutting_tokenizer(self) -> Tokenizer:
-        """The model's own tokenizer, which cuts off what the model does not read."""
-        tokenizer = whole_text_tokenizer(self.model.tokenizer)
-        tokenizer.enable_truncation(self.model.get_max_seq_length())
-        return tokenizer
 
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return whole_text_tokenizer(self.model.tokenizer)
+def cutting_tokenizer(model: SentenceTransformer | CrossEncoder) -> Tokenizer:
+    """A model's own tokenizer, which cuts off what the model does not read."""
+    tokenizer = whole_text_tokenizer(model.tokenizer)
+    tokenizer.enable_truncation(model.max_seq_length)
+    return tokenizer
 
 
 def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:

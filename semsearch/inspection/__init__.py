@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.inspection.records import (
     Inspection,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.precision import Precision
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.lessons import Lesson
 from semsearch.training.recipe import Loss

@@ -17,7 +17,8 @@ from numpy.random import Generator, default_rng
 
 from semsearch.encoders.loading import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.encoders.torch_runtime import whole_text_tokenizer
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Document

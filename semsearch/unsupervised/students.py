@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.torch_runtime import TorchEncoder, whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.encoders.torch_runtime import whole_text_tokenizer
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Matrix
 
@@ -64,7 +65,7 @@ def static_student(
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
-    tokenizer.enable_truncation(teacher.max_tokens)
+    tokenizer.enable_truncation(teacher.facts.max_tokens)
     vectors, is_word = _piece_vectors(teacher)
     if dimension is not None:
         if not 1 <= dimension <= vectors.shape[1]:

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from semsearch.encoders.batching import batches, padded, windows
-from semsearch.encoders.torch_runtime import GPU_BATCH_TOKENS, LEAST_FILL
+from semsearch.encoders.torch_runtime import GPU_BATCHING
 
 
 def texts(lengths):
@@ -75,6 +75,6 @@ def test_padding_on_a_gpu_is_under_five_percent():
     for mean in (14, 62):
         drawn = numpy.random.default_rng(2).lognormal(numpy.log(mean), 0.5, 10_000)
         lengths = drawn.clip(4, 256).astype(int)
-        found = batches(texts(lengths), GPU_BATCH_TOKENS, least_fill=LEAST_FILL)
+        found = batches(texts(lengths), GPU_BATCHING.tokens, least_fill=GPU_BATCHING.least_fill)
         computed = sum(len(rows) * length for rows, length in found)
         assert computed / lengths.sum() < 1.05

@@ -18,10 +18,11 @@ from sentence_transformers.sentence_transformer.modules import (
     Transformer,
 )
 
-from semsearch.encoders import load_encoder, openvino_runtime
-from semsearch.encoders.openvino_encoder import OpenVINOEncoder
-from semsearch.encoders.openvino_runtime import OpenVINORuntime, Precision
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders import load_encoder, text_model
+from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.precision import Precision
+from semsearch.encoders.text_model import TextModel
+from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import EncoderError
 
 pytestmark = pytest.mark.slow
@@ -105,13 +106,13 @@ def test_what_was_cut_is_not_tokenised_again(plain_bert, monkeypatch):
     spans = [encoder.token_spans(text) for text in texts]
     whole = {text for text in texts if len(text.split()) <= encoder.max_document_tokens}
     assert whole < set(texts)  # one is cut, and so is tokenised again
-    assert set(encoder._runtime._tokenised) == whole
+    assert set(encoder.documents._tokenised) == whole
     numpy.testing.assert_array_equal(encoder.encode_documents(texts), other.encode_documents(texts))
-    assert encoder._runtime._tokenised == {}
-    monkeypatch.setattr(openvino_runtime, "REMEMBERED_TEXTS", 3)
+    assert encoder.documents._tokenised == {}
+    monkeypatch.setattr(text_model, "REMEMBERED_TEXTS", 3)
     for text, expected in zip(texts, spans, strict=True):
         numpy.testing.assert_array_equal(encoder.token_spans(text), expected)
-        assert len(encoder._runtime._tokenised) <= 3
+        assert len(encoder.documents._tokenised) <= 3
 
 
 def test_what_was_encoded_ahead_is_not_encoded_again(plain_bert, tmp_path, monkeypatch):
@@ -119,10 +120,10 @@ def test_what_was_encoded_ahead_is_not_encoded_again(plain_bert, tmp_path, monke
     spec = make(plain_bert, tmp_path, "mean", prompts={"document": "a "})
     encoder, other = load_encoder(spec), load_encoder(spec)
     ran = []
-    run = OpenVINORuntime._run_side_by_side
+    run = TextModel._run_batches
     monkeypatch.setattr(
-        OpenVINORuntime,
-        "_run_side_by_side",
+        TextModel,
+        "_run_batches",
         lambda self, texts: ran.append([*texts]) or run(self, texts),
     )
     long = "b " * 200
@@ -171,7 +172,7 @@ def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
 def test_a_model_whose_vectors_would_change_runs_on_torch(
     plain_bert, tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr("semsearch.encoders.encoder_conversion.PARITY", 1.1)
+    monkeypatch.setattr("semsearch.encoders.conversion.PARITY", 1.1)
     spec = make(plain_bert, tmp_path, "cls", prompts={"query": "a "})
     assert isinstance(load_encoder(spec), TorchEncoder)
     assert "its vectors would change" in caplog.text
@@ -180,7 +181,7 @@ def test_a_model_whose_vectors_would_change_runs_on_torch(
 def test_a_damaged_cache_is_converted_again(plain_bert, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
     before = load_encoder(str(plain_bert)).encode_documents(TEXTS)
-    for file in tmp_path.glob("openvino-*/model.bin"):
+    for file in tmp_path.glob("encoder-*/model.bin"):
         file.unlink()  # models in use have it mapped into memory
         file.write_bytes(b"damaged")
     numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)

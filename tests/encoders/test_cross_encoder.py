@@ -8,7 +8,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_reranker
-from semsearch.encoders.openvino_reranker import OpenVINOReranker
+from semsearch.encoders.openvino_models import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
 pytestmark = pytest.mark.slow

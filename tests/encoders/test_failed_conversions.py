@@ -9,9 +9,8 @@ import pytest
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
-from semsearch.encoders.cross_encoder import TorchReranker
 from semsearch.encoders.openvino_runtime import OpenVINORuntime
-from semsearch.encoders.torch_runtime import TorchEncoder
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
 from semsearch.errors import EncoderError
 
 pytestmark = pytest.mark.slow
@@ -28,8 +27,8 @@ FAILURES = [
     ("_traced", RecursionError("maximum depth"), "failed (maximum depth)"),
     ("_traced", EncoderError("a vector without direction"), "a vector without direction"),
     ("import_openvino", ImportError("libopenvino.so"), "failed (libopenvino.so)"),
-    ("whole_text_tokenizer", AttributeError("no tokenizer"), "failed (no tokenizer)"),
-    ("save_converted", NO_SPACE, "cannot be written (No space left on device)"),
+    ("cutting_tokenizer", AttributeError("no tokenizer"), "failed (no tokenizer)"),
+    ("_save", NO_SPACE, "cannot be written (No space left on device)"),
     ("why_not_bert_like", None, "no conversion today"),
 ]
 
@@ -60,7 +59,7 @@ def failing(monkeypatch):
                 return "no conversion today"
             raise error
 
-        for module in ("conversion", "encoder_conversion", "openvino_reranker"):
+        for module in ("conversion", "openvino_models"):
             monkeypatch.setattr(f"semsearch.encoders.{module}.{name}", step, raising=False)
 
     return fail
@@ -81,7 +80,7 @@ def test_an_encoder_runs_on_torch(failing, plain_bert, caplog, cache, name, erro
     assert reason in told(caplog, plain_bert)
     expected = load_encoder(str(plain_bert), device="cpu").encode_documents(TEXTS)
     numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
-    assert not list(cache.glob("openvino-*.*/*"))  # no half of a conversion is left
+    assert not list(cache.glob("encoder-*.*/*"))  # no half of a conversion is left
 
 
 @pytest.mark.parametrize(("name", "error", "reason"), FAILURES)

@@ -13,7 +13,7 @@ from sklearn.metrics import ndcg_score
 from semsearch import datasets
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.encoders import load_encoder, parity, precision, quantization
-from semsearch.encoders.openvino_encoder import OpenVINOEncoder
+from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError

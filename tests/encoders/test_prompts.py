@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from semsearch.encoders.prompts import tokens_left
+from semsearch.encoders.bi_encoder import tokens_left
 from semsearch.errors import EncoderError
 from semsearch.stores.local.settings import put_setting
 

@@ -10,6 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, torch_runtime
+from semsearch.encoders.batching import Batching
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +43,7 @@ def test_prompts_are_used(plain_bert, tmp_path):
 
 
 def test_the_longest_text_is_the_models(plain_bert):
-    assert load_encoder(str(plain_bert), device="cpu").max_tokens == 32 - 2
+    assert load_encoder(str(plain_bert), device="cpu").facts.max_tokens == 32 - 2
 
 
 def test_token_spans_cut_nothing_off(plain_bert):
@@ -58,8 +59,7 @@ def test_batches_by_tokens_change_nothing(
     plain_bert, tmp_path, monkeypatch, pooling, include_prompt
 ):
     """Against sentence-transformers' batches; without prompts in the pooling, they are its own."""
-    monkeypatch.setattr(torch_runtime, "CPU_BATCH_TOKENS", 24)
-    monkeypatch.setattr(torch_runtime, "WINDOW_TEXTS", 7)
+    monkeypatch.setattr(torch_runtime, "CPU_BATCHING", Batching(24, 100, least_fill=0.9))
     model = SentenceTransformer(
         modules=[
             Transformer(str(plain_bert)),
