@@ -161,19 +161,19 @@ def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model
     Raises:
         EncoderError: none can.
     """
-    *others, last = names
-    reasons = []
-    for name in others:
+    reason: NotConvertibleError | None = None
+    for name in names:
         try:
-            return load(import_module(RUNTIMES[name]))
+            model = load(import_module(RUNTIMES[name]))
         except NotConvertibleError as error:
-            reasons.append(error)
-    model = load(import_module(RUNTIMES[last]))
-    for reason in reasons:
+            reason = error
+            continue
         if isinstance(reason, ConversionFailedError):
             getattr(model, "model", None)  # loaded now: were it broken, that would be the reason
-        logger.warning("model '%s' runs on %s: %s", spec, last, reason)
-    return model
+        if reason is not None:
+            logger.warning("model '%s' runs on %s: %s", spec, name, reason)
+        return model
+    raise EncoderError(f"model '{spec}' runs on none of {', '.join(names)}: {reason}")
 
 
 def _checked_spec(spec: object) -> str:

@@ -1,0 +1,101 @@
+"""Runtimes are chosen by name, and a further one is a module."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from types import ModuleType
+
+import numpy
+import pytest
+
+from semsearch.encoders import load_encoder, load_reranker, loading
+from semsearch.encoders.kind import NotConvertibleError
+from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, text_model, unit_vectors
+from semsearch.encoders.torch_runtime import TorchRuntime
+from semsearch.errors import ArgumentError, EncoderError
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
+
+
+@pytest.fixture
+def other(monkeypatch):
+    """A runtime from elsewhere, which is tried first."""
+
+    class Squared(TorchRuntime):
+        """Runs models in its own way: told apart by what it has run."""
+
+        batches = 0
+
+        def run(self, batches):
+            for features in batches:
+                Squared.batches += 1
+                yield self.run_alone(features)
+
+    class SquaredEncoder(TorchEncoder):
+        @property
+        def documents(self):
+            model = text_model(self.model, self.facts, unit_vectors)
+            model._runtime = Squared(self.model, unit_vectors)
+            return model
+
+    def load(folder, device, precision):
+        assert device is None
+        if "refused" in folder.spec:
+            raise NotConvertibleError("the other runtime knows no such layer")
+        return SquaredEncoder(folder, "cpu", precision=precision)
+
+    module = ModuleType("other_runtime")
+    module.load_encoder = load
+    module.load_reranker = load
+    monkeypatch.setitem(sys.modules, "other_runtime", module)
+    monkeypatch.setattr(loading, "RUNTIMES", {"other": "other_runtime", **loading.RUNTIMES})
+    monkeypatch.setattr(loading, "has_gpu", lambda: False)
+    return Squared
+
+
+def test_they_are_chosen_by_name(plain_bert):
+    expected = load_encoder(str(plain_bert), "cpu", "fp32").encode_documents(TEXTS)
+    for name, kind in (("openvino", OpenVINOEncoder), ("torch", TorchEncoder)):
+        encoder = load_encoder(str(plain_bert), precision="fp32", runtime=name)
+        assert isinstance(encoder, kind)
+        numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
+
+
+def test_a_further_one_is_a_module(other, plain_bert):
+    encoder = load_encoder(str(plain_bert), precision="fp32")
+    expected = load_encoder(str(plain_bert), "cpu", "fp32").encode_documents(TEXTS)
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
+    assert other.batches > 0
+
+
+def test_what_one_cannot_run_the_next_one_does(other, plain_bert, tmp_path, caplog):
+    del other
+    shutil.copytree(plain_bert, tmp_path / "refused")
+    encoder = load_encoder(str(tmp_path / "refused"), precision="fp32")
+    assert isinstance(encoder, OpenVINOEncoder)
+    assert "runs on openvino: the other runtime knows no such layer" in caplog.text
+    with pytest.raises(EncoderError, match="knows no such layer"):
+        load_encoder(str(tmp_path / "refused"), precision="fp32", runtime="other")
+
+
+@pytest.mark.parametrize("load", [load_encoder, load_reranker])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runtime": "onnx"}, r"no runtime 'onnx' \(runtimes: openvino, torch\)"),
+        ({"runtime": "openvino", "device": "cuda"}, "openvino chooses its device itself"),
+    ],
+)
+def test_mistakes(plain_bert, monkeypatch, load, options, message):
+    monkeypatch.setattr(loading, "check_head", lambda folder: None)
+    with pytest.raises(ArgumentError, match=message):
+        load(str(plain_bert), **options)
+
+
+def test_a_reranker_on_torch(plain_bert, monkeypatch):
+    monkeypatch.setattr(loading, "check_head", lambda folder: None)
+    assert isinstance(load_reranker(str(plain_bert), runtime="torch"), TorchReranker)
