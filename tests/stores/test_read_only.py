@@ -17,7 +17,10 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SemsearchError
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights and mounts of POSIX systems")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="rights and mounts of POSIX systems"),
+]
 
 DOCUMENTS = 300
 
