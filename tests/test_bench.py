@@ -1,4 +1,4 @@
-"""scripts/bench runs, and says what it is meant to say; how fast anything is, no test decides."""
+"""scripts/bench/peers says what it is meant to say; how fast anything is, no test decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-BENCH = Path(__file__).parent.parent / "scripts" / "bench.py"
+ROOT = Path(__file__).parent.parent
+COMMAND = [sys.executable, "-m", "scripts.bench.peers"]
 SENTENCES = [
     f"{who} {what} {where}."
     for who in ("A cat", "The old baker", "My neighbour", "A young engineer")
@@ -23,11 +24,11 @@ SENTENCES = [
 
 def bench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, BENCH, *map(str, arguments)],
+        [*COMMAND, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )
 
 
@@ -148,7 +149,7 @@ def test_mistakes(arguments, message):
 
 def test_without_texts():
     environment = {key: value for key, value in os.environ.items() if key != "SEMSEARCH_DATA"}
-    command = [sys.executable, BENCH]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
     assert "SEMSEARCH_DATA" in done.stderr

@@ -1,4 +1,4 @@
-"""scripts/bench_quantization runs, on sets of a few texts; what it measures, no test decides."""
+"""scripts/bench/quantization runs, on sets of a few texts; what it measures, no test decides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "bench_quantization.py"
+ROOT = Path(__file__).parent.parent
 TEXTS = [
     f"{who} {what}."
     for who in ("A cat", "The old baker", "My neighbour")
@@ -53,11 +53,16 @@ def small_data(tmp_path):
 
 def run(*options, data):
     return subprocess.run(
-        [sys.executable, SCRIPT, *options],
+        [sys.executable, "-m", "scripts.bench.quantization", *options],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "COLUMNS": "160", "SEMSEARCH_DATA": str(data)},
+        env={
+            **os.environ,
+            "COLUMNS": "160",
+            "PYTHONPATH": str(ROOT),
+            "SEMSEARCH_DATA": str(data),
+        },
     )
 
 

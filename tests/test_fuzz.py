@@ -1,4 +1,4 @@
-"""scripts/fuzz runs; that it finds nothing in a second is no proof, and not meant as one."""
+"""scripts/dev/fuzz runs; that it finds nothing in a second is no proof, and not meant as one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FUZZ = Path(__file__).parent.parent / "scripts" / "fuzz_targets.py"
+FUZZ = Path(__file__).parent.parent / "scripts" / "dev" / "fuzz_targets.py"
 
 
 def test_a_short_run(tmp_path, seed):

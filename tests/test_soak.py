@@ -1,4 +1,4 @@
-"""The one-minute form of scripts/soak."""
+"""The one-minute form of scripts/dev/soak."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-SOAK = Path(__file__).parent.parent / "scripts" / "soak.py"
+SOAK = Path(__file__).parent.parent / "scripts" / "dev" / "soak.py"
 
 
 def test_half_a_minute_of_it_finds_no_fault(seed):

@@ -1,4 +1,4 @@
-"""What scripts/bench compares: the commands of each system, and whether it is at hand."""
+"""What scripts/bench/peers compares: the commands of each system, and whether it is at hand."""
 
 from __future__ import annotations
 
@@ -12,18 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-__all__ = [
-    "HELP",
-    "OURS",
-    "PEERS",
-    "SCRIPTS",
-    "System",
-    "at_hand",
-    "installed_versions",
-    "messages",
-]
-
-SCRIPTS = Path(__file__).resolve().parent
+ONE_PEER = Path(__file__).resolve().with_name("one_peer.py")
 
 #: The modules that each peer cannot do without.
 PEERS = {
@@ -88,7 +77,7 @@ class System:
         return [*semsearch(), "--help"]
 
     def _program(self) -> list[str]:
-        return [sys.executable, str(SCRIPTS / "bench_peers.py"), self.tool]
+        return [sys.executable, str(ONE_PEER), self.tool]
 
 
 #: The command without work, timed among the cold queries.

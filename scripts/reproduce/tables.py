@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reproduce_page import difference, interval, provenance, replace_section, short, table
-
+from scripts.reproduce.page import difference, interval, provenance, replace_section, short, table
 from semsearch.datasets import (
     RetrievalSet,
     StsSet,

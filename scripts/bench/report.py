@@ -1,4 +1,4 @@
-"""How scripts/bench tells what it has measured: tables, and bars."""
+"""How scripts/bench/peers tells what it has measured: tables, and bars."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_results import BASELINE, BulkFigures, QueryFigures, Results, Spread
-from bench_systems import HELP, OURS, messages
 from rich.console import Console
 from rich.table import Table
 
-__all__ = [
-    "plot",
-    "show",
-]
+from scripts.bench.results import BASELINE, BulkFigures, QueryFigures, Results, Spread
+from scripts.bench.systems import HELP, OURS, messages
 
 
 def show(results: Results, console: Console) -> None:

@@ -26,9 +26,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench_corpora import Corpus, corpus_of, read_corpora, told_corpus
-from bench_report import plot, show
-from bench_results import (
+from rich.console import Console
+
+from scripts.bench.report import plot, show
+from scripts.bench.results import (
     BASELINE,
     BulkFigures,
     BulkRound,
@@ -40,8 +41,8 @@ from bench_results import (
     compared,
     overlap,
 )
-from bench_systems import HELP, OURS, PEERS, SCRIPTS, System, at_hand, installed_versions, messages
-from rich.console import Console
+from scripts.bench.systems import HELP, OURS, PEERS, System, at_hand, installed_versions, messages
+from scripts.shared.corpora import Corpus, corpus_of, read_corpora, told_corpus
 
 SECTIONS = ("bulk", "cold", "warm", "machine")
 
@@ -83,7 +84,7 @@ def main() -> int:
 def parsed() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(
-        prog="scripts/bench",
+        prog="scripts/bench/peers",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -182,9 +183,7 @@ class Bench:
     def _machine(self) -> dict[str, Any]:
         seconds = str(self._arguments.machine_seconds)
         try:
-            done = self._run(
-                [sys.executable, str(SCRIPTS / "bench_machine.py"), "--seconds", seconds]
-            )
+            done = self._run([sys.executable, "-m", "scripts.shared.machine", "--seconds", seconds])
         except CommandFailedError as error:
             messages.print(f"machine: {error}")
             self.faults += 1

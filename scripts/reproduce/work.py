@@ -11,8 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from reproduce_page import difference, interval, table
-
+from scripts.reproduce.page import difference, interval, table
 from semsearch.datasets import StsSet, load_labelled_pairs, load_retrieval_set
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (

@@ -16,11 +16,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench_corpora import distinct, film_beginnings
-from bench_systems import messages
 from rich.console import Console
 from rich.table import Table
 
+from scripts.bench.systems import messages
+from scripts.shared.corpora import distinct, film_beginnings
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_models import converted_model
 from semsearch.encoders.openvino_runtime import Converted

@@ -1,4 +1,4 @@
-"""What scripts/bench has measured: medians with their spread, and ratios."""
+"""What scripts/bench/peers has measured: medians with their spread, and ratios."""
 
 from __future__ import annotations
 
@@ -7,23 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bench_corpora import Corpus
-from bench_systems import HELP, System
-
-__all__ = [
-    "BASELINE",
-    "BulkFigures",
-    "BulkRound",
-    "Finished",
-    "QueryFigures",
-    "Results",
-    "Spread",
-    "as_json",
-    "bulk_figures",
-    "compared",
-    "overlap",
-    "spread",
-]
+from scripts.bench.systems import HELP, System
+from scripts.shared.corpora import Corpus
 
 #: Cold and warm figures are compared with this peer's; it has no layer that could cost anything.
 BASELINE = "script"

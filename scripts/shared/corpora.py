@@ -1,4 +1,4 @@
-"""The texts that scripts/bench indexes, and what encoding them takes."""
+"""The texts that scripts/bench/peers indexes, and what encoding them takes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-
-__all__ = [
-    "Corpus",
-    "corpus_of",
-    "distinct",
-    "read_corpora",
-    "sts_sentences",
-    "told_corpus",
-]
 
 FILM_WORDS = 60
 

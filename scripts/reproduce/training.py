@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy
-from reproduce_page import provenance, replace_section, table
-from reproduce_unsupervised import adaptation, distillation, pretraining
-from reproduce_work import (
+
+from scripts.reproduce.page import provenance, replace_section, table
+from scripts.reproduce.unsupervised import adaptation, distillation, pretraining
+from scripts.reproduce.work import (
     SNLI_HELD_OUT,
     Work,
     figure,
@@ -24,7 +25,6 @@ from reproduce_work import (
     sts_scores,
     write_table,
 )
-
 from semsearch.datasets import StsSet, load_labelled_pairs, load_retrieval_set, load_sts_set
 from semsearch.encoders import load_encoder
 from semsearch.evaluation.published import published_rows

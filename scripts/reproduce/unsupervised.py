@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reproduce_page import table
-from reproduce_work import (
+from scripts.reproduce.page import table
+from scripts.reproduce.work import (
     Work,
     figure,
     retrieval_table,
@@ -14,7 +14,6 @@ from reproduce_work import (
     sts_scores,
     write_table,
 )
-
 from semsearch.datasets import load_retrieval_set, load_sts_set
 from semsearch.datasets.folder import data_folder
 from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_scorer, load_rankers

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "crash"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "crash"))
 
 from workers import ask_and_check, whole_state, write_states
 
@@ -28,7 +28,7 @@ LIFE = (0.05, 4.0)
 
 def main() -> int:
     """Soak, and print what was done; exit status 1 when there was a fault."""
-    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/dev/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="how long (1)")
     parser.add_argument("--seed", type=int, help="of the moments of the kills")
     arguments = parser.parse_args()

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench_machine import cores, cpu_description
-
+from scripts.shared.machine import cores, cpu_description
 from semsearch.evaluation import Difference, Interval
 
 PACKAGES = ("openvino", "torch", "transformers", "sentence-transformers", "ir_measures", "scipy")
-BEGIN, END = "<!-- {} begin: written by scripts/reproduce {} -->", "<!-- {} end -->"
+BEGIN, END = "<!-- {} begin: written by scripts/reproduce/{} -->", "<!-- {} end -->"
 
 
 def replace_section(file: Path, name: str, text: str) -> None:
@@ -31,7 +30,8 @@ def replace_section(file: Path, name: str, text: str) -> None:
 
 def provenance(*arguments: str) -> str:
     """What must be known to measure the same again; without arguments, those of this run."""
-    command = ["scripts/reproduce", *(arguments or sys.argv[1:])]
+    name, *options = arguments or sys.argv[1:]
+    command = [f"scripts/reproduce/{name}", *options]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     day = datetime.now(UTC).date()
     return (

@@ -1,6 +1,6 @@
 """What a machine can do at best: matrix products and memory traffic, as JSON.
 
-    python scripts/bench_machine.py [--seconds N]
+    python -m scripts.shared.machine [--seconds N]
 
 No encoder can be faster than its products at the rates that are printed here.
 """

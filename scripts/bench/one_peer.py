@@ -1,8 +1,8 @@
-"""The programs that scripts/bench compares: what a user of each tool would write.
+"""The programs that scripts/bench/peers compares: what a user of each tool would write.
 
-    python scripts/bench_peers.py PEER index CORPUS.csv DIR
-    python scripts/bench_peers.py PEER query DIR TEXT
-    python scripts/bench_peers.py PEER warm DIR QUERIES.txt
+    python scripts/bench/one_peer.py PEER index CORPUS.csv DIR
+    python scripts/bench/one_peer.py PEER query DIR TEXT
+    python scripts/bench/one_peer.py PEER warm DIR QUERIES.txt
 
 Each encodes with all-MiniLM-L6-v2 in batches of 32, ranks by cosine and keeps its index on disk.
 Imports stand in the functions: a program pays for its own tool alone.
@@ -207,7 +207,7 @@ PEERS = {
 
 def main() -> int:
     """Do what was asked for, with one tool."""
-    parser = argparse.ArgumentParser(description="One program of scripts/bench.")
+    parser = argparse.ArgumentParser(description="One program of scripts/bench/peers.")
     parser.add_argument("peer", choices=PEERS)
     actions = parser.add_subparsers(dest="action", required=True)
     index = actions.add_parser("index")

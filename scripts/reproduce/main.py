@@ -1,8 +1,8 @@
 """The figures of README.md and RESULTS.md, measured again.
 
-    scripts/reproduce headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
-    scripts/reproduce tables [--results FILE]
-    scripts/reproduce training [--seeds N] [--part PART ...] [--work DIR] [--results FILE]
+    scripts/reproduce/headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
+    scripts/reproduce/tables [--results FILE]
+    scripts/reproduce/training [--seeds N] [--part PART ...] [--work DIR] [--results FILE]
 
 `headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): the most similar pairs of
 10,000 sentences, which took a cross-encoder on a V100 65 hours and a bi-encoder 5 seconds. Here the
@@ -25,11 +25,12 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from bench_corpora import Corpus, corpus_of, distinct, sts_sentences
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.shared.corpora import Corpus, corpus_of, distinct, sts_sentences
+
+ROOT = Path(__file__).resolve().parents[2]
 GLOVE_FILE = "glove/glove.6B.50d.txt"
 SAMPLE_PAIRS = 1000
 MACHINE_SECONDS = 10.0
@@ -39,13 +40,13 @@ def main() -> int:
     arguments = parsed()
     data = Path(os.environ["SEMSEARCH_DATA"])
     if arguments.figure == "tables":
-        from reproduce_tables import write_tables
+        from scripts.reproduce.tables import write_tables
 
         glove = data / GLOVE_FILE
         write_tables(arguments.results, glove if glove.is_file() else None)
         return 0
     if arguments.figure == "training":
-        from reproduce_training import PARTS, write_training
+        from scripts.reproduce.training import PARTS, write_training
 
         parts = arguments.part or list(PARTS)
         write_training(arguments.results, arguments.work.absolute(), arguments.seeds, parts)
@@ -63,14 +64,14 @@ def main() -> int:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     figures = parser.add_subparsers(dest="figure", required=True)
-    of_headline = figures.add_parser("headline")
+    of_headline = figures.add_parser("headline", prog="scripts/reproduce/headline")
     of_headline.add_argument("--sentences", type=int, default=10_000)
     of_headline.add_argument("--precision", choices=["fp32", "bf16", "int8"], default="bf16")
     of_headline.add_argument("--repeats", type=int, default=3)
     of_headline.add_argument("--json", type=Path)
-    of_tables = figures.add_parser("tables")
+    of_tables = figures.add_parser("tables", prog="scripts/reproduce/tables")
     of_tables.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
-    of_training = figures.add_parser("training")
+    of_training = figures.add_parser("training", prog="scripts/reproduce/training")
     of_training.add_argument("--seeds", type=int, default=3)
     of_training.add_argument("--part", action="append")
     of_training.add_argument("--work", type=Path, default=ROOT / "models" / "reproduce")
@@ -104,8 +105,7 @@ def headline(corpus: Corpus, precision: str, repeats: int) -> dict[str, float | 
 
 
 def machine_peaks() -> dict[str, float]:
-    script = Path(__file__).with_name("bench_machine.py")
-    command = [sys.executable, str(script), "--seconds", str(MACHINE_SECONDS)]
+    command = [sys.executable, "-m", "scripts.shared.machine", "--seconds", str(MACHINE_SECONDS)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     peaks: dict[str, float] = json.loads(done.stdout)["gflops"]
     return peaks

@@ -106,7 +106,7 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None
 
 def main() -> int:
     """Fuzz; exit status 1 when something was found."""
-    parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/dev/fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
     parser.add_argument("--seed", type=int, help="of what is tried; the last run printed its own")
@@ -144,7 +144,7 @@ def main() -> int:
                 failed.append(name)
                 for crash in corpus.glob("crash-*"):
                     kept = Path(shutil.copy(crash, f"fuzz-{name}-{crash.name}"))
-                    print(f"again: scripts/fuzz {name} --input {kept}")
+                    print(f"again: scripts/dev/fuzz {name} --input {kept}")
         print(f"targets: {len(names)}, failed: {len(failed)} {' '.join(failed)}".rstrip())
         return 1 if failed else 0
 

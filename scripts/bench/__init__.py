@@ -1,0 +1,1 @@
+"""semsearch beside other tools and other recipes."""

@@ -1,0 +1,1 @@
+"""Soaking and fuzzing."""
