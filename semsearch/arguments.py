@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -16,6 +17,9 @@ from semsearch.errors import ArgumentError
 _Choice = TypeVar("_Choice", bound=Enum)
 
 SHOWN_MAX_CHARACTERS = 40
+
+#: What Python makes of bytes that it cannot decode, and halves of characters.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shown(value: object) -> str:
@@ -91,6 +95,20 @@ def check_items(name: str, values: Any, what: str) -> list[Any]:
     ):
         raise ArgumentError(f"{name} must be a list of {what}, not {shown(values)}")
     return list(values)
+
+
+def check_readable(what: str, text: object) -> str:
+    """The text, if it is one that an encoder can read.
+
+    Raises:
+        ArgumentError: it is no string, is blank, or is not Unicode.
+    """
+    checked = check_text(what, text)
+    if not checked.strip():
+        raise ArgumentError(f"{what} is empty")
+    if _SURROGATE.search(checked):
+        raise ArgumentError(f"{what} holds a byte that is not UTF-8, or half a character")
+    return checked
 
 
 def check_texts(name: str, values: Any) -> list[str]:

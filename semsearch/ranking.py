@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from semsearch.arguments import (
     check_choice,
     check_items,
+    check_readable,
     check_text,
     check_texts,
     check_whole_number,
@@ -39,9 +39,6 @@ RERANK_DEPTH = 100
 
 #: Below this length, a sum of examples is rounding errors.
 MIN_NORM = 1e-4
-
-#: What Python makes of bytes that it cannot decode.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 logger = logging.getLogger(__name__)
 
@@ -297,7 +294,7 @@ def _checked_queries(queries: Iterable[Query], space: Space, options: Options) -
         queries = list(queries)
     listed = check_items("queries", queries, "texts or vectors")
     return [
-        _unit(query, space, options) if _is_vector(query) else _checked_text(query)
+        _unit(query, space, options) if _is_vector(query) else check_readable("the query", query)
         for query in listed
     ]
 
@@ -306,15 +303,6 @@ def _is_vector(query: object) -> TypeGuard[Sequence[float] | NDArray[Any]]:
     return isinstance(query, numpy.ndarray) or (
         isinstance(query, (list, tuple)) and not any(isinstance(item, str) for item in query)
     )
-
-
-def _checked_text(text: object) -> str:
-    checked = check_text("the query", text)
-    if not checked.strip():
-        raise ArgumentError("the query is empty")
-    if _SURROGATE.search(checked):
-        raise ArgumentError("the query holds a byte that is not UTF-8, or half a character")
-    return checked
 
 
 def _unit(vector: Sequence[float] | NDArray[Any], space: Space, options: Options) -> Matrix:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.correlations import spearman
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def measure_parity(held_out: HeldOut, exact: BiEncoder, candidate: BiEncoder) ->
     shared = _shared(*nearest)
     cosines = (stored[0] * stored[1]).sum(axis=1)
     return Parity(
-        sts_fp32=spearman(exact, pairs),
-        sts=spearman(candidate, pairs),
+        sts_fp32=sts_score(exact, pairs),
+        sts=sts_score(candidate, pairs),
         ndcg_fp32=_ndcg(rankings[0], retrieval),
         ndcg=_ndcg(rankings[1], retrieval),
         agreement=float(shared.mean()),
@@ -115,13 +116,12 @@ def measure_parity(held_out: HeldOut, exact: BiEncoder, candidate: BiEncoder) ->
     )
 
 
-def spearman(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
+def sts_score(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
     """Spearman × 100 between the cosines of pairs and their gold scores."""
-    from scipy.stats import spearmanr
-
     left = encoder.encode_documents([pair.left for pair in pairs])
     right = encoder.encode_documents([pair.right for pair in pairs])
-    return 100 * float(spearmanr((left * right).sum(axis=1), [pair.gold for pair in pairs])[0])
+    gold = numpy.array([pair.gold for pair in pairs])
+    return 100 * spearman((left * right).sum(axis=1), gold)
 
 
 def _ranking(queries: Matrix, documents: Matrix) -> Ranks:

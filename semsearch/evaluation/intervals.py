@@ -7,12 +7,14 @@ retrieval systems.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
-Values = NDArray[numpy.float64]
+from semsearch.correlations import Values, spearman_rows
 
 #: How often is resampled. The ends of a 95 % interval then stand on 25 values each.
 RESAMPLES = 1000
@@ -118,3 +120,35 @@ def _resampled_mean(values: Values) -> Values:
     )
     distribution: Values = found.bootstrap_distribution
     return distribution
+
+
+def resampled_spearman(scores: Sequence[Values], gold: Values) -> NDArray[numpy.float64]:
+    """Spearman's correlation of each system on the same bootstrap samples of the pairs.
+
+    Args:
+        scores: a system's scores each, shape (pairs,).
+        gold: shape (pairs,).
+
+    Returns:
+        Shape (systems, RESAMPLES); NaN where a sample has no correlation.
+    """
+    from scipy.stats import DegenerateDataWarning, bootstrap
+
+    def statistic(*samples: Values, axis: int) -> Values:
+        del axis  # the last one
+        *rated, wanted = samples
+        return numpy.stack([spearman_rows(one, wanted) for one in rated])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN in a sample; see `interval`
+        found = bootstrap(
+            (*scores, gold),
+            statistic,
+            n_resamples=RESAMPLES,
+            paired=True,
+            vectorized=True,
+            method="percentile",
+            batch=100,
+            rng=SEED,
+        )
+    return numpy.asarray(found.bootstrap_distribution)

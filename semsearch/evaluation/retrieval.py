@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 
 from semsearch.arguments import check_items, check_texts, shown
+from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.intervals import (
     Difference,
     Interval,
-    Values,
     mean_interval,
     randomised_difference,
 )

@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.arguments import check_items, shown
+from semsearch.correlations import Values, pearson, spearman
 from semsearch.datasets import ScoredPair, StsSet
 from semsearch.errors import ArgumentError
-from semsearch.evaluation.correlations import pearson, resampled_spearman, spearman
 from semsearch.evaluation.intervals import (
     Difference,
     Interval,
-    Values,
     bootstrap_difference,
     interval,
+    resampled_spearman,
 )
 from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts

@@ -6,10 +6,10 @@ of "get the drinks". Other encoders give a word one vector wherever it stands.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
+from semsearch.arguments import check_readable
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError, EncoderError
@@ -37,9 +37,6 @@ __all__ = [
 #: How many pairs of tokens are compared at most; words are not limited by a model.
 MAX_CELLS = 4_000_000
 
-#: What Python makes of bytes that it cannot decode.
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
 
 def inspect_text(spec: str, text: str) -> Inspection:
     """What an encoder makes of a text.
@@ -52,7 +49,7 @@ def inspect_text(spec: str, text: str) -> Inspection:
         ArgumentError: the text is empty or not Unicode.
         EncoderError: there is no such encoder, or it has no vectors of tokens.
     """
-    _check(text)
+    check_readable("the text", text)
     return _opened(spec)(text)
 
 
@@ -68,8 +65,8 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
         ArgumentError: a text is empty, has no word, or is not Unicode; or both are very long.
         EncoderError: there is no such encoder, or it has no vectors of tokens.
     """
-    _check(left)
-    _check(right)
+    check_readable("the text", left)
+    check_readable("the text", right)
     read = _opened(spec)
     rows, columns = read(left), read(right)
     if len(rows.tokens) * len(columns.tokens) > MAX_CELLS:
@@ -82,13 +79,6 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
             raise ArgumentError(f"encoder '{side.spec}' finds no word in {side.text[:50]!r}")
     cosines = unit_rows(rows.token_vectors) @ unit_rows(columns.token_vectors).T
     return TokenSimilarity(rows, columns, cosines)
-
-
-def _check(text: str) -> None:
-    if not text.strip():
-        raise ArgumentError("the text is empty")
-    if _SURROGATE.search(text):
-        raise ArgumentError("the text holds a byte that is not UTF-8, or half a character")
 
 
 def _opened(spec: str) -> Callable[[str], Inspection]:

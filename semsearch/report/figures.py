@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
+from semsearch.correlations import Values
 from semsearch.evaluation import Interval
-from semsearch.evaluation.intervals import Values
 from semsearch.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, Drawing, draw
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.correlations import spearman
 from semsearch.training.examples import Examples, Kind
 
 if TYPE_CHECKING:
@@ -83,12 +84,10 @@ def score_cross_encoder(model: CrossEncoder, examples: Examples) -> float:
 
 
 def _spearman(scores: NDArray[Any], gold: Sequence[float]) -> float:
-    """Spearman's rank correlation x 100; 0 for scores that are all the same."""
-    from scipy.stats import spearmanr
-
-    if numpy.ptp(scores) == 0 or not numpy.isfinite(scores).all():
+    """Spearman's rank correlation x 100; 0 for scores that are all the same, or none."""
+    if not numpy.isfinite(scores).all():
         return 0.0
-    return 100 * float(spearmanr(scores, gold).statistic)
+    return float(numpy.nan_to_num(100 * spearman(scores, numpy.asarray(gold, numpy.float64))))
 
 
 def _accuracy(found: NDArray[numpy.int64], wanted: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from semsearch.datasets import read_stsbenchmark
-from semsearch.encoders.parity import spearman
+from semsearch.encoders.parity import sts_score
 from semsearch.errors import DatasetNotFoundError
 from semsearch.protocols import Encoder
 
@@ -11,6 +11,6 @@ from semsearch.protocols import Encoder
 def sts_spearman(encoder: Encoder) -> float | None:
     """Spearman × 100 on the test split; None where SEMSEARCH_DATA does not have it."""
     try:
-        return spearman(encoder, read_stsbenchmark("test"))
+        return sts_score(encoder, read_stsbenchmark("test"))
     except DatasetNotFoundError:
         return None

@@ -8,13 +8,14 @@ import numpy
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from semsearch.evaluation.correlations import pearson, resampled_spearman, spearman
+from semsearch.correlations import pearson, spearman
 from semsearch.evaluation.intervals import (
     RESAMPLES,
     bootstrap_difference,
     interval,
     mean_interval,
     randomised_difference,
+    resampled_spearman,
 )
 
 
