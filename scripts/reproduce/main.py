@@ -1,7 +1,7 @@
 """The figures of README.md and RESULTS.md, measured again.
 
     scripts/reproduce/headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
-    scripts/reproduce/tables [--results FILE]
+    scripts/reproduce/tables [--part PART ...] [--results FILE]
     scripts/reproduce/training [--seeds N] [--part PART ...] [--work DIR] [--results FILE]
 
 `headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): the most similar pairs of
@@ -40,15 +40,17 @@ def main() -> int:
     arguments = parsed()
     data = Path(os.environ["SEMSEARCH_DATA"])
     if arguments.figure == "tables":
-        from scripts.reproduce.tables import write_tables
+        from scripts.reproduce.tables import PARTS, write_tables
 
         glove = data / GLOVE_FILE
-        write_tables(arguments.results, glove if glove.is_file() else None)
+        parts = arguments.part or list(PARTS)
+        write_tables(arguments.results, glove if glove.is_file() else None, parts)
         return 0
     if arguments.figure == "training":
-        from scripts.reproduce.training import PARTS, write_training
+        from scripts.reproduce.training import PARTS as TRAINING
+        from scripts.reproduce.training import write_training
 
-        parts = arguments.part or list(PARTS)
+        parts = arguments.part or list(TRAINING)
         write_training(arguments.results, arguments.work.absolute(), arguments.seeds, parts)
         return 0
     with tempfile.TemporaryDirectory() as folder:
@@ -70,6 +72,7 @@ def parsed() -> argparse.Namespace:
     of_headline.add_argument("--repeats", type=int, default=3)
     of_headline.add_argument("--json", type=Path)
     of_tables = figures.add_parser("tables", prog="scripts/reproduce/tables")
+    of_tables.add_argument("--part", action="append", choices=["sts", "retrieval"])
     of_tables.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
     of_training = figures.add_parser("training", prog="scripts/reproduce/training")
     of_training.add_argument("--seeds", type=int, default=3)

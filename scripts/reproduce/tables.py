@@ -5,6 +5,7 @@ The words between the figures are written here; no figure is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.reproduce.page import difference, interval, provenance, replace_section, short, table
@@ -42,24 +43,78 @@ INDEXED = ("bm25", "minilm", "hybrid:minilm")
 OTHER_SPLITS = {"sick": ("trial",)}
 
 
-def write_tables(file: Path, glove: Path | None) -> None:
-    """Measure everything and put the tables into a Markdown file."""
+def write_tables(file: Path, glove: Path | None, parts: Sequence[str]) -> None:
+    """Measure these parts, and put each into its place in a Markdown file."""
     words = [] if glove is None else [f"glove:{glove}", f"glove:{glove}@sif"]
-    systems = [*words, *POOLINGS, "minilm"]
-    sts_sets, sts_missing = _here(sts_names(), load_sts_set)
-    ir_sets, ir_missing = _here(retrieval_names(), load_retrieval_set)
-    scorers = [load_pair_scorer(spec) for spec in ("hashing", *systems)]
-    sts = [evaluate_sts(dataset, scorers) for dataset in sts_sets]
+    for part in parts:
+        name = f"tables --part {part}"
+        text = PARTS[part](words)
+        replace_section(file, name, f"{text}\n\n{provenance('tables', '--part', part)}")
+
+
+def _sts(words: Sequence[str]) -> str:
+    sets, missing = _here(sts_names(), load_sts_set)
+    scorers = [load_pair_scorer(spec) for spec in ("hashing", *words, *POOLINGS, "minilm")]
+    sts = [evaluate_sts(dataset, scorers) for dataset in sets]
+    apart = [
+        f"{result.dataset} {result.spearman.value - result.published:+.2f}"
+        for one in sts
+        for result in one.results
+        if result.published is not None
+    ]
+    parts = [
+        "## The contrast of encoders: semantic textual similarity",
+        SYSTEMS,
+        "Spearman's correlation of the cosine with the gold scores x 100, with 95 % bootstrap "
+        "intervals. All pairs of a year together, as in the papers:",
+        _sts_table(sts, Aggregation.ALL),
+        _sizes(sts),
+        "The mean over the sub-sets of a year, which is another figure:",
+        _sts_table(
+            [one for one in sts if len(one.dataset.subsets) > 1], Aggregation.MEAN, published=False
+        ),
+        "By how much `minilm` is above each other system on the same pairs (paired bootstrap):",
+        _sts_differences(sts),
+        "Where ours differ from the published figures, and what could not be run:",
+        _remarks(apart, STS_REMARKS, missing),
+    ]
+    return "\n\n".join(parts)
+
+
+def _retrieval(words: Sequence[str]) -> str:
+    sets, missing = _here(retrieval_names(), load_retrieval_set)
     others = [*words, *POOLINGS, *(f"hybrid:{spec}" for spec in words[:1])]
     rankers = load_rankers([*INDEXED, "hashing", *others])
-    ir = [
-        evaluate_retrieval(retrieval, rankers, MEASURES, whole_documents=True)
-        for retrieval in ir_sets
+    whole = [
+        evaluate_retrieval(retrieval, rankers, MEASURES, whole_documents=True) for retrieval in sets
     ]
     indexed = [
-        evaluate_retrieval(retrieval, rankers[: len(INDEXED)], MEASURES) for retrieval in ir_sets
+        evaluate_retrieval(retrieval, rankers[: len(INDEXED)], MEASURES) for retrieval in sets
     ]
-    replace_section(file, "tables", _page(sts, ir, indexed, [*sts_missing, *ir_missing]))
+    apart = [
+        f"{result.dataset} {result.mean.value - result.published:+.2f} (nDCG@10)"
+        for one in whole
+        for result in one.results
+        if result.published is not None
+    ]
+    parts = [
+        "## The contrast of encoders: retrieval",
+        SYSTEMS,
+        "Whole documents, cut where the encoder stops reading (`semsearch eval ir "
+        "--whole-documents`); means over queries x 100 with 95 % bootstrap intervals. Hybrid "
+        "rankings hold 100 documents, the others 1,000.",
+        *(_ir_table(one) for one in whole),
+        "By how much each system is above `bm25` in nDCG@10 on the same queries (randomisation "
+        "test):",
+        _ir_differences(whole),
+        "The same documents in an index, cut into passages and searched as `semsearch query` "
+        "searches it (`semsearch eval ir` without `--whole-documents`), and by how much nDCG@10 "
+        "differs from that of whole documents on the same queries (randomisation test):",
+        _indexed_table(whole, indexed),
+        "Where ours differ from the published figures, and what could not be run:",
+        _remarks(apart, IR_REMARKS, missing),
+    ]
+    return "\n\n".join(parts)
 
 
 def _here(names, load) -> tuple[list, list[str]]:
@@ -72,48 +127,6 @@ def _here(names, load) -> tuple[list, list[str]]:
             except DatasetNotFoundError:
                 missing.append(f"{name} {split}")
     return found, missing
-
-
-def _page(
-    sts: list[StsEvaluation],
-    ir: list[IrEvaluation],
-    indexed: list[IrEvaluation],
-    missing: list[str],
-) -> str:
-    parts = [
-        "## The contrast of encoders",
-        provenance(),
-        "`hashing` knows no meaning (texts are near when they share words); `glove` averages word "
-        "vectors, `@sif` weights them (Arora et al. 2017); `minilm@…` is the transformer of "
-        "all-MiniLM-L6-v2 with a pooling that it was not trained for; `minilm` is the model as it "
-        "is, pooled by the mean.",
-        "### Semantic textual similarity",
-        "Spearman's correlation of the cosine with the gold scores x 100, with 95 % bootstrap "
-        "intervals. All pairs of a year together, as in the papers:",
-        _sts_table(sts, Aggregation.ALL),
-        _sizes(sts),
-        "The mean over the sub-sets of a year, which is another figure:",
-        _sts_table(
-            [one for one in sts if len(one.dataset.subsets) > 1], Aggregation.MEAN, published=False
-        ),
-        "By how much `minilm` is above each other system on the same pairs (paired bootstrap):",
-        _sts_differences(sts),
-        "### Retrieval",
-        "Whole documents, cut where the encoder stops reading (`semsearch eval ir "
-        "--whole-documents`); means over queries x 100 with 95 % bootstrap intervals. Hybrid "
-        "rankings hold 100 documents, the others 1,000.",
-        *(_ir_table(one) for one in ir),
-        "By how much each system is above `bm25` in nDCG@10 on the same queries (randomisation "
-        "test):",
-        _ir_differences(ir),
-        "The same documents in an index, cut into passages and searched as `semsearch query` "
-        "searches it (`semsearch eval ir` without `--whole-documents`), and by how much nDCG@10 "
-        "differs from that of whole documents on the same queries (randomisation test):",
-        _indexed_table(ir, indexed),
-        "### Where ours differ from the published figures, and what could not be run",
-        _remarks(sts, ir, missing),
-    ]
-    return "\n\n".join(parts)
 
 
 def _sts_table(
@@ -213,38 +226,47 @@ def _indexed_table(whole: list[IrEvaluation], indexed: list[IrEvaluation]) -> st
     return table(["set", "system", *MEASURES, f"{MEASURES[0]} - whole"], rows)
 
 
-def _remarks(sts: list[StsEvaluation], ir: list[IrEvaluation], missing: list[str]) -> str:
-    apart = [
-        f"{result.dataset} {result.spearman.value - result.published:+.2f}"
-        for one in sts
-        for result in one.results
-        if result.published is not None
-    ]
-    apart += [
-        f"{result.dataset} {result.mean.value - result.published:+.2f} (nDCG@10)"
-        for one in ir
-        for result in one.results
-        if result.published is not None
-    ]
+def _remarks(apart: Sequence[str], remarks: Sequence[str], missing: Sequence[str]) -> str:
     lines = [
         f"`minilm` against the published figures of the same weights: {', '.join(apart)}. All "
         "is computed in fp32.",
-        "SciFact: the published figure is BEIR's, whose test claims are those that the authors "
-        "publish as `claims_validation.csv`; a document is its title and its abstract, cut at 256 "
-        "tokens.",
-        "GloVe: the published row is of the 840B vectors, 300 wide, of 2.2 million words. Here are "
-        "only the 9,163 most frequent words of the 6B vectors, 50 wide: rarer words, which carry "
-        "most of the meaning, are left out, and 50 dimensions tell less apart.",
-        "`minilm@cls`, `@max`, `@pooler` stand where the paper has an untrained BERT-base. They "
-        "are no such thing: these weights were trained with mean pooling, and their other poolings "
-        "keep much of that.",
-        "BERT-base, SBERT-NLI and the papers' cross-encoders could not be run: their weights are "
-        "on the model hub, which cannot be reached from here. With them, `--system "
-        "bert-base-uncased@mean` and the like measure their rows.",
-        "STS13 is public without its SMT sub-set, here and in the published figures of MTEB.",
-        "Cranfield has no published figures of these systems to stand beside; its grades are "
-        "turned so that higher is better, and its queries are counted in their order.",
+        *remarks,
     ]
     if missing:
         lines.append(f"Not on this machine, and so not measured: {', '.join(missing)}.")
     return "\n".join(f"- {line}" for line in lines)
+
+
+SYSTEMS = (
+    "`hashing` knows no meaning (texts are near when they share words); `glove` averages word "
+    "vectors, `@sif` weights them (Arora et al. 2017); `minilm@…` is the transformer of "
+    "all-MiniLM-L6-v2 with a pooling that it was not trained for; `minilm` is the model as it "
+    "is, pooled by the mean."
+)
+
+COMMON_REMARKS = (
+    "GloVe: the published row is of the 840B vectors, 300 wide, of 2.2 million words. Here are "
+    "only the 9,163 most frequent words of the 6B vectors, 50 wide: rarer words, which carry "
+    "most of the meaning, are left out, and 50 dimensions tell less apart.",
+    "`minilm@cls`, `@max`, `@pooler` stand where the paper has an untrained BERT-base. They "
+    "are no such thing: these weights were trained with mean pooling, and their other poolings "
+    "keep much of that.",
+    "BERT-base, SBERT-NLI and the papers' cross-encoders could not be run: their weights are "
+    "on the model hub, which cannot be reached from here. With them, `--system "
+    "bert-base-uncased@mean` and the like measure their rows.",
+)
+STS_REMARKS = (
+    *COMMON_REMARKS,
+    "STS13 is public without its SMT sub-set, here and in the published figures of MTEB.",
+)
+IR_REMARKS = (
+    "SciFact: the published figure is BEIR's, whose test claims are those that the authors "
+    "publish as `claims_validation.csv`; a document is its title and its abstract, cut at 256 "
+    "tokens.",
+    *COMMON_REMARKS,
+    "Cranfield has no published figures of these systems to stand beside; its grades are "
+    "turned so that higher is better, and its queries are counted in their order.",
+)
+
+#: What `--part` names.
+PARTS = {"sts": _sts, "retrieval": _retrieval}
