@@ -92,10 +92,15 @@ class TorchEncoder(BiEncoder):
         """What must be known of the model."""
         return model_facts(
             self.model,
-            int(self.model.get_embedding_dimension()),
+            self.dimension,
             UNLIMITED_MAX_TOKENS if self._longest is None else self._longest,
             {name: text for name, text in self.model.prompts.items() if text},
         )
+
+    @cached_property
+    def dimension(self) -> int:
+        """Width of its vectors."""
+        return int(self.model.get_embedding_dimension())
 
     @property
     def precision(self) -> str:
@@ -135,8 +140,8 @@ class TorchEncoder(BiEncoder):
         if longest is None or math.isinf(longest):  # of averaged word vectors
             truncation = getattr(tokenizer, "truncation", None)
             return int(truncation["max_length"]) if truncation else None
-        special: int = tokenizer.num_special_tokens_to_add(pair=False)
-        return int(longest) - special
+        count = getattr(tokenizer, "num_special_tokens_to_add", None)  # word embeddings have none
+        return int(longest) - (int(count(pair=False)) if count else 0)
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
