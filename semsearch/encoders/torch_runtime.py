@@ -99,7 +99,7 @@ def unit_vectors(features: dict[str, Any]) -> Any:
     """What the modules of a bi-encoder say, brought to unit length."""
     from torch.nn.functional import normalize
 
-    return normalize(features["sentence_embedding"], dim=1)
+    return normalize(features["sentence_embedding"].float(), dim=1)
 
 
 def cutting_tokenizer(model: SentenceTransformer | CrossEncoder) -> Tokenizer:

@@ -58,7 +58,9 @@ def test_a_static_student_without_a_corpus(tiny_teacher, tmp_path):
     distil(None, Workspace(tmp_path / "m"), settings)
     encoder = load_encoder(str(tmp_path / "m"), device="cpu")
     assert encoder.dimension == 16
-    assert encoder.max_tokens == load_encoder(str(tiny_teacher), device="cpu").max_tokens
+    assert (
+        encoder.facts.max_tokens == load_encoder(str(tiny_teacher), device="cpu").facts.max_tokens
+    )
     assert len(encoder.token_spans("the wave")) == 2
     one, other = encoder.encode_documents(["wave salt", "salt wave"])
     numpy.testing.assert_allclose(one, other, atol=1e-6)  # the order of words is nothing to it
