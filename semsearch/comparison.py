@@ -1,152 +1,171 @@
-"""Texts compared with texts, a tile at a time: some rows times some rows, one matrix product."""
+"""What several systems make of one text: neighbours side by side, sentences by each other.
+
+One index with several embedding spaces answers the same query in each of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
+from semsearch.arguments import check_texts, check_whole_number, shown
+from semsearch.encoders import CROSS_ENCODER_PREFIX
+from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError
-from semsearch.protocols import Matrix
-from semsearch.records import Pair
+from semsearch.evaluation import CosineScorer, load_pair_scorer
+from semsearch.evaluation.rankers import BM25, System
+from semsearch.index import Index
+from semsearch.protocols import Matrix, Reranker
+from semsearch.records import Hit, Hits
+from semsearch.retriever import Retriever
 
-#: Rows on each side of a tile; its scores take 4 MiB.
-TILE_ROWS = 1024
-#: How many numbers of candidates' vectors are multiplied at once for their final scores.
-RESCORED_NUMBERS = 1 << 20
-SCORE_DECIMALS = 6
-#: How far from 1 the length of a vector may be: float16 keeps three digits.
-LENGTH_TOLERANCE = 1e-2
-EXCLUDED = -3.0  # below any score
-#: How far a float32 product of unit vectors may be from the score, rounding included. It decides
-#: only who is scored again.
-MARGIN = 1e-5
+#: How far is looked for the rank that one system gives to what another shows.
+DEPTH = 1000
 
-#: Places in a matrix, or whatever numbers its rows.
-Rows = NDArray[numpy.int64]
-Mask = NDArray[numpy.bool]
+#: With one or two shared documents, +1 and -1 are all that a rank correlation can well be.
+MIN_SHARED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Pairs as columns, left before right."""
+class Agreement(NamedTuple):
+    """How alike the first documents of two systems are."""
 
-    lefts: Rows
-    rights: Rows
-    scores: NDArray[numpy.float64]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def take(self, chosen: Rows | Mask) -> Found:
-        """Some of them, in the order of `chosen`."""
-        return Found(self.lefts[chosen], self.rights[chosen], self.scores[chosen])
-
-    def best(self, k: int) -> Found:
-        """The `k` best, best first."""
-        return self.take(numpy.lexsort((self.rights, self.lefts, -self.scores))[:k])
-
-    def pairs(self) -> Iterator[Pair]:
-        """One record after another."""
-        columns = (self.lefts.tolist(), self.rights.tolist(), self.scores.tolist())
-        return map(Pair._make, zip(*columns, strict=True))
+    left: str
+    right: str
+    shared: int  #: documents that both have
+    #: Kendall's tau-b over the documents that either shows, by their ranks among the first
+    #: `DEPTH` of each; what a system has not among these ties behind them (Fagin, Kumar &
+    #: Sivakumar 2003). None when fewer than `MIN_SHARED` documents are shared.
+    rank_correlation: float | None
 
 
-class Tile(NamedTuple):
-    """Rows to compare with rows; or, as a triangle, among themselves."""
+class Neighbours(NamedTuple):
+    """The first documents for a text, by several systems."""
 
-    lefts: slice | Rows
-    rights: slice | Rows
-    triangle: bool
-
-
-class Plan(Protocol):
-    """Which rows are compared with which."""
-
-    @property
-    def comparisons(self) -> int:
-        """How many pairs its tiles hold, together."""
-
-    def tiles(self) -> Iterator[Tile]:
-        """Every pair that is worth comparing, at least once."""
-
-    def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """Which of these pairs of a tile come in no other tile, or in this one by right."""
+    hits: dict[str, Hits]  #: by system
+    found_by: Counter[str]  #: how many systems found a document, by its id
+    agreements: list[Agreement]  #: of every two systems
+    verdicts: dict[str, float]  #: a cross-encoder's score, by document id; empty without one
 
 
-class EveryTile:
-    """All pairs of `n` rows."""
+class SentenceSimilarities(NamedTuple):
+    """Every sentence against every other by one system, shape (sentences, sentences)."""
 
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self.comparisons = n * (n - 1) // 2
-
-    def tiles(self) -> Iterator[Tile]:
-        """The tiles on and above the diagonal."""
-        for top in range(0, self._n, TILE_ROWS):
-            for start in range(top, self._n, TILE_ROWS):
-                rows, columns = (slice(at, at + TILE_ROWS) for at in (top, start))
-                yield Tile(rows, columns, top == start)
-
-    def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """All: no two tiles hold the same pair."""
-        return numpy.ones(len(lefts), numpy.bool)
+    system: str
+    matrix: Matrix
 
 
-def unit_rows(vectors: Any) -> Matrix:
-    """Vectors as the rows of a matrix of numbers, shape (n, dimension), nothing copied if it can.
+def compare_neighbours(
+    path: str | Path,
+    text: str,
+    systems: Sequence[str] = (),
+    k: int = 10,
+    *,
+    where: str | None = None,
+    judge: Reranker | None = None,
+) -> Neighbours:
+    """Search one index by several systems.
+
+    Args:
+        path: the index.
+        text: the query.
+        systems: embedding spaces of the index by name, ``bm25``, ``hybrid:SPACE``; none means all
+            spaces, and BM25.
+        k: how many documents each brings.
+        where: a filter over metadata.
+        judge: scores every passage that was found.
 
     Raises:
-        ArgumentError: they are something else, or one is not of unit length.
+        ArgumentError: there is one system only, one is named twice, `k` is below 1, or one of
+            these is of another type.
+        SpaceError: the index has no such space.
     """
-    try:
-        matrix: Matrix = numpy.asarray(vectors)
-    except ValueError as error:  # rows of different lengths
-        raise ArgumentError(f"vectors must be the rows of a matrix: {error}") from None
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
+    k = check_whole_number("k", k, 1)
+    systems = check_texts("systems", systems)
+    if judge is not None and not callable(getattr(judge, "score", None)):
         raise ArgumentError(
-            f"vectors must be the rows of a matrix of numbers, not {matrix.dtype} of shape "
-            f"{matrix.shape}"
+            f"judge must be a reranker (load_reranker returns one), not {shown(judge)}"
         )
-    for start in range(0, len(matrix), TILE_ROWS):
-        rows = matrix[start : start + TILE_ROWS].astype(numpy.float32, copy=False)
-        lengths = numpy.linalg.norm(rows, axis=1)
-        for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN is off, too
-            raise ArgumentError(
-                f"vectors must be of unit length, but that of row {start + row} is "
-                f"{lengths[row]:g}; divide each by its length"
-            )
-    return matrix
+    with Index.open(path) as index:
+        systems = systems or [*(space.name for space in index.info().spaces), BM25]
+        if len(set(systems)) < max(2, len(systems)):
+            raise ArgumentError("two or more different systems are compared; name them")
+        deep = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
+    hits = {name: Hits(text, found[:k]) for name, found in deep.items()}
+    found_by = Counter(hit.document_id for found in hits.values() for hit in found)
+    agreements = [
+        _agreement(left, right, deep[left], deep[right], k) for left, right in combinations(deep, 2)
+    ]
+    return Neighbours(hits, found_by, agreements, _verdicts(judge, text, hits))
 
 
-class Comparison:
-    """The products of rows and rows."""
+def compare_sentences(
+    sentences: Sequence[str], systems: str | Sequence[str]
+) -> list[SentenceSimilarities]:
+    """Every sentence against every other, by each system.
 
-    def __init__(self, vectors: Matrix, groups: Rows | None) -> None:
-        self.vectors = numpy.asarray(vectors, numpy.float32)
-        self.groups = groups
-        self.rows: Rows = numpy.arange(len(vectors))
-        self.piece = max(1, RESCORED_NUMBERS // max(1, vectors.shape[1]))
-        self._buffer: Matrix = numpy.empty(TILE_ROWS * TILE_ROWS, numpy.float32)
+    Args:
+        sentences: two or more.
+        systems: one or several encoders (the cosine), or ``cross-encoder:MODEL`` (its score; it
+            reads the sentence of the row first).
 
-    def products(self, tile: Tile) -> Matrix:
-        """Products of a tile, valid until the next call; what is no pair is far below all."""
-        lefts, rights = self.vectors[tile.lefts], self.vectors[tile.rights]
-        products = self._buffer[: len(lefts) * len(rights)].reshape(len(lefts), len(rights))
-        numpy.matmul(lefts, rights.T, out=products)
-        if tile.triangle:
-            numpy.copyto(products, EXCLUDED, where=numpy.tri(len(products), dtype=numpy.bool))
-        if self.groups is not None:
-            same = self.groups[tile.lefts][:, None] == self.groups[tile.rights]
-            numpy.copyto(products, EXCLUDED, where=same)
-        return products
+    Raises:
+        ArgumentError: there are fewer than two sentences, or one is empty.
+        EncoderError: a system cannot be loaded.
+    """
+    sentences = check_texts("sentences", sentences)
+    specs = check_texts("systems", [systems] if isinstance(systems, str) else systems)
+    if not specs:
+        raise ArgumentError("name a system to compare the sentences with")
+    if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
+        raise ArgumentError("two or more sentences are compared, none of them empty")
+    compared = []
+    for spec in dict.fromkeys(specs):
+        scorer = load_pair_scorer(spec, Precision.AUTO)
+        if isinstance(scorer, CosineScorer):
+            vectors = scorer.encoder.encode_documents(sentences)
+            matrix = vectors @ vectors.T
+        else:
+            pairs = [(left, right) for left in sentences for right in sentences]
+            matrix = scorer.score_pairs(pairs).reshape(len(sentences), -1)
+        compared.append(SentenceSimilarities(spec, matrix))
+    return compared
 
-    def scored(self, lefts: Rows, rights: Rows) -> Found:
-        """Final scores: in float64, so that they do not depend on the tile."""
-        factors = self.vectors[lefts], self.vectors[rights]
-        cosines = numpy.multiply(*factors, dtype=numpy.float64).sum(axis=1)
-        scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1)
-        return Found(numpy.minimum(lefts, rights), numpy.maximum(lefts, rights), scores)
+
+def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
+    if CROSS_ENCODER_PREFIX in system:
+        raise ArgumentError(f"{system} finds nothing by itself; ask for its verdict as the judge")
+    mode, space, _, run = System.parsed(system)
+    if run is not None:
+        raise ArgumentError(f"{system}: systems are embedding spaces, bm25 and hybrid:SPACE")
+    return Retriever(index, space).search(text, k, where=where, mode=mode)
+
+
+def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int) -> Agreement:
+    ranks = [{hit.document_id: hit.rank for hit in found} for found in (left_hits, right_hits)]
+    shown = [{hit.document_id for hit in found[:k]} for found in (left_hits, right_hits)]
+    shared = len(shown[0] & shown[1])
+    if shared < MIN_SHARED:
+        return Agreement(left, right, shared, None)
+    from scipy.stats import kendalltau
+
+    either = sorted(shown[0] | shown[1])
+    compared = [[rank.get(name, len(rank) + 1) for name in either] for rank in ranks]
+    return Agreement(left, right, shared, float(kendalltau(*compared).statistic))
+
+
+def _verdicts(judge: Reranker | None, text: str, hits: dict[str, Hits]) -> dict[str, float]:
+    """The best score of each document's passages: two systems may show different ones."""
+    if judge is None:
+        return {}
+    found: list[Hit] = [hit for of_system in hits.values() for hit in of_system]
+    passages = list(dict.fromkeys(hit.text for hit in found))
+    scores = dict(zip(passages, judge.score(text, passages).tolist(), strict=True))
+    verdicts: dict[str, float] = {}
+    for hit in found:
+        verdicts[hit.document_id] = max(verdicts.get(hit.document_id, -numpy.inf), scores[hit.text])
+    return verdicts

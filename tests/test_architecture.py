@@ -24,10 +24,10 @@ FLOORS = [
     "corpus encoders fusion runs vector_indexes",
     "stores",
     "ranking",
-    "index preload comparison",
+    "index preload pairwise",
     "retriever mining clustering inspection training unsupervised",
     "evaluation",
-    "contrast report",
+    "comparison report",
     "cli",
     "__main__",
 ]

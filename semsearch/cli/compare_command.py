@@ -11,7 +11,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import console, json_text, shortened, visible
-from semsearch.contrast import (
+from semsearch.comparison import (
     Neighbours,
     SentenceSimilarities,
     compare_neighbours,

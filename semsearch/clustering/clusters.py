@@ -16,8 +16,8 @@ from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
 from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
 from semsearch.clustering.words import telling_words
-from semsearch.comparison import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.errors import ArgumentError
+from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
 
 DEFAULT_MIN_SIZE = 5

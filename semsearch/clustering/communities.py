@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy
 
-from semsearch.comparison import (
+from semsearch.pairwise import (
     EXCLUDED,
     MARGIN,
     SCORE_DECIMALS,

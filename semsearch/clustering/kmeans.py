@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from semsearch.comparison import Rows
+from semsearch.pairwise import Rows
 from semsearch.protocols import Matrix
 
 RESTARTS = 8

@@ -15,7 +15,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.analysis import in_pairs, marks
-from semsearch.comparison import Rows
+from semsearch.pairwise import Rows
 
 #: Two letters or more with their marks, begun by a letter: no numbers.
 WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"

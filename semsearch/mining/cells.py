@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.comparison import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
+from semsearch.pairwise import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
 from semsearch.protocols import Matrix
 
 MAX_PROBES = 64  # cells that are searched for a row

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy
 
 from semsearch.arguments import check_callable, check_number, check_whole_number
-from semsearch.comparison import MARGIN, Comparison, EveryTile, Found, Mask, Plan, Rows, unit_rows
 from semsearch.errors import ArgumentError
 from semsearch.mining.cells import choose_cells
+from semsearch.pairwise import MARGIN, Comparison, EveryTile, Found, Mask, Plan, Rows, unit_rows
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.contrast import compare_neighbours
+from semsearch.comparison import compare_neighbours
 from semsearch.errors import FilterError
 
 GENRES = ["Drama", "Horror", "Science Fiction"]

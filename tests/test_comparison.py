@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from semsearch import Document, Index, Retriever
-from semsearch.contrast import compare_neighbours, compare_sentences
+from semsearch.comparison import compare_neighbours, compare_sentences
 from semsearch.errors import ArgumentError, SpaceError
 
 TEXTS = {

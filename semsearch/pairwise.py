@@ -1,0 +1,152 @@
+"""Texts compared with texts, a tile at a time: some rows times some rows, one matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.errors import ArgumentError
+from semsearch.protocols import Matrix
+from semsearch.records import Pair
+
+#: Rows on each side of a tile; its scores take 4 MiB.
+TILE_ROWS = 1024
+#: How many numbers of candidates' vectors are multiplied at once for their final scores.
+RESCORED_NUMBERS = 1 << 20
+SCORE_DECIMALS = 6
+#: How far from 1 the length of a vector may be: float16 keeps three digits.
+LENGTH_TOLERANCE = 1e-2
+EXCLUDED = -3.0  # below any score
+#: How far a float32 product of unit vectors may be from the score, rounding included. It decides
+#: only who is scored again.
+MARGIN = 1e-5
+
+#: Places in a matrix, or whatever numbers its rows.
+Rows = NDArray[numpy.int64]
+Mask = NDArray[numpy.bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Pairs as columns, left before right."""
+
+    lefts: Rows
+    rights: Rows
+    scores: NDArray[numpy.float64]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, chosen: Rows | Mask) -> Found:
+        """Some of them, in the order of `chosen`."""
+        return Found(self.lefts[chosen], self.rights[chosen], self.scores[chosen])
+
+    def best(self, k: int) -> Found:
+        """The `k` best, best first."""
+        return self.take(numpy.lexsort((self.rights, self.lefts, -self.scores))[:k])
+
+    def pairs(self) -> Iterator[Pair]:
+        """One record after another."""
+        columns = (self.lefts.tolist(), self.rights.tolist(), self.scores.tolist())
+        return map(Pair._make, zip(*columns, strict=True))
+
+
+class Tile(NamedTuple):
+    """Rows to compare with rows; or, as a triangle, among themselves."""
+
+    lefts: slice | Rows
+    rights: slice | Rows
+    triangle: bool
+
+
+class Plan(Protocol):
+    """Which rows are compared with which."""
+
+    @property
+    def comparisons(self) -> int:
+        """How many pairs its tiles hold, together."""
+
+    def tiles(self) -> Iterator[Tile]:
+        """Every pair that is worth comparing, at least once."""
+
+    def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
+        """Which of these pairs of a tile come in no other tile, or in this one by right."""
+
+
+class EveryTile:
+    """All pairs of `n` rows."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self.comparisons = n * (n - 1) // 2
+
+    def tiles(self) -> Iterator[Tile]:
+        """The tiles on and above the diagonal."""
+        for top in range(0, self._n, TILE_ROWS):
+            for start in range(top, self._n, TILE_ROWS):
+                rows, columns = (slice(at, at + TILE_ROWS) for at in (top, start))
+                yield Tile(rows, columns, top == start)
+
+    def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
+        """All: no two tiles hold the same pair."""
+        return numpy.ones(len(lefts), numpy.bool)
+
+
+def unit_rows(vectors: Any) -> Matrix:
+    """Vectors as the rows of a matrix of numbers, shape (n, dimension), nothing copied if it can.
+
+    Raises:
+        ArgumentError: they are something else, or one is not of unit length.
+    """
+    try:
+        matrix: Matrix = numpy.asarray(vectors)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"vectors must be the rows of a matrix: {error}") from None
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
+        raise ArgumentError(
+            f"vectors must be the rows of a matrix of numbers, not {matrix.dtype} of shape "
+            f"{matrix.shape}"
+        )
+    for start in range(0, len(matrix), TILE_ROWS):
+        rows = matrix[start : start + TILE_ROWS].astype(numpy.float32, copy=False)
+        lengths = numpy.linalg.norm(rows, axis=1)
+        for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN is off, too
+            raise ArgumentError(
+                f"vectors must be of unit length, but that of row {start + row} is "
+                f"{lengths[row]:g}; divide each by its length"
+            )
+    return matrix
+
+
+class Comparison:
+    """The products of rows and rows."""
+
+    def __init__(self, vectors: Matrix, groups: Rows | None) -> None:
+        self.vectors = numpy.asarray(vectors, numpy.float32)
+        self.groups = groups
+        self.rows: Rows = numpy.arange(len(vectors))
+        self.piece = max(1, RESCORED_NUMBERS // max(1, vectors.shape[1]))
+        self._buffer: Matrix = numpy.empty(TILE_ROWS * TILE_ROWS, numpy.float32)
+
+    def products(self, tile: Tile) -> Matrix:
+        """Products of a tile, valid until the next call; what is no pair is far below all."""
+        lefts, rights = self.vectors[tile.lefts], self.vectors[tile.rights]
+        products = self._buffer[: len(lefts) * len(rights)].reshape(len(lefts), len(rights))
+        numpy.matmul(lefts, rights.T, out=products)
+        if tile.triangle:
+            numpy.copyto(products, EXCLUDED, where=numpy.tri(len(products), dtype=numpy.bool))
+        if self.groups is not None:
+            same = self.groups[tile.lefts][:, None] == self.groups[tile.rights]
+            numpy.copyto(products, EXCLUDED, where=same)
+        return products
+
+    def scored(self, lefts: Rows, rights: Rows) -> Found:
+        """Final scores: in float64, so that they do not depend on the tile."""
+        factors = self.vectors[lefts], self.vectors[rights]
+        cosines = numpy.multiply(*factors, dtype=numpy.float64).sum(axis=1)
+        scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1)
+        return Found(numpy.minimum(lefts, rights), numpy.maximum(lefts, rights), scores)
