@@ -185,7 +185,7 @@ class MissingExtraError(SemsearchError, ImportError):
 
 
 def refuse(error: BadRowError) -> None:
-    """What to do with a bad row unless told otherwise: stop there."""
+    """The default for bad rows: raise the error."""
     raise error
 
 

@@ -74,7 +74,7 @@ class Plan(Protocol):
         """Every pair that is worth comparing, at least once."""
 
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """Which of these pairs of a tile come in no other tile, or in this one by right."""
+        """Which of these pairs are counted in this tile: each pair is counted once across tiles."""
 
 
 class EveryTile:

@@ -27,7 +27,7 @@ class _Named(NamedTuple):
 #: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
 USUAL = "what is meant by a question of usual length"
 
-#: Kept to the end of the process, so that its last moment is not spent on taking a model apart.
+#: Kept until the process exits, to skip the model's teardown.
 _kept: deque[Encoder] = deque(maxlen=1)
 
 
@@ -58,7 +58,7 @@ def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
     """The encoder of an index, by what the index says of it; it goes on loading, too.
 
     Args:
-        index: the directory; whatever is wrong with it is left to be told by who opens it.
+        index: the directory; whatever is wrong with it is reported when it is opened.
         space: the name of the embedding space; None takes the first.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Where the floors meet: what an encoder, a reranker and a searchable store have to offer."""
+"""Public interfaces (protocols): encoders, rerankers and whatever can be searched."""
 
 from __future__ import annotations
 

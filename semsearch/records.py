@@ -1,4 +1,4 @@
-"""The records that travel between the floors of semsearch."""
+"""Shared data types: documents, chunks, hits."""
 
 from __future__ import annotations
 

@@ -264,12 +264,12 @@ class TestWords:
     def test_they_are_those_that_a_group_shares_and_others_lack(self):
         groups = [numpy.arange(3), numpy.arange(3, 6)]
         # In two texts each: captain, harbour, ship, equally; in all three, and in two: oven, dough.
-        assert words.telling_words(TEXTS, groups, 9) == [
+        assert words.keywords(TEXTS, groups, 9) == [
             ("captain", "harbour", "ship"),
             ("oven", "dough"),
         ]
-        assert words.telling_words(TEXTS, groups, 1) == [("captain",), ("oven",)]
-        assert words.telling_words(TEXTS, groups, 0) == [(), ()]
+        assert words.keywords(TEXTS, groups, 1) == [("captain",), ("oven",)]
+        assert words.keywords(TEXTS, groups, 0) == [(), ()]
 
     def test_the_ratio_is_dunnings(self):
         from scipy.stats import chi2_contingency
@@ -284,12 +284,12 @@ class TestWords:
 
     @pytest.mark.parametrize("texts", [["1974", "!", ""], ["word"] * 3, ["one two", "one", "two"]])
     def test_a_group_that_is_everything_has_none(self, texts):
-        assert words.telling_words(texts, [numpy.arange(3)], 5) == [()]
+        assert words.keywords(texts, [numpy.arange(3)], 5) == [()]
 
     def test_words_of_other_scripts_are_whole(self):
         texts = ["हिन्दी किताब", "हिन्दी 7", "e\u0301te\u0301", "été", "北京大学", "我在北京"]
         groups = [numpy.arange(2), numpy.arange(2, 4), numpy.arange(4, 6)]
-        assert words.telling_words(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
+        assert words.keywords(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
 
     def test_no_groups(self):
-        assert words.telling_words(TEXTS, [], 5) == []
+        assert words.keywords(TEXTS, [], 5) == []

@@ -18,7 +18,7 @@ from semsearch.clustering import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
     Clustering,
-    check_wishes,
+    check_arguments,
     cluster,
 )
 from semsearch.errors import ArgumentError
@@ -74,7 +74,7 @@ def command(
 
     With -n, or without --min-score, by k-means: every passage is in one of N groups. With
     --min-score, passages are in a group only where enough of them are that near to one in their
-    middle; the others are told as ungrouped, and have no group in csv, and null in jsonl. It
+    middle; the others are listed as ungrouped, and have no group in csv, and null in jsonl. It
     compares all pairs, so that its time grows with the square of their number.
 
     The largest group comes first, with the words that tell it from the rest, the texts that are
@@ -86,7 +86,7 @@ def command(
     semsearch cluster -n 20 --where "year >= 1990" --examples 3
     semsearch cluster --min-score 0.7 --format csv > groups.csv
     """
-    check_wishes(n, min_score, min_size=min_size, seed=seed, words=words)
+    check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
     if examples < 0:
         raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
     with Index.open(existing_index(directory)) as index:

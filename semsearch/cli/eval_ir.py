@@ -126,7 +126,7 @@ def command(
     semsearch eval ir --index indexes/news --queries questions.csv --qrels answers.csv
     semsearch eval ir --data cranfield --system run:theirs.run --system minilm --report report
     """
-    parsed_measures(measures)  # a wrong one is told before anything is encoded
+    parsed_measures(measures)  # a wrong one is refused before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query goes with --format jsonl")
     if report is not None:

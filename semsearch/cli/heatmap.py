@@ -119,7 +119,7 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
     """Draw heat maps, one below the other, as PNG or SVG by the name of the file.
 
     Yields:
-        What is to be told: what was left out, what was written.
+        Messages: what was left out, what was written.
 
     Raises:
         ArgumentError: the file cannot be written.

@@ -123,7 +123,7 @@ def _print_inspection(inspection: Inspection) -> None:
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:
-    """What is told above the tokens, by name."""
+    """What is printed above the tokens, by name."""
     read = sum(token.kind is TokenKind.TEXT for token in inspection.tokens)
     tokens = f"{read:,} of {inspection.text_tokens:,} are read"
     for kind in (TokenKind.PROMPT, TokenKind.SPECIAL):

@@ -1,4 +1,4 @@
-"""A training run that is stopped: what a person is told, and how it goes on."""
+"""A training run that is interrupted: the message, and how to resume."""
 
 from __future__ import annotations
 

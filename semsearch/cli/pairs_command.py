@@ -75,7 +75,7 @@ def command(
     With --index, the passages of an index are compared, but not those of one document.
 
     Up to 100,000 texts the search is exact. Beyond, it compares what is likely to be near, and
-    tells how much of what exact search finds it finds.
+    reports its recall against exact search.
 
     \b
     semsearch pairs questions.csv

@@ -19,7 +19,7 @@ from semsearch.index import Index
 def command(directory: Path | None, repair: bool, wait: bool) -> None:
     """Check an index against itself: SQLite, passages, vectors, snapshots, words.
 
-    Each fault is told with the command that mends it; the exit status is 1 when there is one.
+    Each fault is printed with the command that fixes it; the exit status is 1 when there is one.
 
     \b
     semsearch verify
@@ -30,7 +30,7 @@ def command(directory: Path | None, repair: bool, wait: bool) -> None:
     with opened as index, index.writer(wait=wait) as writer:
         faults = writer.verify()
         for fault in faults:
-            click.echo(visible(f"{fault.what}; to mend it: {fault.remedy}"))
+            click.echo(visible(f"{fault.what}; to fix it: {fault.remedy}"))
         if repair and any(fault.repairable for fault in faults):
             writer.repair()
             faults = writer.verify()

@@ -1,6 +1,6 @@
 """Grouping a collection by what its texts are about."""
 
-from semsearch.clustering.clusters import DEFAULT_MIN_SIZE, DEFAULT_WORDS, check_wishes, cluster
+from semsearch.clustering.clusters import DEFAULT_MIN_SIZE, DEFAULT_WORDS, check_arguments, cluster
 from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
 
 __all__ = [
@@ -9,6 +9,6 @@ __all__ = [
     "Cluster",
     "ClusterMethod",
     "Clustering",
-    "check_wishes",
+    "check_arguments",
     "cluster",
 ]

@@ -1,4 +1,4 @@
-"""Groups of texts that mean alike, each by its most telling words and its central text."""
+"""Groups of texts of like meaning, each with its keywords and its central text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semsearch.arguments import (
 from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
 from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
-from semsearch.clustering.words import telling_words
+from semsearch.clustering.words import keywords
 from semsearch.errors import ArgumentError
 from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
@@ -51,19 +51,19 @@ def cluster(
     Args:
         vectors: unit vectors, shape (number of texts, dimension).
         texts: where the words are found.
-        n: how many groups; None takes a number that suits the size, and tells it.
+        n: how many groups; None chooses one by the number of texts, and reports it.
         min_score: the cosine that makes a community.
         min_size: how many texts a community has at least; None is 5.
         seed: where k-means starts; the same seed brings the same groups.
-        words: how many words tell a group from the rest, at most.
-        notify: told, in one line, of a number of groups that was not asked for.
-        on_progress: told how many comparisons are done, and of how many at most.
+        words: how many keywords a group has, at most.
+        notify: called with one line when the number of groups was chosen.
+        on_progress: called with the comparisons done, and the most there can be.
 
     Raises:
-        ArgumentError: these wishes contradict each other, the shapes do not fit, or a vector is
-            not of unit length.
+        ArgumentError: conflicting arguments, the shapes do not fit, or a vector is not of unit
+            length.
     """
-    check_wishes(n, min_score, min_size=min_size, seed=seed, words=words)
+    check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
     check_callable("notify", notify)
     check_callable("on_progress", on_progress)
     vectors, texts = unit_rows(vectors), check_texts("texts", texts)
@@ -84,7 +84,7 @@ def cluster(
         elif len(groups) < n:
             notify(f"{len(groups)} groups, not {n:,}: no more of the texts differ")
     groups.sort(key=lambda rows: (-len(rows), rows[0]))
-    told = telling_words(texts, groups, words)
+    told = keywords(texts, groups, words)
     clusters = tuple(
         Cluster(label, *_by_score(vectors, rows), some)
         for label, (rows, some) in enumerate(zip(groups, told, strict=True), start=1)
@@ -95,7 +95,7 @@ def cluster(
     return Clustering(method, clusters, tuple(numpy.flatnonzero(alone).tolist()))
 
 
-def check_wishes(
+def check_arguments(
     n: int | None,
     min_score: float | None,
     *,
@@ -106,7 +106,7 @@ def check_wishes(
     """Refuse what `cluster` would refuse, before there are vectors.
 
     Raises:
-        ArgumentError: these wishes contradict each other, or one is out of its range.
+        ArgumentError: conflicting arguments, or one is out of its range.
     """
     if n is not None and min_score is not None:
         raise ArgumentError("name a number of groups, or the score that makes one, not both")

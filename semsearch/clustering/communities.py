@@ -43,7 +43,7 @@ def communities(
         vectors: unit vectors, shape (n, dimension).
         min_score: what each member scores with the middle, or more; rounded to six decimals.
         min_size: how many texts a group has, or more.
-        on_progress: told how many pairs have been compared, and of how many at most.
+        on_progress: called with the pairs compared, and the most there can be.
     """
     n = len(vectors)
     comparison = Comparison(vectors, None)

@@ -38,7 +38,7 @@ def nearest_centroids(
         vectors: unit vectors, shape (n, dimension), at least one.
         groups: how many, at most n.
         seed: the same seed brings the same groups.
-        on_progress: told after each run how many comparisons are done, and of how many.
+        on_progress: called after each run with the comparisons done, and all of them.
     """
     n = len(vectors)
     vectors = numpy.ascontiguousarray(vectors, numpy.float32)

@@ -18,7 +18,7 @@ class Cluster(NamedTuple):
 
     ``label`` counts from 1, the largest group first; ``members`` are places in the collection,
     the nearest to the centroid first, and ``scores`` their cosines to it, rounded to six decimals;
-    ``words`` tell it from the rest, the most telling first.
+    ``words`` are its keywords, the most distinctive one first.
     """
 
     label: int

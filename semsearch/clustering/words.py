@@ -25,10 +25,8 @@ MIN_RATIO = 3.84
 MIN_TEXTS = 2
 
 
-def telling_words(
-    texts: Sequence[str], groups: Sequence[Rows], count: int
-) -> list[tuple[str, ...]]:
-    """For each group its `count` most telling words, or fewer, the most telling first.
+def keywords(texts: Sequence[str], groups: Sequence[Rows], count: int) -> list[tuple[str, ...]]:
+    """For each group its `count` keywords, or fewer, by log-likelihood ratio, highest first.
 
     A word counts once a text. A group that is all of the collection has none.
     """

@@ -110,7 +110,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
 
 
 def describe(table: Table, roles: Roles, wanted: Roles) -> str:
-    """One line that tells a person which column is taken for what."""
+    """One line about which column is used for what."""
     parts = [f"text from {_quoted(roles.text)}"]
     if not wanted.text and (others := _text_candidates(table)[1:]):
         parts[0] += f" rather than {_quoted(others)}"

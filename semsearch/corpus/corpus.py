@@ -75,10 +75,10 @@ class Corpus:
             columns of a file without a header are ``column 1``, ``column 2`` …; any column of CSV
             and TSV can be named by its place alone (``"2"``), unless one is called so.
         encoding: of all files but those that begin with a byte order mark; UTF-8 by default.
-        format: of all files; else it is told by their names, or by how they begin.
+        format: of all files; by default guessed from their names, or from how they begin.
         on_bad_row: is called with the error of each row that cannot be used. By default it raises
             it; where it returns, reading goes on behind the row.
-        notify: is called with one line a file that tells which columns are taken for what.
+        notify: is called with one line a file: which columns are used for what.
 
     Iterating raises CorpusError when a file cannot be read at all. All but standard input can be
     iterated several times.
@@ -118,7 +118,7 @@ class Corpus:
 
     @property
     def name(self) -> str:
-        """What an index of it is called unless told otherwise: by its file or folder."""
+        """The default name of its index: that of its file or folder."""
         # Not resolved, for a link is called what its user calls it.
         paths = [path and Path(os.path.abspath(path)) for path in self._paths]  # noqa: PTH100
         first = paths[0]

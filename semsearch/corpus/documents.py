@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
-#: Is told, in one line, what was guessed.
+#: Is called with one line about what was guessed.
 Notify = Callable[[str], None]
 
 #: What a corpus begins with: as many texts as are encoded at once while nobody knows how long that

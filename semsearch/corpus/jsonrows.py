@@ -191,5 +191,5 @@ class _Scanner:
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
-    """Whether more text could mend it: no name, number or escape of JSON is longer than that."""
+    """Whether more text could complete it: no JSON name, number or escape is longer than that."""
     return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 16

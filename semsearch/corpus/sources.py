@@ -98,7 +98,7 @@ class Source:
         name: what messages call it.
         head: its first bytes; none if it is empty.
         stream: all its bytes, unpacked.
-        progress: where its reader tells how far it has come; reading `stream` does so by itself.
+        progress: updated by the reader; reading `stream` updates it as well.
     """
 
     name: str

@@ -28,7 +28,7 @@ def read_judged_table(
     Args:
         name: what the set is called.
         file: what to read.
-        notify: is told, in one line, which columns are taken.
+        notify: is called with one line: which columns are used.
 
     Raises:
         DatasetError: the file cannot be read, has other columns, or a relevance is no number.

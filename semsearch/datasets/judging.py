@@ -1,4 +1,4 @@
-"""Documents, queries and judgements put together, with what does not fit told."""
+"""Retrieval sets out of documents, queries and judgements; what does not fit is reported."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ def retrieval_set(
         DatasetError: no judgement is about the documents and queries that there are.
     """
     kept: Qrels = {}
-    strangers = 0
+    unknown = 0
     for query, grades in qrels.items():
         known = {document: grade for document, grade in grades.items() if document in documents}
         if query not in queries:
             known = {}
         if known:
             kept[query] = known
-        strangers += len(grades) - len(known)
+        unknown += len(grades) - len(known)
     if not kept:
         raise DatasetError(f"{name}: no judgement is about its documents and queries")
-    if strangers:
+    if unknown:
         logger.warning(
             "%s: %d judgements name documents or queries that it does not have; left out",
             name,
-            strangers,
+            unknown,
         )
     judged = {query: text for query, text in queries.items() if query in kept}
     return RetrievalSet(name, documents, judged, {query: kept[query] for query in judged}, split)

@@ -45,7 +45,7 @@ def load_sts_set(
         split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial``, ``test`` or
             ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
         columns: of a file, as the user names them.
-        notify: is told, in one line, which columns of a file are taken.
+        notify: is called with one line: which columns of a file are used.
 
     Returns:
         The set; gold scores go from 0 to 5, SICK's from 1 to 5, and a file's are as they are.

@@ -47,10 +47,10 @@ def read_questions(
     kept = {query: judged[query] for query in texts if query in judged}
     if not kept:
         raise DatasetError(f"{qrels_file}: no judgement is of a query in {query_file}")
-    if strangers := [query for query in judged if query not in texts]:
+    if unknown := [query for query in judged if query not in texts]:
         raise DatasetError(
-            f"{qrels_file}: {len(strangers):,} judged queries are not in {query_file}, such as "
-            f"'{strangers[0]}'"
+            f"{qrels_file}: {len(unknown):,} judged queries are not in {query_file}, such as "
+            f"'{unknown[0]}'"
         )
     documents = dict.fromkeys(name for grades in kept.values() for name in grades)
     if missing := [name for name in documents if not has_document(name)]:

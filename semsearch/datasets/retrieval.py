@@ -31,7 +31,7 @@ def load_retrieval_set(
             or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
             (`read_judged_table`). ``./scifact`` is the path where the name would be taken.
         split: which judgements of SciFact or of a BEIR folder; the others have one split.
-        notify: is told, in one line, which columns of a file are taken.
+        notify: is called with one line: which columns of a file are used.
 
     Raises:
         DatasetNotFoundError: it is not on this machine.

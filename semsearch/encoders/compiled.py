@@ -27,7 +27,7 @@ def compiled_model(folder: Path, options: Mapping[str, str]) -> Any:
 
     Args:
         folder: where the model is.
-        options: what OpenVINO is told of its use.
+        options: OpenVINO's options for its use.
     """
     with suppress(OSError, RuntimeError):
         compiled = _file(folder, options).read_bytes()

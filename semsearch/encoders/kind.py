@@ -29,7 +29,7 @@ class ConversionFailedError(NotConvertibleError):
 
 
 def why_not_bert_like(folder: ModelFolder) -> str | None:
-    """What is foreign about a model, found out without loading it; None when nothing is."""
+    """Why a model is unsupported, without loading it; None when it is supported."""
     listed = [] if folder.pooling else model_modules(folder.path)
     modules = {module.name for module in listed}
     if unknown := modules - MODULES:

@@ -13,9 +13,9 @@ CONVERTER = "openvino.tools.ovc"
 def import_openvino() -> Any:
     """The module `openvino`.
 
-    Its import reports itself through `openvino_telemetry` when that package can be imported, and
-    does without when it cannot. What people search in is nobody's business: it cannot. It does
-    without its converter, too, which takes a third of the import; `import_converter` brings that.
+    Its telemetry is disabled: the import reports itself through `openvino_telemetry` only where
+    that package can be imported. The converter, a third of the import, is left out;
+    `import_converter` imports it.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]

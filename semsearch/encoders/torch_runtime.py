@@ -117,7 +117,7 @@ def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
     if not isinstance(backend, Tokenizer):
         backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise EncoderError(f"{type(tokenizer).__name__} tells no character offsets")
+        raise EncoderError(f"{type(tokenizer).__name__} has no character offsets")
     copy = Tokenizer.from_str(backend.to_str())
     copy.no_truncation()
     copy.no_padding()

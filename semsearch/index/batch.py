@@ -68,7 +68,7 @@ class BatchWriter:
         writer: of the store.
         spaces: the index's spaces with their encoders; the first one's tokens are counted.
         max_tokens: how long a passage may be.
-        on_bad_row: told of each document that cannot be used.
+        on_bad_row: called with the error of each document that cannot be used.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ def complete_space(
         writer: of the store.
         space: which space.
         encoder: its encoder.
-        on_batch: told after each commit how many were encoded so far.
+        on_batch: called after each commit with how many were encoded so far.
 
     Returns:
         How many were encoded.

@@ -277,8 +277,9 @@ class Index:
 
         Args:
             wait: whether to wait for another process that is writing.
-            on_bad_row: told of each document that cannot be used; the default raises.
-            on_batch: told after each commit what the run has done so far.
+            on_bad_row: called with the error of each document that cannot be used; the default
+                raises it.
+            on_batch: called after each commit with what the run has done so far.
 
         Raises:
             IndexBusyError: another process is writing, and `wait` is not set.
@@ -320,7 +321,7 @@ class Index:
                 is one called so.
             title_column: the column of their titles; guessed likewise.
             text_columns: the column of their texts, or several; guessed where it is plain.
-            on_batch: told after each commit what has been done so far, for progress.
+            on_batch: called after each commit with what has been done so far, for progress.
 
         Raises:
             ArgumentError: the corpus holds something else, or a column is named of what has none.

@@ -70,8 +70,9 @@ class IndexWriter:
     Args:
         store: where documents go.
         encoder_of: gives the encoder of a space, or refuses.
-        on_bad_row: told of each document that cannot be used; the default raises.
-        on_batch: told after each commit what the run has done so far.
+        on_bad_row: called with the error of each document that cannot be used; the default
+            raises it.
+        on_batch: called after each commit with what the run has done so far.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ def similar_pairs(
         groups: a number for each row; rows of the same number are not paired.
         exact_up_to: up to how many rows every pair is compared; of more rows, only those that are
             likely to be near.
-        notify: told, in one line, that the search is approximate, and its measured recall.
-        on_progress: told after each tile how many pairs are compared, and of how many.
+        notify: called with one line when the search is approximate: its measured recall.
+        on_progress: called after each tile with the pairs compared, and all of them.
 
     Raises:
         ArgumentError: `k` is below 1, `min_score` is no cosine, the shapes do not fit, or a

@@ -1,4 +1,4 @@
-"""What the page of ``semsearch eval ir`` tells."""
+"""The page of ``semsearch eval ir``."""
 
 from __future__ import annotations
 

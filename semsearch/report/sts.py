@@ -1,4 +1,4 @@
-"""What the page of ``semsearch eval sts`` tells."""
+"""The page of ``semsearch eval sts``."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Filter(NamedTuple):
     """A filter for the documents of an index."""
 
     condition: Condition
-    notes: list[str]  #: what was converted; a person should be told
+    notes: list[str]  #: what was converted, for the user
 
 
 def read_filter(state: StoreState, where: str) -> Filter:

@@ -403,7 +403,7 @@ class TestUpkeep:
         told = indexed("verify", code=1).stdout
         assert told == (
             "hashing-1.faiss is damaged (its SHA-256 is not the recorded one); "
-            "to mend it: semsearch verify --repair\n"
+            "to fix it: semsearch verify --repair\n"
         )
         assert indexed("verify", "--repair").stdout.endswith(
             "repaired; 0 faults are left\nindexes/corpus: no faults\n"

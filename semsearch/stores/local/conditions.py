@@ -4,8 +4,8 @@ Fields are found by comparing the names that ``json_each`` reports, not by a JSO
 matches a path with quotes, backslashes or escapes in it differs from version to version. It costs
 up to half as much time again (35 to 85 ms a test on 30,000 documents).
 
-Names and literals travel as bound parameters only; literals as JSON, so that SQLite reads the
-decimal fractions of an expression and those of the documents with the same eyes.
+Names and literals travel as bound parameters only; literals as JSON, so that the
+decimal fractions of an expression and those of documents are parsed the same way.
 
 What SQLite makes of documents: text ends at a NUL, an integer beyond 64 bits is the nearest float.
 """

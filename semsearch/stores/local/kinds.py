@@ -167,7 +167,7 @@ def _count(connection: Connection, condition: ColumnElement[bool], sign: int) ->
 
 def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
     """Rows for `fields`."""
-    # What cannot be parsed is damaged and told by `verify`; such a document can still be removed.
+    # What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
     sound = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
     each = _Values(sound)
     key = (each.name, each.kind, each.in_list)

@@ -45,7 +45,7 @@ def analysed_text(text: str) -> str | None:
 
 
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Remove the words of documents from BM25, which has to be told what they were."""
+    """Remove the words of documents from BM25, which needs the old ones to remove them."""
     old = (
         select(literal("delete"), chunks.c.chunk_id, chunks.c.words)
         .join(documents, documents.c.document_id == chunks.c.document_id)
