@@ -52,7 +52,7 @@ LINES_SHOWN = 10
 @click.option(
     "--rerank",
     metavar="MODEL",
-    help="A cross-encoder, by name or folder, that orders the first 100 documents anew.",
+    help="A cross-encoder, by name or folder, that reorders the first 100 documents.",
 )
 @click.option("--show", metavar="FIELD", multiple=True, help="A field for the table.")
 @click.option(

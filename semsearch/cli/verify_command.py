@@ -14,7 +14,7 @@ from semsearch.index import Index
 
 @click.command("verify", cls=Command)
 @index_option
-@click.option("--repair", is_flag=True, help="Build anew what can be derived.")
+@click.option("--repair", is_flag=True, help="Rebuild what can be derived.")
 @wait_option
 def command(directory: Path | None, repair: bool, wait: bool) -> None:
     """Check an index against itself: SQLite, passages, vectors, snapshots, words.

@@ -27,7 +27,7 @@ from semsearch.protocols import Matrix
 
 #: How much memory may tell who is near whom.
 MASK_BYTES = 1 << 25
-#: With so many of a tile's pairs close to the score, all are multiplied anew: that is faster.
+#: With so many of a tile's pairs close to the score, all are multiplied again: that is faster.
 MANY_DOUBTFUL = 1 / 64
 
 

@@ -48,7 +48,7 @@ class Progress:
         return min((self._behind + self.position) / max(self._total, 1), 1.0)
 
     def next_file(self) -> None:
-        """Starts counting positions anew, behind the file that has been read."""
+        """Starts counting positions again, behind the file that has been read."""
         self._behind += self.position
         self.position = 0
 

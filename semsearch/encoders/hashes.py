@@ -28,7 +28,7 @@ def cache_folder() -> Path:
 def file_sha256(file: Path) -> str:
     """The SHA-256 of a file's content, in hex digits.
 
-    That of a large file is remembered in the cache, and computed anew when the file's size, its
+    That of a large file is remembered in the cache, and computed again when the file's size, its
     time stamps or its place on the disk are other ones.
     """
     state = file.stat()

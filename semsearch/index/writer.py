@@ -245,7 +245,7 @@ class IndexWriter:
         return self._store.verify()
 
     def repair(self) -> None:
-        """Build anew all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
+        """Rebuild all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
         encoders = self._encoders()
         self._store.repair()
         for space, encoder in encoders:

@@ -295,7 +295,7 @@ class StoreWriter(Protocol):
         """All that is wrong with the store."""
 
     def repair(self) -> None:
-        """Build anew what can be derived; remove damaged vectors.
+        """Rebuild what can be derived; remove damaged vectors.
 
         Spaces are incomplete afterwards, until `put_vectors` has filled and `mark_complete` has
         opened them.

@@ -48,7 +48,7 @@ class Space(NamedTuple):
                 f"space '{self.name}' was made by another model than '{encoder.spec}' is now, or "
                 "by a version of semsearch that looked at fewer of its files (fingerprint "
                 f"{self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here); use the model "
-                f"it was made with, or encode the passages anew: semsearch index --add-space "
+                f"it was made with, or encode the passages again: semsearch index --add-space "
                 f"{encoder.spec} --index {index}, then --drop-space {self.name}"
             )
 

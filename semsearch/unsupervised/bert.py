@@ -38,7 +38,7 @@ class BertSize(Enum):
 
 
 class LoadedBert(NamedTuple):
-    """A BERT to go on with; ``new_heads`` tells whether what it predicts with starts anew."""
+    """A BERT to go on with; ``new_heads`` tells whether what it predicts with starts over."""
 
     model: BertForPreTraining
     tokenizer: BertTokenizerFast
@@ -62,7 +62,7 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
 
 
 def load_bert(spec: str) -> LoadedBert:
-    """A BERT by its folder or name; what it lacks of the heads of pre-training is made anew.
+    """A BERT by its folder or name; missing pre-training heads are initialised at random.
 
     Raises:
         ModelNotFoundError: its files are neither here nor to be had from the hub.

@@ -98,7 +98,7 @@ class Checkpoints:
             return position
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
             raise TrainingError(
-                f"the checkpoint {newest} is damaged; remove {self.folder} and start anew"
+                f"the checkpoint {newest} is damaged; remove {self.folder} and start over"
             ) from error
 
     def _all(self) -> list[Path]:

@@ -233,7 +233,7 @@ def _start(
         return new_bert(settings.size, tokenizer), tokenizer
     model, tokenizer, new_heads = load_bert(settings.base)
     if new_heads:
-        notify(f"'{settings.base}' comes without the heads of pre-training; they start anew")
+        notify(f"'{settings.base}' comes without the heads of pre-training; they start over")
     most = model.config.max_position_embeddings
     if settings.max_tokens > most:
         raise ArgumentError(f"'{settings.base}' reads {most} tokens, not {settings.max_tokens}")

@@ -1,4 +1,4 @@
-"""Every kind of fault is found and named; what can be derived is built anew."""
+"""Every kind of fault is found and named; what can be derived is rebuilt."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     """Rewrite all files of an index without what was deleted.
 
     SQLite zeroes what it frees (`secure_delete`), but BM25 keeps deleted words until it is built
-    anew, freed pages and the write-ahead log keep their places, and snapshots keep deleted
+    again, freed pages and the write-ahead log keep their places, and snapshots keep deleted
     vectors. The index can be read meanwhile and survives being killed at any moment.
 
     Raises:

@@ -17,7 +17,7 @@ from semsearch.stores.local.snapshot import (
 from semsearch.stores.local.view import snapshot_record, vector_blocks
 from semsearch.stores.space import Space
 
-#: A snapshot is written anew when more than this part of it was deleted or stands in the tail.
+#: A snapshot is rewritten when more than this part of it was deleted or stands in the tail.
 STALE_SHARE = 0.1
 
 

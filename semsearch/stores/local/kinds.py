@@ -141,7 +141,7 @@ def subtract_kinds(connection: Connection, condition: ColumnElement[bool]) -> No
 
 
 def rebuild_kinds(connection: Connection) -> None:
-    """Count the values of all documents anew."""
+    """Count the values of all documents again."""
     connection.execute(delete(fields))
     add_kinds(connection, true())
 

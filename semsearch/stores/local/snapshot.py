@@ -147,8 +147,7 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
 def warn_of_fault(file: Path, fault: str) -> None:
     """Say that a snapshot cannot be used, and what is done instead."""
     logger.warning(
-        "%s %s; searching the vectors in SQLite instead (the next `semsearch index` writes it "
-        "anew)",
+        "%s %s; searching the vectors in SQLite instead (the next `semsearch index` rewrites it)",
         file,
         fault,
     )

@@ -23,7 +23,7 @@ from semsearch.stores.space import Space
 
 ROWS_AT_ONCE = 4096
 
-#: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be built anew.
+#: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be rebuilt.
 _DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
 
 

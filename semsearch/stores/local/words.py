@@ -1,4 +1,4 @@
-"""The words of passages, for BM25: written, removed, built anew."""
+"""The words of passages, for BM25: written, removed, rebuilt."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class LocalWriter:
         return find_faults(self._connection, self._directory)
 
     def repair(self) -> None:
-        """Build anew what can be derived; remove damaged vectors."""
+        """Rebuild what can be derived; remove damaged vectors."""
         rebuild(self._connection)
         for space in self._spaces():
             discard_bad_vectors(self._connection, space)
