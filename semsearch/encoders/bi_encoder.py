@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.encoders.text_model import ModelFacts, TextModel, running
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.vectors import check_unit
@@ -100,7 +100,9 @@ class BiEncoder(ABC):
         return self._encode(self.documents, texts, "document")
 
     def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
-        found = model.encode(check_texts("texts", texts), self.facts.prompts.get(name, ""))
+        listed = check_texts("texts", texts)
+        with running(self.spec):
+            found = model.encode(listed, self.facts.prompts.get(name, ""))
         return check_unit(found, self.spec)
 
     def _tokens_left(self, name: str) -> int:

@@ -17,7 +17,7 @@ from semsearch.encoders.openvino_library import import_openvino
 from semsearch.encoders.openvino_runtime import Converted
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.encoders.text_model import ModelFacts, TextModel, running
 from semsearch.errors import first_line
 from semsearch.protocols import Encoder, Reranker, Scores
 
@@ -152,7 +152,9 @@ class OpenVINOReranker:
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is better, shape (len(pairs),)."""
-        return self._model.run(check_pairs("pairs", pairs))[:, 0]
+        pairs = check_pairs("pairs", pairs)
+        with running(self.spec):
+            return self._model.run(pairs)[:, 0]
 
 
 def converted_model(kind: str, folder: ModelFolder, fingerprint: str) -> Converted:

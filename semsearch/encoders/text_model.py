@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy
 
 from semsearch.encoders.batching import Batching, Ids, Text, batches, padded, windows
+from semsearch.errors import EncoderError, first_line
 from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
@@ -59,6 +61,15 @@ class Runtime(Protocol):
 
     def run_alone(self, features: Features) -> Matrix:
         """What the model says of a single text, as fast as can be: shape (1, dimension)."""
+
+
+@contextmanager
+def running(spec: str) -> Iterator[None]:
+    """Whatever a runtime raises while it runs a model, as an error of ours."""
+    try:
+        yield
+    except RuntimeError as error:  # of torch and OpenVINO, a lack of memory included
+        raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
 
 
 class TextModel:

@@ -16,7 +16,7 @@ from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.pooling import repooled
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.encoders.text_model import ModelFacts, TextModel, running
 from semsearch.encoders.torch_runtime import (
     loading,
     model_facts,
@@ -153,14 +153,16 @@ class TorchEncoder(BiEncoder):
         if self._is_known:
             return super().encode_queries(texts)
         listed = check_texts("texts", texts)
-        return self._unit(self.model.encode_query(listed, show_progress_bar=False))
+        with running(self.spec):
+            return self._unit(self.model.encode_query(listed, show_progress_bar=False))
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
         if self._is_known:
             return super().encode_documents(texts)
         listed = check_texts("texts", texts)
-        return self._unit(self.model.encode_document(listed, show_progress_bar=False))
+        with running(self.spec):
+            return self._unit(self.model.encode_document(listed, show_progress_bar=False))
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without any prompt, by Sentence-Transformers' own batches."""
@@ -249,9 +251,10 @@ class TorchReranker:
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score a pair, higher is better, shape (len(pairs),)."""
         pairs = check_pairs("pairs", pairs)
-        if why_not_bert_like(self._folder) is not None:
-            return self.score_plainly(pairs)
-        return self._pairs.run(pairs)[:, 0]
+        with running(self.spec):
+            if why_not_bert_like(self._folder) is not None:
+                return self.score_plainly(pairs)
+            return self._pairs.run(pairs)[:, 0]
 
     def score_plainly(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """The same by Sentence-Transformers' own batches."""

@@ -99,3 +99,19 @@ def test_mistakes(plain_bert, monkeypatch, load, options, message):
 def test_a_reranker_on_torch(plain_bert, monkeypatch):
     monkeypatch.setattr(loading, "check_head", lambda folder: None)
     assert isinstance(load_reranker(str(plain_bert), runtime="torch"), TorchReranker)
+
+
+@pytest.mark.parametrize("runtime", ["torch", "openvino"])
+def test_what_a_runtime_raises_is_an_error_of_ours(plain_bert, monkeypatch, runtime):
+    encoder = load_encoder(str(plain_bert), precision="fp32", runtime=runtime)
+
+    def fail(*arguments):
+        raise RuntimeError("CUDA out of memory\nmore about it")
+
+    model = encoder.documents._runtime
+    monkeypatch.setattr(model, "run", fail)
+    monkeypatch.setattr(model, "run_alone", fail)
+    for encode in (encoder.encode_documents, encoder.encode_queries):
+        for texts in (TEXTS, TEXTS[:1]):
+            with pytest.raises(EncoderError, match=r"bert.*' fails: CUDA out of memory$"):
+                encode(texts)
