@@ -66,8 +66,7 @@ def main() -> int:
     arguments = parsed()
     texts = list(distinct(film_beginnings(Path(os.environ["SEMSEARCH_DATA"]))))
     texts = texts[:: max(1, len(texts) // arguments.texts)][: arguments.texts]
-    folder = find_model("minilm")
-    model = converted_model("encoder", folder, folder.fingerprint())
+    model = converted_model("encoder", find_model("minilm"))
     exact = model.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
     plain = model.text_model(floats)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from semsearch.arguments import check_text, check_texts
+from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.text_model import ModelFacts, TextModel, running
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
@@ -15,17 +16,24 @@ from semsearch.vectors import check_unit
 
 
 class BiEncoder(ABC):
-    """A transformer that turns texts into unit vectors."""
+    """A transformer that turns texts into unit vectors.
+
+    Args:
+        folder: the model.
+    """
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self.folder = folder
 
     @property
-    @abstractmethod
     def spec(self) -> str:
         """What was asked for; a folder by its absolute path."""
+        return self.folder.spec
 
     @property
-    @abstractmethod
     def fingerprint(self) -> str:
         """SHA-256 over the model's files; known without loading it."""
+        return self.folder.fingerprint
 
     @property
     @abstractmethod
@@ -36,11 +44,6 @@ class BiEncoder(ABC):
     @abstractmethod
     def precision(self) -> str:
         """In which numbers it computes; of int8, documents."""
-
-    @property
-    @abstractmethod
-    def commit(self) -> str | None:
-        """Of a model from the hub."""
 
     @property
     @abstractmethod
@@ -84,7 +87,7 @@ class BiEncoder(ABC):
             "prompts": self.facts.prompts,
             "max_tokens": self.facts.max_tokens,
             "precision": self.precision,
-            **({"commit": self.commit} if self.commit else {}),
+            **({"commit": self.folder.commit} if self.folder.commit else {}),
         }
 
     def token_spans(self, text: str) -> TokenSpans:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 from semsearch.encoders.hashes import file_sha256
 from semsearch.encoders.hub import hub_folder
@@ -25,7 +26,8 @@ WITH_VOLATILE_KEYS = {"config.json", "config_sentence_transformers.json", "token
 SMALL_CONFIG_BYTES = 65_536
 
 
-class ModelFolder(NamedTuple):
+@dataclass(frozen=True)
+class ModelFolder:
     """A model's files, on this machine."""
 
     spec: str
@@ -33,6 +35,7 @@ class ModelFolder(NamedTuple):
     pooling: Pooling | None = None  #: instead of the model's own; None for the model as it is
     commit: str | None = None  #: of a model from the hub
 
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the files that decide the vectors: weights, tokenizer, pooling, prompts."""
         digest = hashlib.sha256()

@@ -37,9 +37,7 @@ def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) 
         EncoderError: the processor or the model is not fit for that precision.
     """
     del device  # a CPU
-    fingerprint = folder.fingerprint()
-    converted = converted_model("encoder", folder, fingerprint)
-    return OpenVINOEncoder(folder, fingerprint, converted, precision)
+    return OpenVINOEncoder(folder, converted_model("encoder", folder), precision)
 
 
 def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
@@ -51,8 +49,7 @@ def load_reranker(folder: ModelFolder, device: str | None, precision: Precision)
         EncoderError: the processor is not fit for that precision.
     """
     del device
-    converted = converted_model("reranker", folder, folder.fingerprint())
-    return OpenVINOReranker(folder, converted, precision)
+    return OpenVINOReranker(folder, converted_model("reranker", folder), precision)
 
 
 class OpenVINOEncoder(BiEncoder):
@@ -60,7 +57,6 @@ class OpenVINOEncoder(BiEncoder):
 
     Args:
         folder: the model that was converted; the vectors are the same, within rounding.
-        fingerprint: of that model.
         converted: the model in the cache.
         precision: in which numbers it computes.
 
@@ -68,25 +64,12 @@ class OpenVINOEncoder(BiEncoder):
         EncoderError: the processor or the model is not fit for that precision.
     """
 
-    def __init__(
-        self, folder: ModelFolder, fingerprint: str, converted: Converted, precision: Precision
-    ) -> None:
-        self._folder = folder
-        self._fingerprint = fingerprint
+    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+        super().__init__(folder)
         self._converted = converted
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
         self._queries = converted.text_model(self._floats)
-
-    @property
-    def spec(self) -> str:
-        """What was asked for."""
-        return self._folder.spec
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over the files of the model that was converted."""
-        return self._fingerprint
 
     @property
     def facts(self) -> ModelFacts:
@@ -97,11 +80,6 @@ class OpenVINOEncoder(BiEncoder):
     def precision(self) -> str:
         """In which numbers it computes; of int8, documents."""
         return Precision.INT8.value if self._is_quantized else self._floats.value
-
-    @property
-    def commit(self) -> str | None:
-        """Of a model from the hub."""
-        return self._folder.commit
 
     @property
     def queries(self) -> TextModel:
@@ -157,13 +135,12 @@ class OpenVINOReranker:
             return self._model.run(pairs)[:, 0]
 
 
-def converted_model(kind: str, folder: ModelFolder, fingerprint: str) -> Converted:
+def converted_model(kind: str, folder: ModelFolder) -> Converted:
     """A converted model, made now if it has not been before.
 
     Args:
         kind: ``encoder`` or ``reranker``.
         folder: the model.
-        fingerprint: the model's.
 
     Raises:
         NotConvertibleError: it is not BERT-like, or would say something else.
@@ -173,7 +150,7 @@ def converted_model(kind: str, folder: ModelFolder, fingerprint: str) -> Convert
         raise NotConvertibleError(reason)
     try:
         version = import_openvino().get_version().partition("-")[0]
-        name = f"{kind}-{VERSION}-{version}-{fingerprint[:32]}"
+        name = f"{kind}-{VERSION}-{version}-{folder.fingerprint[:32]}"
         return read_converted(cached_entry(name, lambda draft: _convert(kind, folder, draft)))
     except NotConvertibleError:
         raise

@@ -72,20 +72,10 @@ class TorchEncoder(BiEncoder):
     ) -> None:
         if precision is Precision.INT8:
             raise EncoderError(f"model '{folder.spec}' runs on torch, which has no int8 here")
-        self._folder = folder
+        super().__init__(folder)
         self._device = device
         self._attention = attention  # of transformers' implementations; None leaves it to them
         self._precision = precision
-
-    @property
-    def spec(self) -> str:
-        """What was asked for; a folder by its absolute path."""
-        return self._folder.spec
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over the model's files; known without loading it."""
-        return self._folder.fingerprint()
 
     @cached_property
     def facts(self) -> ModelFacts:
@@ -106,11 +96,6 @@ class TorchEncoder(BiEncoder):
     def precision(self) -> str:
         """That of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
-
-    @property
-    def commit(self) -> str | None:
-        """Of a model from the hub."""
-        return self._folder.commit
 
     @property
     def queries(self) -> TextModel:
@@ -172,7 +157,7 @@ class TorchEncoder(BiEncoder):
     def _is_known(self) -> bool:
         """Whether we make the batches; other models are left to make their own."""
         return (
-            why_not_bert_like(self._folder) is None
+            why_not_bert_like(self.folder) is None
             and all(getattr(module, "include_prompt", True) for module in self.model)
             and getattr(self.model.tokenizer, "backend_tokenizer", None) is not None
         )
@@ -190,7 +175,7 @@ class TorchEncoder(BiEncoder):
 
         with loading(self.spec):
             model = SentenceTransformer(
-                str(self._folder.path),
+                str(self.folder.path),
                 device=self._device,
                 trust_remote_code=False,
                 local_files_only=True,
@@ -200,8 +185,8 @@ class TorchEncoder(BiEncoder):
                     "dtype": self._number_type(),
                 },
             )
-            if self._folder.pooling:
-                model = repooled(model, self._folder.pooling)
+            if self.folder.pooling:
+                model = repooled(model, self.folder.pooling)
         return model.eval()
 
     def _number_type(self) -> str:

@@ -93,7 +93,7 @@ def train(
     plan = {
         "trained": pupil.name,
         "base": course.base,
-        "fingerprint": base.fingerprint(),
+        "fingerprint": base.fingerprint,
         "stages": [
             lesson.as_json() | {"loss": pupil.loss(number, lesson.training)}
             for number, lesson in enumerate(lessons)

@@ -31,7 +31,7 @@ def model(request, plain_bert, tmp_path_factory):
 
 
 def fingerprint(folder):
-    return find_model(str(folder)).fingerprint()
+    return find_model(str(folder)).fingerprint
 
 
 def vectors(folder):
@@ -135,7 +135,7 @@ def test_words_that_are_called_as_a_volatile_key_count(plain_bert, tmp_path):
 
 def test_what_was_fingerprinted_whole_before_keeps_its_fingerprint():
     """That of all-MiniLM-L6-v2 as released indexes have it."""
-    assert find_model("minilm").fingerprint() == (
+    assert find_model("minilm").fingerprint == (
         "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
     )
 

@@ -107,7 +107,7 @@ def test_weights_that_are_none(folder):
 
 
 def test_the_fingerprint_follows_what_decides_the_vectors(folder):
-    before = find_model(str(folder)).fingerprint()
+    before = find_model(str(folder)).fingerprint
     changes = {
         "weights": lambda: (folder / WEIGHTS).write_bytes(b"other weights"),
         "pooling": lambda: edit(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True),
@@ -120,14 +120,14 @@ def test_the_fingerprint_follows_what_decides_the_vectors(folder):
     seen = {before}
     for change in changes.values():
         change()
-        seen.add(find_model(str(folder)).fingerprint())
+        seen.add(find_model(str(folder)).fingerprint)
     assert len(seen) == 1 + len(changes)
 
 
 def test_the_fingerprint_ignores_what_does_not(folder):
-    before = find_model(str(folder)).fingerprint()
+    before = find_model(str(folder)).fingerprint
     (folder / "README.md").write_text("another card")
     (folder / "train_script.py").write_text("pass")
     edit(folder / "config.json", transformers_version="9.9", _name_or_path="/elsewhere")
     edit(folder / "config_sentence_transformers.json", __version__={"pytorch": "9"})
-    assert find_model(str(folder)).fingerprint() == before
+    assert find_model(str(folder)).fingerprint == before
