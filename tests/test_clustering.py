@@ -10,7 +10,7 @@ import pytest
 from sentence_transformers.util import community_detection
 from sklearn.metrics import adjusted_rand_score
 
-from semsearch import comparison
+from semsearch import pairwise
 from semsearch.clustering import ClusterMethod, cluster, communities, words
 from semsearch.errors import ArgumentError
 
@@ -43,9 +43,9 @@ def members(clustering):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles, pieces and blocks of middles out of few rows."""
-    monkeypatch.setattr(comparison, "TILE_ROWS", 32)
+    monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
     monkeypatch.setattr(communities, "TILE_ROWS", 32)
-    monkeypatch.setattr(comparison, "RESCORED_NUMBERS", 1 << 9)
+    monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 9)
     monkeypatch.setattr(communities, "MASK_BYTES", 3_000)
 
 

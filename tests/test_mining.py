@@ -8,7 +8,7 @@ from itertools import islice
 import numpy
 import pytest
 
-from semsearch import comparison
+from semsearch import pairwise
 from semsearch.errors import ArgumentError
 from semsearch.mining import cells, similar_pairs
 from semsearch.records import Pair
@@ -48,9 +48,9 @@ def every_pair(vectors, min_score=-1.0, groups=None):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Many tiles and pieces out of few rows; neither divides the numbers of rows here."""
-    monkeypatch.setattr(comparison, "TILE_ROWS", 32)
+    monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
     monkeypatch.setattr(cells, "TILE_ROWS", 32)
-    monkeypatch.setattr(comparison, "RESCORED_NUMBERS", 1 << 10)
+    monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 10)
 
 
 @pytest.mark.usefixtures("small_tiles")
