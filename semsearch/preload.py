@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -27,6 +27,9 @@ class _Named(NamedTuple):
 #: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
 USUAL = "what is meant by a question of usual length"
 
+#: So many that an encoder runs them as it runs the documents of a corpus.
+SEVERAL = ["."] * 8
+
 #: Kept until the process exits, to skip the model's teardown.
 _kept: deque[Encoder] = deque(maxlen=1)
 
@@ -34,24 +37,11 @@ _kept: deque[Encoder] = deque(maxlen=1)
 def preload_for_documents(spec: str, precision: str) -> Encoder:
     """An encoder that goes on loading: its first use waits until it is loaded."""
     from semsearch.encoders import load_encoder
-    from semsearch.protocols import EncodesAhead
 
     encoder = load_encoder(spec, precision=precision)
     _kept.append(encoder)
-    if isinstance(encoder, EncodesAhead):
-        encode_ahead(encoder, [])
-    else:
-        _begin(lambda: encoder.encode_documents(["."]))
+    _begin(lambda: encoder.encode_documents(SEVERAL))
     return encoder
-
-
-def encode_ahead(encoder: Encoder, texts: Sequence[str]) -> None:
-    """Let an encoder begin with the first documents before anybody asks for them, if it can."""
-    from semsearch.protocols import EncodesAhead
-
-    if isinstance(encoder, EncodesAhead):
-        beginning = encoder
-        _begin(lambda: beginning.encode_ahead(texts))
 
 
 def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:

@@ -61,14 +61,6 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class EncodesAhead(Protocol):
-    """What an encoder offers besides if it can begin before it is asked, from another thread."""
-
-    def encode_ahead(self, texts: Sequence[str]) -> None:
-        """Encode documents that the next `encode_documents` will be asked for, among others."""
-
-
-@runtime_checkable
 class CountsWords(Protocol):
     """What an encoder offers besides if it leaves out words that it does not know."""
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.preload import encode_ahead, preload_for_documents, preload_for_queries
+from semsearch.preload import preload_for_documents, preload_for_queries
 
 pytestmark = pytest.mark.slow
 
@@ -52,19 +52,10 @@ def ended():
             thread.join()
 
 
-def test_the_first_documents_are_encoded_ahead(write_bert):
+def test_what_runs_documents_is_loaded(write_bert):
     encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
     ended()
-    assert "_side_by_side" in vars(encoder.documents._runtime)  # it is loaded by then
-    encode_ahead(encoder, ["a b", "c"])
-    ended()
-    assert set(encoder.documents._ahead) == {"a b", "c"}
-
-
-def test_an_encoder_that_cannot_begin_ahead_does_not(index):
-    (encoder,) = preload_for_queries(index)
-    encode_ahead(encoder, ["a b"])
-    ended()
+    assert "_side_by_side" in vars(encoder.documents._runtime)
 
 
 def test_nothing_for_what_is_wrong(index, tmp_path):

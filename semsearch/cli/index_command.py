@@ -25,14 +25,9 @@ from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.corpus.documents import (
-    FIRST_BATCH_CHARACTERS,
-    FIRST_BATCH_DOCUMENTS,
-    next_documents,
-)
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
-from semsearch.preload import encode_ahead, preload_for_documents
+from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
 
 if TYPE_CHECKING:  # imported while the encoder is loading
@@ -40,6 +35,9 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index.preview import Preview
     from semsearch.index.writer import Summary
     from semsearch.protocols import Encoder
+
+#: How far a corpus is read before an index is made for it.
+FIRST_DOCUMENTS = 256
 
 
 @click.command("index", cls=Command)
@@ -152,12 +150,11 @@ def _index_corpus(
             click.echo(visible(_told_preview(directory, preview, skipped, allow_removals)))
             return
         loading = _loading(directory, encoders, precision)
-        # A corpus that cannot be read leaves no directory behind.
+        from semsearch.index.plan import next_documents
+
+        # A corpus whose beginning cannot be read leaves no directory behind.
         documents = iter(corpus)
-        count = FIRST_BATCH_DOCUMENTS if loading else 1
-        first = next_documents(documents, count, FIRST_BATCH_CHARACTERS)
-        for encoder in loading:  # while the index is imported and made
-            encode_ahead(encoder, [document.text.strip() for document in first])
+        first = next_documents(documents, FIRST_DOCUMENTS)
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.documents, corpus.fraction_read)

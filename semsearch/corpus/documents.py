@@ -21,10 +21,6 @@ OnBadRow = Callable[[BadRowError], None]
 #: Is called with one line about what was guessed.
 Notify = Callable[[str], None]
 
-#: What a corpus begins with: as many texts as are encoded at once while nobody knows how long that
-#: takes, and while the index that they go into is still being imported and made.
-FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
-
 #: How many ids of skipped rows are kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
 
@@ -75,17 +71,6 @@ class DocumentReader(Iterator[Document]):
 
 def silent(message: str) -> None:
     """Tells nobody."""
-
-
-def next_documents(corpus: Iterator[Document], count: int, characters: int) -> list[Document]:
-    """The next documents, at most so many and of about so many characters; none at the end."""
-    documents: list[Document] = []
-    for document in corpus:
-        documents.append(document)
-        characters -= len(document.text)
-        if len(documents) == count or characters <= 0:
-            break
-    return documents
 
 
 def table_documents(

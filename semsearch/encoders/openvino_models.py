@@ -100,10 +100,6 @@ class OpenVINOEncoder(BiEncoder):
             return {**described, "parity": self._quantized.parity._asdict()}
         return described
 
-    def encode_ahead(self, texts: Sequence[str]) -> None:
-        """Encode documents that the next `encode_documents` will be asked for."""
-        self.documents.encode_ahead(texts, self.facts.prompts.get("document", ""))
-
     @cached_property
     def _quantized(self) -> Quantized:
         from semsearch.encoders.quantization import quantized_model

@@ -31,12 +31,6 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 #: Up to so many texts, one after another with all cores is faster than side by side.
 FEW_TEXTS = 4
 
-#: A text of so many characters a token is too long to be encoded whole.
-LONG_WORD = 16
-
-#: How many texts are remembered as tokens between their being cut and their being encoded.
-REMEMBERED_TEXTS = 2048
-
 
 class ModelFacts(NamedTuple):
     """What must be known of a model to use it, whatever runs it."""
@@ -89,37 +83,16 @@ class TextModel:
         self.facts = facts
         self._load_tokenizer = load_tokenizer
         self._runtime = runtime
-        self._tokenised: dict[Text, Encoding] = {}
-        self._ahead: dict[Text, Matrix] = {}
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
         """The rows of texts behind a prompt, shape (len(texts), dimension), in their order."""
         return self.run([prompt + text for text in texts] if prompt else texts)
 
-    def encode_ahead(self, texts: Sequence[str], prompt: str = "") -> None:
-        """Encode texts that the next `encode` will be asked for.
-
-        Those that are too long to be encoded whole are left out: they will be cut before.
-        """
-        longest = LONG_WORD * self.facts.max_tokens
-        likely = [prompt + text for text in texts if len(text) < longest]
-        whole = [text for text in likely if not self._tokens(text).overflowing]
-        with self._lock:
-            self._ahead = dict(zip(whole, self._run_batches(whole), strict=True))
-
     def run(self, texts: Sequence[Text]) -> Matrix:
         """What the model says of each text, shape (len(texts), dimension), in their order."""
         with self._lock:
-            ahead, self._ahead = self._ahead, {}
-            if not ahead:
-                return self._run_few(texts) if len(texts) <= FEW_TEXTS else self._run_batches(texts)
-            others = [row for row, text in enumerate(texts) if text not in ahead]
-            found = iter(self._run_batches([texts[row] for row in others]))
-            matrix = self._empty(len(texts))
-            for row, text in enumerate(texts):
-                matrix[row] = ahead[text] if text in ahead else next(found)
-            return matrix
+            return self._run_few(texts) if len(texts) <= FEW_TEXTS else self._run_batches(texts)
 
     def features(self, text: Text) -> Features:
         """The model's inputs for one text, each of shape (1, tokens)."""
@@ -128,7 +101,7 @@ class TextModel:
 
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        tokens = self._tokens(text)
+        tokens = self._tokenizer.encode(text)  # what the model does not read is `overflowing`
         return numpy.concatenate([_spans(part) for part in (tokens, *tokens.overflowing)])
 
     def _run_few(self, texts: Sequence[Text]) -> Matrix:
@@ -147,7 +120,7 @@ class TextModel:
 
         def all_features() -> Iterator[Features]:
             for start, window in windows(texts, batching.window_characters):
-                encodings = self._encodings(window)
+                encodings = self._tokenizer.encode_batch_fast(window)
                 token_ids = [encoding.ids for encoding in encodings]
                 found = batches(
                     token_ids,
@@ -165,22 +138,6 @@ class TextModel:
 
     def _empty(self, rows: int) -> Matrix:
         return numpy.empty((rows, self.facts.dimension), numpy.float32)
-
-    def _tokens(self, text: str) -> Encoding:
-        """A text's tokens as the model reads them; what it does not read is `overflowing`."""
-        encoding = self._tokenizer.encode(text)
-        if not encoding.overflowing:  # likely to be encoded as it is
-            if len(self._tokenised) >= REMEMBERED_TEXTS:
-                self._tokenised.clear()
-            self._tokenised[text] = encoding
-        return encoding
-
-    def _encodings(self, texts: Sequence[Text]) -> list[Encoding]:
-        """Their tokens, cut to what the model reads; those that `token_spans` found are reused."""
-        known = [self._tokenised.pop(text, None) for text in texts]
-        others = [text for text, tokens in zip(texts, known, strict=True) if tokens is None]
-        new = iter(self._tokenizer.encode_batch_fast(others))
-        return [next(new) if one is None else one for one in known]
 
     def _encoding(self, text: Text) -> Encoding:
         sequences = (text,) if isinstance(text, str) else text

@@ -12,23 +12,24 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.corpus.chunking import chunk_spans, fitting_spans
-from semsearch.corpus.documents import (
-    FIRST_BATCH_CHARACTERS,
-    FIRST_BATCH_DOCUMENTS,
-    next_documents,
-)
 from semsearch.errors import BadRowError
-from semsearch.index.plan import Change, Planned, plan_batch
+from semsearch.index.plan import (
+    BATCH_CHARACTERS,
+    BATCH_DOCUMENTS,
+    Change,
+    Planned,
+    next_documents,
+    plan_batch,
+)
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores.protocol import NewDocument, NewPassage, StoreWriter, TextVectors, text_hash
 from semsearch.stores.space import Space, warn_of_cut_passages
 from semsearch.vectors import encode_usable
 
-#: Where a batch's size ends. While the first one is encoded, and nobody knows how long that takes,
-#: the second is taken: it may be twice as large, but not in characters.
-BATCH_DOCUMENTS = 4096
-BATCH_CHARACTERS = 1_000_000
+#: The first batch, taken while nobody knows how long encoding takes; so is the second one, which
+#: may be twice as large, but not in characters.
+FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
 #: What is lost when a run is killed, and how long progress stands still.
 BATCH_SECONDS = 2.0
 

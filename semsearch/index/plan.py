@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 from semsearch.errors import BadRowError
 from semsearch.records import Document
 from semsearch.stores.protocol import Seen, StoreState, text_hash
+
+#: The largest batch.
+BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
 
 class Change(Enum):
@@ -30,6 +33,21 @@ class Planned(NamedTuple):
     document: Document
     metadata: str
     text_hash: str
+
+
+def next_documents(
+    corpus: Iterator[Document],
+    count: int = BATCH_DOCUMENTS,
+    characters: int = BATCH_CHARACTERS,
+) -> list[Document]:
+    """The next documents, at most so many and of about so many characters; none at the end."""
+    documents: list[Document] = []
+    for document in corpus:
+        documents.append(document)
+        characters -= len(document.text)
+        if len(documents) == count or characters <= 0:
+            break
+    return documents
 
 
 def plan_batch(

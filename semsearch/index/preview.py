@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from semsearch.corpus.documents import DocumentReader, next_documents
+from semsearch.corpus.documents import DocumentReader
 from semsearch.errors import BadRowError, IndexNotFoundError
-from semsearch.index.plan import Change, plan_batch
+from semsearch.index.plan import Change, next_documents, plan_batch
 from semsearch.index.removal_plan import (
     Removal,
     named_documents,
@@ -20,8 +20,6 @@ from semsearch.index.removal_plan import (
 )
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import StoreState
-
-BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
 
 class Preview(NamedTuple):
@@ -59,7 +57,7 @@ def preview_index(
     changes: Counter[Change] = Counter()
     with _state(directory) as state:
         state.begin_run()
-        while batch := next_documents(corpus, BATCH_DOCUMENTS, BATCH_CHARACTERS):
+        while batch := next_documents(corpus):
             changes.update(plan.change for plan in plan_batch(state, batch, on_bad_row))
         removal = unseen_documents(state, corpus.skipped) if sync else None
     return Preview(changes, removal)

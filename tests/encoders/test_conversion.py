@@ -18,10 +18,9 @@ from sentence_transformers.sentence_transformer.modules import (
     Transformer,
 )
 
-from semsearch.encoders import load_encoder, text_model
+from semsearch.encoders import load_encoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.precision import Precision
-from semsearch.encoders.text_model import TextModel
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import EncoderError
 
@@ -97,47 +96,6 @@ def test_threads_can_share_an_encoder(plain_bert):
             numpy.testing.assert_allclose(found, expected[:2], atol=1e-5)
         for found in many:
             numpy.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_what_was_cut_is_not_tokenised_again(plain_bert, monkeypatch):
-    """Texts whose tokens were asked for have the same vectors, and are forgotten."""
-    texts = [*TEXTS, "", " "]
-    encoder, other = load_encoder(str(plain_bert)), load_encoder(str(plain_bert))
-    spans = [encoder.token_spans(text) for text in texts]
-    whole = {text for text in texts if len(text.split()) <= encoder.max_document_tokens}
-    assert whole < set(texts)  # one is cut, and so is tokenised again
-    assert set(encoder.documents._tokenised) == whole
-    numpy.testing.assert_array_equal(encoder.encode_documents(texts), other.encode_documents(texts))
-    assert encoder.documents._tokenised == {}
-    monkeypatch.setattr(text_model, "REMEMBERED_TEXTS", 3)
-    for text, expected in zip(texts, spans, strict=True):
-        numpy.testing.assert_array_equal(encoder.token_spans(text), expected)
-        assert len(encoder.documents._tokenised) <= 3
-
-
-def test_what_was_encoded_ahead_is_not_encoded_again(plain_bert, tmp_path, monkeypatch):
-    """Those that will be cut are left out; they and the others are encoded when asked for."""
-    spec = make(plain_bert, tmp_path, "mean", prompts={"document": "a "})
-    encoder, other = load_encoder(spec), load_encoder(spec)
-    ran = []
-    run = TextModel._run_batches
-    monkeypatch.setattr(
-        TextModel,
-        "_run_batches",
-        lambda self, texts: ran.append([*texts]) or run(self, texts),
-    )
-    long = "b " * 200
-    encoder.encode_ahead(["a b c", "d", long])
-    assert ran == [["a a b c", "a d"]]
-    texts = ["d", "e f", "d", long, "a b c"]
-    found = encoder.encode_documents(texts)
-    assert ran[1:] == [["a e f", f"a {long}"]]
-    numpy.testing.assert_allclose(found, other.encode_documents(texts), atol=1e-6)
-    encoder.encode_documents(["d"] * 5)  # what was encoded ahead served one call
-    assert ran[-1] == ["a d"] * 5
-    encoder.encode_ahead([])
-    encoder.encode_ahead(["d"])
-    assert encoder.encode_documents([]).shape == (0, 32)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""The next documents of a corpus."""
+"""Batches of a corpus."""
 
 from __future__ import annotations
 
 from semsearch import Document
-from semsearch.corpus.documents import next_documents
+from semsearch.index.plan import next_documents
 
 
 def test_so_many_documents_or_characters():
