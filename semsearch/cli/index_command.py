@@ -17,6 +17,7 @@ from semsearch.cli.options import (
     INDEXES,
     directory_option,
     existing_index,
+    index_type_options,
     precision_option,
     wait_option,
 )
@@ -65,6 +66,7 @@ FIRST_DOCUMENTS = 256
 @dry_run_option
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
+@index_type_options
 @precision_option
 @wait_option
 def command(
@@ -75,6 +77,9 @@ def command(
     drop_space: str | None,
     stored_type: str | None,
     precision: str | None,
+    index_type: str | None,
+    recall: float | None,
+    memory: int | None,
     wait: bool,
     **options: Any,
 ) -> None:
@@ -90,7 +95,9 @@ def command(
     semsearch index papers.jsonl --text-column title --text-column abstract --skip-bad-rows
     zcat dump.csv.gz | semsearch index - --index indexes/dump
     semsearch index --add-space ./my-model --index indexes/films
+    semsearch index --index-type hnsw --recall 0.99 --index indexes/films
     """
+    wanted = _index_type(index_type, recall, memory)
     if add_space or drop_space:
         if corpora or sample:
             raise ArgumentError("a space is added or dropped without a corpus")
@@ -105,10 +112,21 @@ def command(
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
+    elif wanted and not (corpora or sample):
+        from semsearch.index import Index
+
+        with Index.open(existing_index(directory)) as index, index.writer(wait=wait) as writer:
+            writer.set_index_type(**wanted)
+            writer.optimise()
+            for name, snapshot in index.info().snapshots.items():
+                told = (
+                    f"space '{name}' is searched by {snapshot.kind}, recall {snapshot.recall:.3f}"
+                )
+                click.echo(visible(f"{directory or index.path}: {told}"))
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
-        _index_corpus(corpora, directory, stored_type, precision, wait, **options)
+        _index_corpus(corpora, directory, stored_type, precision, wait, wanted, **options)
 
 
 def _index_corpus(
@@ -117,6 +135,7 @@ def _index_corpus(
     stored_type: str | None,
     precision: str | None,
     wait: bool,
+    index_type: dict[str, Any],
     *,
     encoders: tuple[str, ...],
     input_format: str | None,
@@ -164,6 +183,8 @@ def _index_corpus(
             _told_when_interrupted(index, progress),
             index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
         ):
+            if index_type:
+                writer.set_index_type(**index_type)
             read = chain(first, documents)
             if sync:
                 allowed = allowance(allow_removals, progress)
@@ -197,6 +218,17 @@ def _add_space(
     told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
     click.echo(visible(told))
     tell_unknown_words(space.name, encoder)
+
+
+def _index_type(kind: str | None, recall: float | None, memory: int | None) -> dict[str, Any]:
+    """The arguments of `IndexWriter.set_index_type` that are given, if they can be met."""
+    given: dict[str, Any] = {"kind": kind, "recall": recall, "memory": memory}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given:
+        from semsearch.vector_indexes import IndexType
+
+        IndexType(**given).checked()  # before texts are encoded for hours
+    return given
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -107,6 +108,40 @@ eval_precision_option = click.option(
     show_default=True,
     help="In which numbers models compute: fp32 as published figures are of, auto as an index "
     "takes them.",
+)
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, such as ``500MB`` or ``2 GB``."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kMG]?)B", str(value))
+        if not found:
+            self.fail(f"'{value}' is no size such as 500MB or 2GB", param, ctx)
+        return int(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]])
+
+
+index_type_options = together(
+    click.option(
+        "--index-type",
+        metavar="TYPE",
+        help="How vectors are searched: flat (exact), hnsw, ivf, a FAISS factory string of these "
+        "two, or auto: flat up to 50,000 passages.  [default: the index's own, or auto]",
+    ),
+    click.option(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="The share of the 10 nearest that hnsw and ivf are tuned to find.  [default: 0.98]",
+    ),
+    click.option(
+        "--memory",
+        type=Size(),
+        help="What searching vectors may take; auto chooses a smaller type for it.",
+    ),
 )
 
 wait_option = click.option(

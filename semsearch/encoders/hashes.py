@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -31,16 +32,21 @@ def file_sha256(file: Path) -> str:
     That of a large file is remembered in the cache, and computed again when the file's size, its
     time stamps or its place on the disk are other ones.
     """
-    state = file.stat()
+    with file.open("rb") as stream:
+        return stream_sha256(stream)
+
+
+def stream_sha256(stream: BufferedReader) -> str:
+    """The same of a file that is open, at its beginning."""
+    state = os.fstat(stream.fileno())
     if state.st_size < SMALL_BYTES:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    key = str(file.absolute())
+        return hashlib.sha256(stream.read()).hexdigest()
+    key = str(Path(stream.name).absolute())
     stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
     known = _remembered().get(key)
     if known and known[1:] == stamp:
         return str(known[0])
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    digest = hashlib.file_digest(stream, "sha256").hexdigest()
     last_change = max(state.st_mtime, state.st_ctime)
     if abs(time.time() - last_change) > SETTLED_SECONDS:
         _remember(key, [digest, *stamp])

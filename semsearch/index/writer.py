@@ -25,6 +25,7 @@ from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores.protocol import Fault, Selection, StoreWriter
 from semsearch.stores.space import Space, find_space, warn_of_cut_passages
+from semsearch.vector_indexes import AUTO, IndexType
 
 logger = logging.getLogger(__name__)
 
@@ -231,6 +232,30 @@ class IndexWriter:
         if len(spaces) == 1:
             raise SpaceError(f"'{name}' is the only space of this index")
         self._store.drop_space(space)
+
+    def set_index_type(
+        self, kind: str = AUTO, *, recall: float = 0.98, memory: int | None = None
+    ) -> None:
+        """Choose how vectors are searched, from the next change of the index or `optimise` on.
+
+        Args:
+            kind: ``flat`` compares all vectors with the query; ``hnsw`` and ``ivf`` find most of
+                the nearest ones sooner; ``auto`` takes flat for up to 50,000 passages (of 384
+                numbers). A FAISS factory string of either family is taken as it is, such as
+                ``IVF4096,PQ96x4fs``.
+            recall: the share of the 10 nearest that search is to find; what it finds, measured
+                when the vectors are written, is in `Index.info`.
+            memory: how many bytes search may need, beside the vectors on the disk; ``auto`` takes
+                a smaller kind for it.
+
+        Raises:
+            ArgumentError: there is no such kind, or no such recall.
+        """
+        self._store.choose_index_type(IndexType(kind, recall, memory).checked())
+
+    def optimise(self) -> None:
+        """Write the vectors as they are searched fastest, if they are not yet."""
+        self._store.optimise()
 
     def compact(self) -> None:
         """Make deletion real: rewrite all files without what was deleted.

@@ -23,6 +23,7 @@ from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Chunk, Document, Metadata
 from semsearch.stores.kinds import Field, Kind
 from semsearch.stores.space import Space
+from semsearch.vector_indexes import IndexType
 
 
 class Candidate(NamedTuple):
@@ -276,6 +277,9 @@ class StoreWriter(Protocol):
 
     def mark_complete(self, space: Space) -> None:
         """Let a space be searched: each passage has its vector."""
+
+    def choose_index_type(self, wanted: IndexType) -> None:
+        """Ask for a kind of vector index, which `optimise` will build."""
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Bring what makes search fast up to date, where that is worth it.

@@ -1,14 +1,30 @@
 """Vector indexes: vectors by id in a file, searched by inner product.
 
-A kind of index is a module here with one class (`VectorIndex`); `KINDS` names it.
+`VectorIndex` is what an index does; `choice` knows the kinds.
 """
 
 from __future__ import annotations
 
-from semsearch.vector_indexes.flat import FlatIndex
-from semsearch.vector_indexes.protocol import Ids, VectorIndex
+from semsearch.vector_indexes.choice import (
+    AUTO,
+    FLAT,
+    IndexType,
+    chosen_kind,
+    index_class,
+    is_kind_of,
+)
+from semsearch.vector_indexes.protocol import Blocks, Ids, VectorIndex
 from semsearch.vector_indexes.recall import measured_recall
 
-__all__ = ["KINDS", "Ids", "VectorIndex", "measured_recall"]
-
-KINDS: dict[str, type[VectorIndex]] = {FlatIndex.kind: FlatIndex}
+__all__ = [
+    "AUTO",
+    "FLAT",
+    "Blocks",
+    "Ids",
+    "IndexType",
+    "VectorIndex",
+    "chosen_kind",
+    "index_class",
+    "is_kind_of",
+    "measured_recall",
+]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from semsearch.protocols import Matrix
 #: Ids of vectors, shape (n,).
 Ids = NDArray[numpy.int64]
 
+#: Ids, ascending over all blocks, and their unit vectors, shape (n, dimension).
+Blocks: TypeAlias = Iterable[tuple[Ids, Matrix]]
+
 
 class VectorIndex(Protocol):
     """Unit vectors by id."""
-
-    kind: ClassVar[str]
 
     @property
     def ids(self) -> Ids:
@@ -32,12 +33,17 @@ class VectorIndex(Protocol):
         """How many vectors there are."""
 
     @classmethod
-    def build(cls, dimension: int, blocks: Iterable[tuple[Ids, Matrix]]) -> Self:
+    def build(
+        cls, kind: str, dimension: int, count: int, blocks: Callable[[], Blocks], recall: float
+    ) -> Self:
         """An index of vectors.
 
         Args:
+            kind: one of those that this class knows; see `semsearch.vector_indexes.choice`.
             dimension: their width.
-            blocks: ids, ascending over all blocks, and unit vectors, shape (n, dimension).
+            count: how many there are.
+            blocks: gives them, as often as it is called.
+            recall: what to tune the search for, of the 10 nearest.
         """
 
     @classmethod
@@ -60,7 +66,7 @@ class VectorIndex(Protocol):
         """
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
-        """The `n` nearest vectors of each query: scores and ids, both of shape (m, n).
+        """The `n` nearest vectors of each query: cosines and ids, both of shape (m, n).
 
         Args:
             queries: unit vectors, shape (m, dimension).
@@ -68,9 +74,8 @@ class VectorIndex(Protocol):
             allowed: only these ids, sorted; None allows all.
         """
 
+    def exact_search(self, queries: Matrix, n: int) -> tuple[Matrix, Ids]:
+        """The same by comparing each vector with the query, whatever the kind."""
+
     def vectors(self, ids: Ids) -> Matrix:
         """The vectors of some of its ids, as they were given, shape (len(ids), dimension)."""
-
-    @staticmethod
-    def memory_bytes(count: int, dimension: int) -> int:
-        """What an index of so many vectors takes in memory and on disk."""

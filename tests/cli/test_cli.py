@@ -324,6 +324,47 @@ class TestQuery:
         assert "q.txt:3: the line is longer than 1 MiB" in result.stderr
 
 
+class TestIndexType:
+    @pytest.fixture
+    def many(self, run, tmp_path):
+        lines = [f"{number},word{number % 7} thing{number % 11}" for number in range(200)]
+        (tmp_path / "corpus.csv").write_text("\n".join(["id,text", *lines]))
+        return run
+
+    def snapshot(self, run):
+        (space,) = json.loads(run("info", "--format", "json").stdout)["spaces"]
+        return space["snapshot"]
+
+    def test_with_a_corpus(self, many):
+        many("index", "corpus.csv", "--encoder", "hashing", "--index-type", "hnsw")
+        assert self.snapshot(many)["kind"] == "HNSW32,SQ8"
+        assert "HNSW32,SQ8, 200 vectors, recall " in many("info").stdout
+        assert many("query", "word3 thing4", "-k", "1").stdout.count("word3 thing4") == 1
+
+    def test_of_an_index(self, many):
+        many("index", "corpus.csv", "--encoder", "hashing")
+        assert self.snapshot(many)["kind"] == "flat"
+        many("index", "--index-type", "IVF5,SQ8", "--recall", "0.9", "--index", "indexes/corpus")
+        assert self.snapshot(many)["kind"] == "IVF5,SQ8"
+        assert self.snapshot(many)["recall"] >= 0.8
+        many("index", "--index-type", "auto", "--memory", "1GB")
+        assert self.snapshot(many)["kind"] == "flat"
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
+            (["--recall", "98"], "recall is a number above 0, up to 1, not 98.0"),
+            (["--memory", "lots"], "'lots' is no size such as 500MB or 2GB"),
+            (["--memory", "-1GB"], "is no size"),
+        ],
+    )
+    def test_mistakes_are_told_before_anything_is_read(self, run, tmp_path, options, message):
+        result = run("index", "corpus.csv", *options, code=2 if "--memory" in options else 1)
+        assert message in result.stderr
+        assert not (tmp_path / "indexes").exists()
+
+
 class TestWhichIndex:
     def test_none(self, run):
         assert "no index under indexes/" in error_of(run("query", "x", code=1))

@@ -346,6 +346,9 @@ class MemoryWriter:
         ]
         self._store.content = replace(content, spaces=tuple(spaces))
 
+    def choose_index_type(self, wanted):
+        """It compares all vectors."""
+
     def optimise(self, *, thoroughly: bool = False) -> None:
         pass
 

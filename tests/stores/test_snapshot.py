@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
+from semsearch.errors import IndexFormatError, IndexStoreError
 from semsearch.stores.local.view import SpaceView, read_vectors, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
@@ -202,3 +203,133 @@ def test_search_equals_numpy(index, tail):
         numpy.testing.assert_allclose(found_scores[:, :count], expected[:, :count], atol=1e-6)
         assert (numpy.isin(found, ids[rows]) | (found == -1)).all()
         assert ((found != -1).sum(axis=1) == count).all()
+
+
+def kinds(index):
+    return {name: (one.kind, one.recall) for name, one in index.info().snapshots.items()}
+
+
+class TestIndexTypes:
+    @pytest.mark.parametrize("kind", ["hnsw", "ivf", "IVF7,Flat"])
+    def test_one_that_is_asked_for_is_built(self, index, kind):
+        before = index.search("word3 thing4", k=20)
+        with index.writer() as writer:
+            writer.set_index_type(kind, recall=0.99)
+            writer.optimise()
+        ((name, recall),) = kinds(index).values()
+        assert name == {"hnsw": "HNSW32,SQ8", "ivf": "IVF40,SQ8"}.get(kind, kind)
+        assert 0.9 <= recall <= 1
+        assert index.search("word3 thing4", k=20) == before
+        with Index.open(index.path) as again:
+            assert again.search("word3 thing4", k=20) == before
+
+    def test_it_stays_and_is_changed(self, index):
+        with index.writer() as writer:
+            writer.set_index_type("hnsw")
+            writer.upsert([Document("new", "word3 thing4")])
+            assert kinds(index)["hashing-32"][0] == "HNSW32,SQ8"
+            writer.upsert(Document(f"more {n}", text) for n, text in enumerate(TEXTS))
+            assert kinds(index)["hashing-32"][0] == "HNSW32,SQ8"
+            assert record(index).vectors == 201
+            generation = record(index).generation
+            writer.set_index_type("hnsw", recall=0.98)  # as it was
+            writer.optimise()
+            assert record(index).generation == generation
+            writer.set_index_type("hnsw", recall=0.5)
+            writer.optimise()
+            writer.optimise()
+            assert record(index).generation == generation + 1
+            writer.set_index_type("auto")
+            writer.optimise()
+            assert kinds(index)["hashing-32"] == ("flat", 1)
+
+    def test_it_grows_into_another(self, index, monkeypatch):
+        monkeypatch.setattr("semsearch.vector_indexes.choice.FLAT_NUMBERS", 120 * 32)
+        index.add([Document("a", "a text")])
+        assert kinds(index)["hashing-32"][0] == "flat"
+        index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
+        assert kinds(index)["hashing-32"][0] == "HNSW32,SQ8"
+
+    def test_what_faiss_cannot_build(self, index):
+        """The vectors are searched as before."""
+        with index.writer() as writer:
+            writer.set_index_type("IVF1000,SQ8")  # more lists than vectors
+            with pytest.raises(IndexStoreError, match="IVF1000,SQ8"):
+                writer.optimise()
+        assert len(index.search("word3", k=5)) == 5
+        with index.writer() as writer:
+            writer.set_index_type()
+            writer.optimise()
+
+    def test_a_damaged_setting(self, index):
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+            connection.execute("INSERT INTO settings VALUES ('index_type', '{\"kind\": \"x\"}')")
+        with pytest.raises(IndexFormatError, match="index_type"), index.writer() as writer:
+            writer.upsert([Document("a", "a text")])
+            writer.optimise()
+
+    def test_verify_reads_all(self, index):
+        with index.writer() as writer:
+            writer.set_index_type("hnsw")
+            writer.optimise()
+            assert writer.verify() == []
+
+
+class TestOpenReaders:
+    def test_a_commit_makes_the_tail_longer(self, index, monkeypatch):
+        """What was read is not read again."""
+        with Index.open(index.path) as reader:
+            assert not any(hit.document_id == "new" for hit in reader.search("word3 thing4", k=50))
+            loaded = []
+            load = SpaceView.load
+            monkeypatch.setattr(
+                SpaceView, "load", lambda *args, **rest: loaded.append(1) or load(*args, **rest)
+            )
+            for number in range(3):
+                index.add([Document(f"new {number}", f"quite {number} new")])
+                (hit,) = reader.search(f"quite {number} new", k=1)
+                assert hit.document_id == f"new {number}"
+            index.delete(ids=["new 1"])
+            found = [hit.document_id for hit in reader.search("quite 1 new", k=3)]
+            assert "new 1" not in found
+            assert loaded == []
+            index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
+            reader.search("word3")
+            assert loaded == [1]  # a new snapshot
+
+    def test_what_is_filled_in_is_found(self, tmp_path):
+        """Vectors of older passages come in when a space is completed: no longer tail has them."""
+        with Index.create(tmp_path / "y", ["hashing:32"]) as index:
+            index.add([Document(str(number), text) for number, text in enumerate(TEXTS)])
+        with closing(sqlite3.connect(tmp_path / "y" / "index.sqlite")) as connection, connection:
+            connection.execute("DELETE FROM snapshots")
+        with Index.open(tmp_path / "y") as reader:
+            reader.search("word3")  # all vectors are its tail
+            with closing(sqlite3.connect(reader.path / "index.sqlite")) as connection, connection:
+                connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 4")
+            with Index.open(tmp_path / "y") as other, other.writer() as writer:
+                writer.repair()
+                store = writer._store
+                with store._connection.begin():  # as before the repair folded
+                    store._connection.exec_driver_sql("DELETE FROM snapshots")
+                    store._connection.exec_driver_sql(
+                        "UPDATE settings SET value = value + 1 WHERE name = 'revision'"
+                    )
+            (hit,) = reader.search(TEXTS[3], k=1)
+            assert hit.document_id == "3"
+
+    def test_a_bulk_load_is_folded_while_it_comes_in(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.stores.local.writer.LOADED_PASSAGES", 20)
+        monkeypatch.setattr("semsearch.index.batch.FIRST_BATCH_DOCUMENTS", 8)
+        monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 8)
+        seen = []
+        with Index.create(tmp_path / "y", ["hashing:32"]) as index:
+
+            def look(summary):
+                snapshot = record(index)
+                seen.append((summary.documents, snapshot.vectors if snapshot else 0))
+
+            with index.writer(on_batch=look) as writer:
+                writer.upsert(Document(str(number), text) for number, text in enumerate(TEXTS))
+            assert record(index).vectors == 100
+        assert seen == [(n, 72 if n >= 72 else 24 if n >= 24 else 0) for n, _ in seen]

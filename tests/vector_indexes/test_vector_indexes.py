@@ -6,10 +6,10 @@ import faiss
 import numpy
 import pytest
 
-from semsearch.vector_indexes import KINDS, measured_recall
+from semsearch.vector_indexes import index_class, measured_recall
 from semsearch.vector_indexes.flat import FlatIndex
 
-IDS = numpy.arange(500) * 3 + 7
+IDS = numpy.arange(2000) * 3 + 7
 DIMENSION = 16
 
 
@@ -29,65 +29,118 @@ def blocks(matrix):
         yield IDS[start : start + 128], matrix[start : start + 128]
 
 
-@pytest.fixture(params=KINDS)
-def index(request, matrix, tmp_path):
+KINDS = [
+    "flat",
+    "HNSW16,SQ8",
+    "HNSW16,Flat",
+    "IVF10,SQ8",
+    "IVF10,Flat",
+    "IVF10,PQ8x4fs",
+    "IVF10,RaBitQ",
+]
+
+
+def built(kind, matrix, recall=0.98):
+    return index_class(kind).build(kind, DIMENSION, len(matrix), lambda: blocks(matrix), recall)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def index(kind, matrix, tmp_path_factory):
     """Saved and opened again."""
-    kind = KINDS[request.param]
-    file = tmp_path / "index"
-    kind.build(DIMENSION, blocks(matrix)).save(file)
-    assert kind.is_header(file.read_bytes()[:64])
-    return kind.open(str(file))
+    file = tmp_path_factory.mktemp("index") / "index"
+    built(kind, matrix).save(file)
+    assert index_class(kind).is_header(file.read_bytes()[:64])
+    return index_class(kind).open(str(file))
 
 
 def test_it_has_what_it_was_built_of(index, matrix):
-    assert (len(index), index.dimension) == (500, DIMENSION)
+    assert (len(index), index.dimension) == (len(IDS), DIMENSION)
     assert index.ids.tolist() == IDS.tolist()
     some = IDS[[3, 499, 0]]
     assert (index.vectors(some) == matrix[[3, 499, 0]]).all()
 
 
-def test_it_finds_the_nearest(index, matrix, queries):
-    scores, ids = index.search(queries, 5)
-    assert scores.shape == ids.shape == (len(queries), 5)
+@pytest.mark.parametrize("n", [1, 5, 40, 400])
+def test_it_finds_the_nearest(index, kind, matrix, queries, n):
+    scores, ids = index.search(queries, n)
+    assert scores.shape == ids.shape == (len(queries), n)
     assert (numpy.diff(scores) <= 0).all()
     exact = queries @ matrix.T
     for row in range(len(queries)):
         places = numpy.searchsorted(IDS, ids[row])
         numpy.testing.assert_allclose(scores[row], exact[row, places], atol=1e-6)
-    found = numpy.mean(scores[:, -1] >= -numpy.sort(-exact)[:, 4] - 1e-6)
-    assert found >= (1 if index.kind == "flat" else 0.8)
+        assert len(set(ids[row])) == n
+    least = -numpy.sort(-exact)[:, n - 1 : n]
+    assert (scores >= least - 1e-6).mean() >= (1 if kind == "flat" else 0.9)
 
 
-def test_only_what_is_allowed_is_found(index, queries):
-    allowed = IDS[100:104]
-    ids = index.search(queries, 6, allowed)[1]
-    assert set(ids[:, :4].ravel()) == set(allowed)
-    assert (ids[:, 4:] == -1).all()
-    assert not numpy.isin(index.search(queries, 3, IDS[:0])[1], IDS).any()
+def test_the_exact_search_is_exact(index, matrix, queries):
+    scores, _ = index.exact_search(queries, 5)
+    numpy.testing.assert_allclose(scores, -numpy.sort(-(queries @ matrix.T))[:, :5], atol=1e-6)
 
 
-def test_recall(index):
-    assert measured_recall(index) == 1 if index.kind == "flat" else measured_recall(index) >= 0.8
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.019, 0.002, 0.0])
+def test_only_what_is_allowed_is_found(index, kind, matrix, queries, share):
+    """All of it where fewer are allowed than wanted, ids of others among them."""
+    random = numpy.random.default_rng(3)
+    places = numpy.flatnonzero(random.random(len(IDS)) < share)
+    allowed = numpy.union1d(IDS[places], [1, 8, 10**9])
+    scores, ids = index.search(queries, 6, allowed)
+    found = min(6, len(places))
+    assert numpy.isin(ids[:, :found], IDS[places]).all()
+    assert (ids[:, found:] == -1).all()
+    if found:
+        least = -numpy.sort(-(queries @ matrix[places].T))[:, found - 1 : found]
+        assert (scores[:, :found] >= least - 1e-6).mean() >= (1 if kind == "flat" else 0.9)
 
 
-def test_an_empty_one(index):
-    empty = type(index).build(DIMENSION, [])
+def test_recall(index, kind):
+    assert measured_recall(index) == 1 if kind == "flat" else measured_recall(index) >= 0.95
+
+
+@pytest.mark.parametrize("kind", ["HNSW16,SQ8", "IVF10,SQ8"])
+def test_more_recall_is_more_effort(kind, matrix, tmp_path):
+    """How far it searches is kept in the file."""
+    efforts = []
+    for recall in (0.3, 0.999):
+        file = tmp_path / f"{recall}"
+        built(kind, matrix, recall).save(file)
+        efforts.append(index_class(kind).open(str(file))._effort)
+    assert efforts[0] < efforts[1]
+
+
+def test_an_empty_one():
+    empty = index_class("flat").build("flat", DIMENSION, 0, list, 0.98)
     assert len(empty) == 0
     assert measured_recall(empty) == 1
 
 
-def test_what_it_costs(index, tmp_path):
-    index.save(tmp_path / "again")
-    size = (tmp_path / "again").stat().st_size
-    assert index.memory_bytes(500, DIMENSION) == pytest.approx(size, rel=0.1)
-
-
-def test_another_file_is_none(index, tmp_path):
-    assert not index.is_header(b"IxFI" + bytes(60))
-    other = faiss.IndexIDMap(faiss.IndexFlatL2(DIMENSION))
-    faiss.write_index(other, str(tmp_path / "other"))
-    with pytest.raises(ValueError, match="is not a"):
-        index.open(str(tmp_path / "other"))
+@pytest.mark.parametrize(
+    "inner",
+    [
+        faiss.IndexFlatL2(DIMENSION),
+        faiss.index_factory(DIMENSION, "PCA8,Flat", faiss.METRIC_INNER_PRODUCT),
+        faiss.IndexRefineFlat(faiss.IndexFlatIP(DIMENSION)),
+        faiss.IndexRefineFlat(faiss.index_factory(DIMENSION, "HNSW8,Flat")),
+    ],
+    ids=["L2", "transformed", "refined flat", "HNSW by L2"],
+)
+def test_another_file_is_none(inner, tmp_path):
+    faiss.write_index(faiss.IndexIDMap(inner), str(tmp_path / "other"))
+    header = (tmp_path / "other").read_bytes()[:64]
+    for kind in ("flat", "HNSW16,SQ8"):
+        if index_class(kind).is_header(header):
+            with pytest.raises(ValueError, match="is not a"):
+                index_class(kind).open(str(tmp_path / "other"))
+    faiss.write_index(inner, str(tmp_path / "other"))
+    assert not index_class("flat").is_header((tmp_path / "other").read_bytes()[:64])
+    with pytest.raises(ValueError, match="is not an index with ids"):
+        index_class("flat").open(str(tmp_path / "other"))
 
 
 class LosesHalf(FlatIndex):
@@ -98,25 +151,24 @@ class LosesHalf(FlatIndex):
 
 
 def test_a_lossy_one_is_measured(matrix):
-    assert measured_recall(LosesHalf.build(DIMENSION, blocks(matrix))) == pytest.approx(
-        0.5, abs=0.06
-    )
+    lossy = LosesHalf.build("flat", DIMENSION, len(IDS), lambda: blocks(matrix), 1)
+    assert measured_recall(lossy) == pytest.approx(0.5, abs=0.06)
 
 
 @pytest.mark.parametrize(("limit", "threads"), [(10**6, 1), (10, 3)])
 def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
-    monkeypatch.setattr("semsearch.vector_indexes.flat.ONE_THREAD_PRODUCTS", limit)
+    monkeypatch.setattr("semsearch.vector_indexes.exact.ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
 
     def search(*arguments, **options):
         seen.append(faiss.omp_get_max_threads())
-        return None, None
+        return numpy.zeros((1, 1), numpy.float32), numpy.zeros((1, 1), numpy.int64)
 
     inner = faiss.IndexIDMap(faiss.IndexFlatIP(32))
     inner.add_with_ids(numpy.zeros((100, 32), numpy.float32), numpy.arange(100))
     index = FlatIndex(inner)
-    monkeypatch.setattr(inner, "search", search)
+    monkeypatch.setattr(index._exact.flat, "search", search)
     try:
         index.search(numpy.zeros((1, 32), numpy.float32), 1)
         assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.stores.local.schema import snapshots, spaces, vectors
+from semsearch.stores.local.settings import get_index_type
 from semsearch.stores.local.snapshot import (
     SnapshotRecord,
     snapshot_fault,
@@ -16,13 +17,20 @@ from semsearch.stores.local.snapshot import (
 )
 from semsearch.stores.local.view import snapshot_record, vector_blocks
 from semsearch.stores.space import Space
+from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
 #: A snapshot is rewritten when more than this part of it was deleted or stands in the tail.
 STALE_SHARE = 0.1
 
 
 def fold(
-    connection: Connection, directory: Path, space: Space, *, thoroughly: bool = False
+    connection: Connection,
+    directory: Path,
+    space: Space,
+    *,
+    thoroughly: bool = False,
+    rewrite: bool = False,
+    loading: bool = False,
 ) -> bool:
     """Write a new snapshot of a space if it has none, a damaged one, or too old a one.
 
@@ -34,16 +42,37 @@ def fold(
         directory: where the snapshot goes.
         space: which space.
         thoroughly: whether a single row that was deleted or added is reason enough.
+        rewrite: write one whatever there is.
+        loading: more will follow soon: a flat one will do, which is written in no time.
 
     Returns:
         Whether one was written.
     """
     with connection.begin():
-        if not _is_due(connection, directory, space, 0 if thoroughly else STALE_SHARE):
-            return False
         record = snapshot_record(connection, space)
+        total = _count(connection, space)
+        wanted = get_index_type(connection)
+        kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
+        if record is None:
+            due = total > 0
+        elif not rewrite and not snapshot_fault(directory, record):
+            share = 0 if thoroughly else STALE_SHARE
+            due = _stale_rows(connection, space, record, total) > share * record.vectors
+            due = due or not (loading or is_kind_of(record.kind, kind))
+        else:
+            due = True
+        if not due:
+            return False
         generation = record.generation + 1 if record else 1
-        new = write_snapshot(directory, space, generation, vector_blocks(connection, space))
+        new = write_snapshot(
+            directory,
+            space,
+            generation,
+            total,
+            lambda: vector_blocks(connection, space),
+            kind,
+            wanted.recall,
+        )
     with connection.begin():
         row = new._asdict()
         connection.execute(
@@ -81,15 +110,8 @@ def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: 
         file.unlink(missing_ok=True)
 
 
-def _is_due(connection: Connection, directory: Path, space: Space, share: float) -> bool:
-    count = select(func.count()).where(vectors.c.space_id == space.id)
-    total = connection.scalar(count) or 0
-    record = snapshot_record(connection, space)
-    if record is None:
-        return total > 0
-    if snapshot_fault(directory, record):
-        return True
-    return _stale_rows(connection, space, record, total) > share * record.vectors
+def _count(connection: Connection, space: Space) -> int:
+    return connection.scalar(select(func.count()).where(vectors.c.space_id == space.id)) or 0
 
 
 def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord, total: int) -> int:

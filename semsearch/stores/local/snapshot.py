@@ -11,19 +11,25 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch.encoders.hashes import stream_sha256
 from semsearch.errors import IndexStoreError
-from semsearch.protocols import Matrix
 from semsearch.stores.space import Space
-from semsearch.vector_indexes import KINDS, Ids, VectorIndex, measured_recall
+from semsearch.vector_indexes import (
+    FLAT,
+    Blocks,
+    IndexType,
+    VectorIndex,
+    index_class,
+    measured_recall,
+)
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_KIND = "flat"
 HEADER_BYTES = 64
 
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
@@ -70,8 +76,10 @@ def write_snapshot(
     directory: Path,
     space: Space,
     generation: int,
-    blocks: Iterable[tuple[Ids, Matrix]],
-    kind: str = DEFAULT_KIND,
+    count: int,
+    blocks: Callable[[], Blocks],
+    kind: str = FLAT,
+    recall: float = IndexType().recall,
 ) -> SnapshotRecord:
     """Write a snapshot beside the database: whole under its name, or not there at all.
 
@@ -79,13 +87,22 @@ def write_snapshot(
         directory: where it goes.
         space: of which space.
         generation: the number of the snapshot.
-        blocks: chunk ids, ascending, and their vectors.
-        kind: of vector index.
+        count: how many vectors there are.
+        blocks: gives chunk ids, ascending, and their vectors, as often as it is called.
+        kind: of vector index; see `semsearch.vector_indexes.choice`.
+        recall: what an approximate one is tuned to find, of the 10 nearest.
 
     Raises:
         IndexStoreError: it cannot be written.
     """
-    index = KINDS[kind].build(space.dimension, blocks)
+    build = index_class(kind)
+    if build is None:
+        raise IndexStoreError(f"no index type {kind!r}")
+    try:
+        index = build.build(kind, space.dimension, count, blocks, recall)
+    except RuntimeError as error:  # of FAISS, which cannot build it from these vectors
+        reason = str(error).strip().rpartition("\n")[2]
+        raise IndexStoreError(f"cannot build a vector index of type {kind!r} ({reason})") from error
     file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
@@ -130,7 +147,7 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
             if fault is None:
                 # By its descriptor: under its name there could be, by now, no file, or another.
                 name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
-                snapshot = Snapshot(KINDS[record.kind].open(name), file)
+                snapshot = Snapshot(_class(record).open(name), file)
                 if len(snapshot.index) == record.vectors:
                     return snapshot
                 fault = "holds another number of vectors than recorded"
@@ -153,11 +170,19 @@ def warn_of_fault(file: Path, fault: str) -> None:
     )
 
 
-def snapshot_fault(directory: Path, record: SnapshotRecord) -> str | None:
-    """What is wrong with a snapshot's file, or None."""
+def snapshot_fault(
+    directory: Path, record: SnapshotRecord, *, thoroughly: bool = False
+) -> str | None:
+    """What is wrong with a snapshot's file, or None.
+
+    Args:
+        directory: where it is.
+        record: what it has to be.
+        thoroughly: whether to read a file again whose hash is remembered.
+    """
     try:
         with _open(directory, record) as stream:
-            return _fault(stream, record)
+            return _fault(stream, record, thoroughly=thoroughly)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
 
@@ -169,15 +194,28 @@ def _open(directory: Path, record: SnapshotRecord) -> BufferedReader:
     return (directory / record.file).open("rb")
 
 
-def _fault(stream: BufferedReader, record: SnapshotRecord) -> str | None:
-    if record.kind not in KINDS:
+def _class(record: SnapshotRecord) -> type[VectorIndex]:
+    found = index_class(record.kind)
+    if found is None:
+        kind = record.kind[:40]
+        raise ValueError(f"is of a kind that this version of semsearch does not know ({kind!r})")
+    return found
+
+
+def _fault(
+    stream: BufferedReader, record: SnapshotRecord, *, thoroughly: bool = False
+) -> str | None:
+    if index_class(record.kind) is None:
         return f"is of a kind that this version of semsearch does not know ({record.kind[:40]!r})"
     if os.fstat(stream.fileno()).st_size != record.bytes:
         return "has another size than it was written with"
-    if hashlib.file_digest(stream, "sha256").hexdigest() != record.sha256:
+    digest = (
+        hashlib.file_digest(stream, "sha256").hexdigest() if thoroughly else stream_sha256(stream)
+    )
+    if digest != record.sha256:
         return "is damaged (its SHA-256 is not the recorded one)"
     stream.seek(0)
-    if not KINDS[record.kind].is_header(stream.read(HEADER_BYTES)):
+    if not _class(record).is_header(stream.read(HEADER_BYTES)):
         return f"is not a {record.kind} index of inner products"
     return None
 

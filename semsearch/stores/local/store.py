@@ -65,9 +65,15 @@ class LocalStore:
     def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
         """The vectors of a space in the state that `connection` reads, kept until it changes."""
         known = self._views.get(space.id)
-        if known is not None and known[0] == revision and known[1].is_intact():
+        is_intact = known is not None and known[1].is_intact()
+        if known and is_intact and known[0] == revision:
             return known[1]
         check_searchable(space, all_spaces(connection))
+        if known and is_intact and known[0] < revision:
+            longer = known[1].extended(connection, space)
+            if longer is not None:
+                self._views[space.id] = revision, longer
+                return longer
         try:
             view = SpaceView.load(connection, self.path, space, missing=self._missing)
         except FileNotFoundError as error:

@@ -114,7 +114,7 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
     record = snapshot_record(connection, space)
     if record is None:
         return
-    if fault := snapshot_fault(directory, record):
+    if fault := snapshot_fault(directory, record, thoroughly=True):
         yield Fault(f"{record.file} {fault}")
     elif not bad and not _same_vectors(connection, directory, space, record):
         yield Fault(f"{record.file} does not hold the vectors of the database")

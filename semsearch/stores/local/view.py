@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy
 from sqlalchemy import Connection, select
 
 from semsearch.protocols import Matrix
 from semsearch.stores.local.schema import snapshots, vectors
+from semsearch.stores.local.settings import get_setting
 from semsearch.stores.local.snapshot import (
     Snapshot,
     SnapshotRecord,
@@ -28,6 +30,17 @@ BLOCK_ROWS = 8192
 ROUNDING = 2e-6
 
 
+class _Origin(NamedTuple):
+    """What a view begins with; while it is the same, vectors are only added behind the others."""
+
+    record: SnapshotRecord | None
+    filled: int  # how often spaces have got vectors of older chunks
+
+    @classmethod
+    def of(cls, connection: Connection, space: Space) -> _Origin:
+        return cls(snapshot_record(connection, space), get_setting(connection, "filled", 0))
+
+
 class SpaceView:
     """A FAISS snapshot and, searched exactly, the tail: what was added after it.
 
@@ -35,7 +48,14 @@ class SpaceView:
     the database no longer has.
     """
 
-    def __init__(self, snapshot: Snapshot | None, tail_ids: Ids, tail: Matrix) -> None:
+    def __init__(
+        self,
+        origin: _Origin,
+        snapshot: Snapshot | None,
+        tail_ids: Ids,
+        tail: Matrix,
+    ) -> None:
+        self._origin = origin
         self._snapshot = snapshot
         self._tail_ids = tail_ids
         self._tail = tail
@@ -61,15 +81,30 @@ class SpaceView:
             FileNotFoundError: the file is gone: there is a newer state with a newer snapshot, or
                 somebody has removed it.
         """
-        record = snapshot_record(connection, space)
-        snapshot = None
+        origin = _Origin.of(connection, space)
+        record, snapshot = origin.record, None
         if record:
             if record.file in missing and not (directory / record.file).exists():
                 warn_of_fault(directory / record.file, "is gone")
             else:
                 snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
-        return cls(snapshot, *read_vectors(connection, space, after))
+        return cls(origin, snapshot, *read_vectors(connection, space, after))
+
+    def extended(self, connection: Connection, space: Space) -> SpaceView | None:
+        """The view of a later state; None where more than a longer tail makes the difference."""
+        if _Origin.of(connection, space) != self._origin:
+            return None
+        last = self._tail_ids[-1] if len(self._tail_ids) else 0
+        if self._snapshot and not len(self._tail_ids):
+            last = self._snapshot.index.ids[-1]
+        ids, tail = read_vectors(connection, space, int(last))
+        return SpaceView(
+            self._origin,
+            self._snapshot,
+            numpy.concatenate([self._tail_ids, ids]),
+            numpy.concatenate([self._tail, tail]),
+        )
 
     def is_intact(self) -> bool:
         """Whether the snapshot's file, which is mapped into memory, is as it was when opened."""
@@ -92,15 +127,15 @@ class SpaceView:
         widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
             raise DamageError("the vectors of the space have not the width of its encoder's")
-        reach = n
+        # More than n, to see whether the n-th shares its score with others behind it.
+        reach = min(n + 8, len(self))
         while True:
-            # More than n, to see whether the n-th shares its score with others behind it.
-            reach = min(4 * reach + 8, len(self))
             scores, ids = self._nearest(queries, reach, allowed)
             if scores.shape[1] <= n or reach == len(self):
                 break
             if ((scores[:, n - 1] - scores[:, -1] > ROUNDING) | (ids[:, -1] < 0)).all():
                 break
+            reach = min(4 * reach, len(self))
         if scores.shape[1] > n:  # rows are sorted: cut what is worse than the n-th beyond rounding
             width = (scores[:, n - 1 : n] - scores <= ROUNDING).any(axis=0).sum()
             scores, ids = scores[:, :width], ids[:, :width]

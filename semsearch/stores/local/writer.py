@@ -18,7 +18,13 @@ from semsearch.stores.local.folding import fold, remove_leftovers
 from semsearch.stores.local.kinds import add_kinds, subtract_kinds
 from semsearch.stores.local.repair import discard_bad_vectors, rebuild
 from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
-from semsearch.stores.local.settings import next_revision
+from semsearch.stores.local.settings import (
+    get_index_type,
+    get_setting,
+    next_revision,
+    put_index_type,
+    put_setting,
+)
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState, selected
 from semsearch.stores.local.stored import DamageError, StoredInteger
@@ -28,6 +34,11 @@ from semsearch.stores.local.verification import find_faults
 from semsearch.stores.local.words import analysed_text, remove_words
 from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
 from semsearch.stores.space import Space
+from semsearch.vector_indexes import IndexType
+
+#: While so many passages come in at once, their vectors are folded, so that queries need not read
+#: them from the database; and after twice as many, and so on.
+LOADED_PASSAGES = 20_000
 
 #: The highest id that a chunk ever had, deleted ones included.
 LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
@@ -53,6 +64,8 @@ class LocalWriter:
         self._opened = connection
         self._directory = directory
         self._state_of = state_of
+        self._loaded = 0  # passages, since vectors were folded
+        self._fold_at = LOADED_PASSAGES
 
     @contextmanager
     def state(self) -> Iterator[LocalState]:
@@ -66,6 +79,12 @@ class LocalWriter:
             self._put_documents(new)
             self._put_passages([one for one in new if one.passages is not None], text_vectors)
             next_revision(self._connection)
+        self._loaded += sum(len(one.passages or ()) for one in new)
+        if self._loaded >= self._fold_at:
+            for space in self._spaces():
+                if space.complete:
+                    fold(self._connection, self._directory, space, loading=True)
+            self._loaded, self._fold_at = 0, self._fold_at + self._loaded
 
     def remove(self, selection: Selection) -> int:
         """Remove documents, with their passages and vectors; returns how many."""
@@ -106,13 +125,28 @@ class LocalWriter:
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
             )
+            put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
+
+    def choose_index_type(self, wanted: IndexType) -> None:
+        """Ask for a kind of vector index, which `optimise` will build."""
+        with self._connection.begin():
+            if wanted != get_index_type(self._connection):
+                put_index_type(self._connection, wanted)
+                put_setting(self._connection, "index_type_is_new", 1)
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Write new snapshots of the complete spaces whose snapshots are too old."""
+        with self._connection.begin():
+            rewrite = bool(get_setting(self._connection, "index_type_is_new", 0))
         for space in self._spaces():
             if space.complete:
-                fold(self._connection, self._directory, space, thoroughly=thoroughly)
+                fold(
+                    self._connection, self._directory, space, thoroughly=thoroughly, rewrite=rewrite
+                )
+        if rewrite:
+            with self._connection.begin():
+                put_setting(self._connection, "index_type_is_new", 0)
         if thoroughly:
             remove_leftovers(self._connection, self._directory, keep_previous=False)
 

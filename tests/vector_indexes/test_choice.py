@@ -1,0 +1,56 @@
+"""Which kind of vector index is built."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.errors import ArgumentError
+from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kind_of
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count", "kind"),
+    [
+        (IndexType(), 0, "flat"),
+        (IndexType(), 50_000, "flat"),
+        (IndexType(), 50_001, "HNSW32,SQ8"),
+        (IndexType(memory=1_000_000_000), 1_000_000, "HNSW32,SQ8"),
+        (IndexType(memory=500_000_000), 1_000_000, "IVF4000,SQ8"),
+        (IndexType(memory=100_000_000), 1_000_000, "IVF4000,PQ96x4fs"),
+        (IndexType("flat"), 1_000_000, "flat"),
+        (IndexType("hnsw"), 10, "HNSW32,SQ8"),
+        (IndexType("hnsw"), 0, "flat"),
+        (IndexType("ivf"), 10_000, "IVF400,SQ8"),
+        (IndexType("IVF100,PQ48x4fs"), 10_000, "IVF100,PQ48x4fs"),
+    ],
+)
+def test_chosen(wanted, count, kind):
+    assert chosen_kind(wanted.checked(), count, 384) == kind
+    assert index_class(kind) is not None
+
+
+def test_the_number_of_lists_makes_no_other_kind():
+    assert is_kind_of("IVF400,SQ8", "IVF500,SQ8")
+    assert not is_kind_of("IVF400,SQ8", "IVF400,PQ96x4fs")
+    assert not is_kind_of("flat", "HNSW32,SQ8")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        IndexType("hsnw"),
+        IndexType("PQ96"),
+        IndexType("HNSW32"),
+        IndexType("PCA64,IVF100,SQ8"),
+        IndexType(recall=0),
+        IndexType(recall=1.01),
+        IndexType(recall=float("nan")),
+        IndexType(recall="0.9"),
+        IndexType(memory=-1),
+        IndexType(memory=True),
+        IndexType(kind=None),
+    ],
+)
+def test_what_there_is_not(wanted):
+    with pytest.raises(ArgumentError):
+        wanted.checked()
