@@ -213,3 +213,61 @@ class TestDevice:
         with Retriever.open(tmp_path / "index", device="meta") as retriever:
             retriever.search("red")
         assert given == ["cuda", "cuda:1", "cpu", "meta"]
+
+
+COUNT = 400
+
+
+@pytest.fixture(scope="module", params=["flat", "hnsw", "ivf"])
+def large(request, tmp_path_factory):
+    with Index.create(tmp_path_factory.mktemp("plans") / "x", ["hashing:32"]) as index:
+        documents = [
+            Document(
+                str(n),
+                f"word{n % 7} thing{n % 11} item{n}",
+                metadata={"n": n, "part": n % 100, "tags": ["even", "odd"][n % 2 :]},
+            )
+            for n in range(COUNT)
+        ]
+        with index.writer() as writer:
+            writer.set_index_type(request.param, recall=1)
+            writer.upsert(documents)
+        index.add([Document("tail", "word3 thing4", metadata={"n": -1, "part": 0})])
+        index.delete(["3", "7"])
+        yield index
+
+
+class TestFilterPlans:
+    """What a filter lets through is found, however it is looked for."""
+
+    @pytest.mark.parametrize(
+        ("where", "holds"),
+        [
+            ("part < 50", lambda m: m["part"] < 50),
+            ("part < 5", lambda m: m["part"] < 5),
+            ("part = 3", lambda m: m["part"] == 3),
+            ("n = 17", lambda m: m["n"] == 17),
+            ("n in (17, 18, -1)", lambda m: m["n"] in (17, 18, -1)),
+            ("id = '17'", lambda m: m["n"] == 17),
+            ("not part < 50", lambda m: m["part"] >= 50),
+            ("tags = 'even'", lambda m: "even" in m.get("tags", [])),
+            ("part < 50 and tags = 'odd'", lambda m: m["part"] < 50 and "odd" in m.get("tags", [])),
+            ("n >= 380", lambda m: m["n"] >= 380),
+            ("tags is null", lambda m: "tags" not in m),
+        ],
+    )
+    @pytest.mark.parametrize("k", [1, 10, 300])
+    def test_all_that_match_or_k(self, large, where, holds, k):
+        everything = large.search("word3 thing4", k=COUNT + 1)
+        expected = [hit.document_id for hit in everything if holds(hit.metadata)][:k]
+        found = large.search("word3 thing4", k=k, where=where)
+        assert [hit.document_id for hit in found] == expected
+        (many,) = large.search_many(["word3 thing4"], k=k, where=where)
+        assert many == found
+
+    def test_many_match_but_none_is_near(self, large):
+        """The share that a sample promises is not there where the query looks."""
+        farthest = large.search("word3 thing4", k=COUNT + 1)[-150:]
+        numbers = ", ".join(str(hit.metadata["n"]) for hit in farthest)
+        found = large.search("word3 thing4", k=10, where=f"n in ({numbers})")
+        assert [hit.document_id for hit in found] == [hit.document_id for hit in farthest[:10]]

@@ -69,6 +69,14 @@ def all_fields(connection: Connection) -> list[Field]:
     return list(found.values())
 
 
+def scalar_fields(connection: Connection) -> set[str]:
+    """The fields that hold no list in any document, as conditions call them."""
+    holds_lists = (fields.c.in_list == 1) | (fields.c.kind == Kind.LIST.value)
+    lists = func.max(case((holds_lists, 1), else_=0))
+    names = _IN_USE.with_only_columns(fields.c.name).group_by(fields.c.name).having(lists == 0)
+    return {metadata_field(name) for name in connection.scalars(names)}
+
+
 def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind]]:
     """Known fields by name: the kinds that documents have, in a list or not."""
     found: dict[str, set[Kind]] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     bindparam,
+    case,
     exists,
     func,
     literal_column,
@@ -48,6 +50,11 @@ from semsearch.stores.protocol import (
 )
 from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import Ids
+
+#: Documents that meet a filter are listed where they are less than this share, by a sample of so
+#: many.
+LISTED_SHARE = 0.02
+SAMPLE_DOCUMENTS = 500
 
 # Built once: building a statement takes SQLAlchemy longer than running it.
 _OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
@@ -120,12 +127,14 @@ class LocalState:
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         """How many documents there are, or are selected."""
-        query = select(func.count()).select_from(documents).where(*selected(selection))
+        query = (
+            select(func.count()).select_from(documents).where(*selected(selection, self._scalars))
+        )
         return self.connection.scalar(query) or 0
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
         """The ids of the documents, or of those selected, in the order of their coming."""
-        query = select(documents.c.external_id).where(*selected(selection))
+        query = select(documents.c.external_id).where(*selected(selection, self._scalars))
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
@@ -181,7 +190,7 @@ class LocalState:
             .order_by(chunks.c.chunk_id)
         )
         if condition is not None:
-            query = query.where(_clause(condition))
+            query = query.where(self._clause(condition))
         rows = self.connection.execute(query).all()
         chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
         matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
@@ -239,23 +248,39 @@ class LocalState:
     def search_vectors(
         self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
     ) -> list[list[Candidate]]:
-        """The `k` best documents of each query (fewer only when fewer match), best first."""
+        """The `k` best documents of each query (fewer only when fewer match), best first.
+
+        Of a filter that many documents meet, more is searched, and what does not meet it is left
+        out; those that meet another one are listed first.
+        """
         view = self._view(space)
-        allowed = None if condition is None else self._chunks_of(condition)
+        wanted = 2 * k + 8
+        allowed, n = None, wanted
+        if condition is not None:
+            share = self._share(condition)
+            if share < LISTED_SHARE:
+                allowed = self._chunks_of(condition)
+            else:
+                n = math.ceil(wanted / share)
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
         reach = len(view) if allowed is None else len(allowed)
-        n = min(2 * k + 8, reach)
+        n = min(n, reach)
         while len(open_queries) and n:
             scores, ids = view.search(queries[open_queries], n, allowed)
-            owners = self._owners(numpy.unique(ids))
+            owners = self._owners(numpy.unique(ids), condition if allowed is None else None)
             for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
                 found[query] = _best_by_document(row_scores[:n], row_ids[:n], owners)[:k]
             if n == reach:
                 break
-            # Several chunks of one document, or deleted ones, took places: look further.
+            # Several chunks of one document, deleted ones or ones that do not meet the condition
+            # took places: look further.
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
+            if len(open_queries) and condition is not None and allowed is None:
+                allowed = self._chunks_of(condition)
+                reach = len(allowed)
+                n = min(wanted, reach)
         return found
 
     def search_words(
@@ -286,7 +311,7 @@ class LocalState:
         )
         if condition is not None:
             owners = documents.c.document_id == chunks.c.document_id
-            query = query.join(documents, owners).where(_clause(condition))
+            query = query.join(documents, owners).where(self._clause(condition))
         best: dict[int, Candidate] = {}
         for row in self.connection.execute(query):
             best.setdefault(row.document_id, Candidate(*row))
@@ -312,7 +337,7 @@ class LocalState:
 
     def check(self, condition: Condition) -> None:
         """Refuse a condition that SQLite cannot run."""
-        _clause(condition)
+        self._clause(condition)
 
     def field_names(self) -> list[str]:
         """The names of the metadata fields that documents have, sorted."""
@@ -328,7 +353,7 @@ class LocalState:
 
     def matches(self, condition: Condition) -> bool:
         """Whether any document meets a condition."""
-        query = select(documents.c.document_id).where(_clause(condition)).limit(1)
+        query = select(documents.c.document_id).where(self._clause(condition)).limit(1)
         return self.connection.scalar(query) is not None
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
@@ -358,36 +383,67 @@ class LocalState:
     def _revision(self) -> int:
         return get_setting(self.connection, "revision", 0)
 
+    @cached_property
+    def _scalars(self) -> set[str]:
+        """The fields that hold no list in any document, as conditions call them."""
+        return kinds.scalar_fields(self.connection)
+
+    def _clause(self, condition: Condition) -> ColumnElement[bool]:
+        return _clause(condition, self._scalars)
+
     def _chunks_of(self, condition: Condition) -> Ids:
         """The sorted ids of all chunks whose document meets a condition."""
         query = (
             select(chunks.c.chunk_id)
             .join(documents, documents.c.document_id == chunks.c.document_id)
-            .where(_clause(condition))
+            .where(self._clause(condition))
             .order_by(chunks.c.chunk_id)
         )
         return numpy.array(self.connection.scalars(query).all(), numpy.int64)
 
-    def _owners(self, chunk_ids: Ids) -> dict[int, int]:
-        """The document of each chunk that the database still has."""
-        rows = self.connection.execute(_OWNERS, {"chunk_ids": chunk_ids.tolist()})
+    def _share(self, condition: Condition) -> float:
+        """Which share of the documents meets a condition, by a sample."""
+        last = self.connection.scalar(select(func.max(documents.c.document_id))) or 0
+        spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
+        met = func.sum(case((self._clause(condition), 1), else_=0))
+        sample = documents.c.document_id.in_(values(spread.tolist()))
+        count, sum_met = self.connection.execute(select(func.count(), met).where(sample)).one()
+        return sum_met / count if count else 0
+
+    def _owners(self, chunk_ids: Ids, condition: Condition | None) -> dict[int, int]:
+        """The document of each chunk that the database still has, if it meets a condition."""
+        query = _OWNERS
+        if condition is not None:
+            query = query.join(documents, documents.c.document_id == chunks.c.document_id)
+            query = query.where(self._clause(condition))
+        rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
         return {row.chunk_id: row.document_id for row in rows}
 
 
-def selected(selection: Selection) -> list[ColumnElement[bool]]:
-    """What documents have to meet to be selected."""
+def selected(selection: Selection, scalars: Collection[str] = ()) -> list[ColumnElement[bool]]:
+    """What documents have to meet to be selected.
+
+    Args:
+        selection: which documents.
+        scalars: fields that hold no list in any document.
+    """
     clauses: list[ColumnElement[bool]] = []
     if selection.ids is not None:
         clauses.append(documents.c.external_id.in_(values(selection.ids)))
     if selection.condition is not None:
-        clauses.append(_clause(selection.condition))
+        clauses.append(_clause(selection.condition, scalars))
     if selection.unseen:
         clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
     return clauses
 
 
-def _clause(condition: Condition) -> ColumnElement[bool]:
-    return to_sql(condition, metadata=documents.c.metadata, columns=kinds.BUILT_IN_COLUMNS)
+def _clause(condition: Condition, scalars: Collection[str]) -> ColumnElement[bool]:
+    return to_sql(
+        condition,
+        metadata=documents.c.metadata,
+        columns=kinds.BUILT_IN_COLUMNS,
+        scalars=scalars,
+    )
 
 
 def _best_by_document(scores: Matrix, ids: Ids, owners: dict[int, int]) -> list[Candidate]:
