@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from itertools import zip_longest
+from typing import NamedTuple
 
 from semsearch.errors import ArgumentError
 
@@ -119,18 +121,69 @@ def in_pairs(text: str) -> str:
     return _run().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
-def match_expression(text: str) -> str | None:
-    """What FTS5 is asked for a query: any of its words; None when it has none.
+class WordQuery(NamedTuple):
+    """A query as BM25 reads it."""
+
+    plain: str  #: without quotes, and without what is excluded
+    words: str  #: without its phrases, too
+    required: tuple[str, ...]  #: phrases that a document must have
+    excluded: tuple[str, ...]  #: words and phrases that it must not have
+
+
+#: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number.
+_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]*\w[^"]*)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
+
+
+def parse_query(text: str) -> WordQuery:
+    """The words of a query, the phrases in quotes, and what a minus sign excludes.
+
+    >>> parse_query('"carpe diem" film -comedy')
+    WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
+    """
+    required: list[str] = []
+    excluded: list[str] = []
+
+    def plain(found: re.Match[str]) -> str:
+        minus, phrase, word = found.groups()
+        if word or minus:
+            excluded.append(word or phrase)
+            return " "
+        required.append(phrase)
+        return str(phrase)
+
+    plain_text = _SPECIAL.sub(plain, text)
+    words = _SPECIAL.sub(" ", text) if required else plain_text
+    if required or excluded:
+        plain_text, words = " ".join(plain_text.split()), " ".join(words.split())
+    return WordQuery(plain_text, words, tuple(required), tuple(excluded))
+
+
+def match_expression(text: str, phrases: Sequence[str] = ()) -> str | None:
+    """What FTS5 is asked for a query: any of its words and phrases; None when it has none.
 
     Raises:
         ArgumentError: it has too many.
     """
-    words = query_terms(text)
+    words = query_terms(text) + [term for term in map(phrase_term, phrases) if term]
     if len(words) > MAX_QUERY_WORDS:
         raise ArgumentError(
             f"the query has {len(words):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
         )
     return " OR ".join(words) or None
+
+
+def phrase_term(text: str) -> str | None:
+    """A phrase as a term of FTS5's language: its words one after another; None without words."""
+    words: list[str] = []
+    ends_in_run = False
+    for place, piece in enumerate(_run().split(_folded(text)) if not text.isascii() else [text]):
+        found = _pairs(piece) if place % 2 else _words(piece)
+        words += found
+        ends_in_run = place % 2 == 1 if found else ends_in_run
+    if not words:
+        return None
+    # The last character of a run stands alone in the phrase; in a text, another may follow it.
+    return f'"{" ".join(words)}"' + (" *" if ends_in_run else "")
 
 
 def query_terms(text: str) -> list[str]:

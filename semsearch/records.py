@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -92,11 +92,49 @@ class Chunk(NamedTuple):
     text: str
 
 
+class HitScores(NamedTuple):
+    """What a document was scored by; None where it was not, or is not among a side's best."""
+
+    cosine: float | None = None
+    bm25: float | None = None
+    reranked: float | None = None  #: by a cross-encoder
+
+    def to_dict(self) -> dict[str, float]:
+        """Those that there are, with 6 decimals."""
+        return {
+            name: round(score, SCORE_DECIMALS)
+            for name, score in self._asdict().items()
+            if score is not None
+        }
+
+
+class Explanation(NamedTuple):
+    """How a hit came about."""
+
+    first_rank: int  #: before it was reranked or others were left out
+    first_score: float
+    dense_rank: int | None = None
+    bm25_rank: int | None = None
+    words: tuple[str, ...] = ()  #: of the passage, which the query has too, as BM25 reads them
+    #: The sentence of the passage that is nearest to the query: characters [start, end) of the
+    #: document's text.
+    sentence: tuple[int, int] | None = None
+
+
+class Stage(NamedTuple):
+    """A part of a search, of all queries that were asked together."""
+
+    name: str
+    milliseconds: float
+    plan: str = ""  #: how it was done
+
+
 class Hit(NamedTuple):
     """One answer to a query: a document, by its best passage.
 
     ``rank`` counts from 1; ``score`` is higher for better (the cosine, for semantic search);
-    ``text`` is the passage, ``chunk`` says where it stands in the document.
+    ``text`` is the passage, ``chunk`` says where it stands in the document. ``scores`` are what
+    the score was made of; ``duplicates`` are the ids of documents that were folded into this one.
     """
 
     rank: int
@@ -106,15 +144,20 @@ class Hit(NamedTuple):
     text: str
     metadata: Metadata
     title: str | None = None
+    scores: HitScores = HitScores()
+    duplicates: tuple[str, ...] = ()
+    explanation: Explanation | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values: rank, score (6 decimals), id, title, text, start, end and metadata.
+        """JSON values: rank, score (6 decimals), scores, id, title, text, start, end, metadata.
 
-        The text is that of the passage, the characters [start, end) of the document's.
+        The text is that of the passage, the characters [start, end) of the document's. Besides,
+        where there are any, duplicates and explanation.
         """
-        return {
+        found = {
             "rank": self.rank,
             "score": round(self.score, SCORE_DECIMALS),
+            "scores": self.scores.to_dict(),
             "id": self.document_id,
             "title": self.title,
             "text": self.text,
@@ -122,6 +165,11 @@ class Hit(NamedTuple):
             "end": self.chunk.end,
             "metadata": dict(self.metadata),
         }
+        if self.duplicates:
+            found["duplicates"] = list(self.duplicates)
+        if self.explanation is not None:
+            found["explanation"] = self.explanation._asdict()
+        return found
 
 
 class Hits(list[Hit]):
@@ -135,9 +183,18 @@ class Hits(list[Hit]):
     [{'rank': 1, 'id': 'a', 'text': 'a cat', 'year': 2001}]
     """
 
-    def __init__(self, query: str, hits: Iterable[Hit] = ()) -> None:
+    def __init__(
+        self,
+        query: str,
+        hits: Iterable[Hit] = (),
+        *,
+        reranked: int | None = None,
+        stages: Sequence[Stage] = (),
+    ) -> None:
         super().__init__(hits)
         self.query = query
+        self.reranked = reranked  #: how many passages a cross-encoder has read
+        self.stages = tuple(stages)  #: of the search, where it was to be explained
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Hit: ...
@@ -148,18 +205,31 @@ class Hits(list[Hit]):
     def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
         """One of them, or some of them as `Hits` of the same query."""
         if isinstance(place, slice):
-            return Hits(self.query, super().__getitem__(place))
+            found = super().__getitem__(place)
+            return Hits(self.query, found, reranked=self.reranked, stages=self.stages)
         return super().__getitem__(place)
+
+    def parts(self) -> list[str]:
+        """The names of scores that the hits have beside their only one: of hybrid search, say."""
+        return [
+            name
+            for name in HitScores._fields
+            if any(name in (held := hit.scores.to_dict()) and len(held) > 1 for hit in self)
+        ]
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a hit: rank, score, id, title, text, then a column for each metadata field.
+
+        Behind the score of hybrid or reranked search are columns for what it was made of: cosine,
+        bm25, reranked.
 
         A metadata field of one of these names is in the column ``metadata.NAME``.
         """
         import pandas
 
-        columns = ["rank", "score", "id", "title", "text"]
-        frame = pandas.DataFrame([hit.to_dict() for hit in self], columns=columns)
+        columns = ["rank", "score", *self.parts(), "id", "title", "text"]
+        rows = [hit.to_dict() | hit.scores.to_dict() for hit in self]
+        frame = pandas.DataFrame(rows, columns=columns)
         metadata = pandas.DataFrame([hit.metadata for hit in self], index=frame.index)
         return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import NoReturn, Self, Unpack
 
 from semsearch.arguments import shown
 from semsearch.closing import closed_on_error
 from semsearch.errors import ArgumentError, IndexClosedError
 from semsearch.index import Index
-from semsearch.protocols import Encoder, Reranker
-from semsearch.ranking import Options, Query, rank
-from semsearch.records import Hits, SearchMode
+from semsearch.protocols import Encoder
+from semsearch.records import Hits
+from semsearch.search.options import Options, SearchOptions
+from semsearch.search.queries import Query
+from semsearch.search.ranking import rank
 
 
 class Retriever:
@@ -105,29 +107,14 @@ class Retriever:
         if self._owns_index:
             self.index.close()
 
-    def search(
-        self,
-        query: Query,
-        k: int = 10,
-        *,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
-        mode: SearchMode | str = SearchMode.SEMANTIC,
-        rerank: Reranker | None = None,
-    ) -> Hits:
+    def search(self, query: Query, k: int = 10, **options: Unpack[SearchOptions]) -> Hits:
         """The best documents for a query, each by its best passage, best first.
 
         Args:
-            query: a text; or, for semantic search, a vector of the space's width, which is
-                brought to unit length.
-            k: how many documents; fewer come only when fewer match.
-            offset: how many of the best to leave out, for the pages after the first.
-            min_score: leave out documents with a lower score.
-            where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
-            mode: by meaning, by words, or both.
-            rerank: scores the passages of the first 100 documents again; the score of a hit is
-                then its.
+            query: a text; several texts, whose vectors are added up; or, for semantic search, a
+                vector of the space's width, which is brought to unit length.
+            k: how many hits; fewer come only when fewer match.
+            options: see `SearchOptions`: filters, hybrid search, reranking, diversity.
 
         Raises:
             ArgumentError: the query is empty, `k` is below 1, or one of these is of another type.
@@ -136,25 +123,16 @@ class Retriever:
             SpaceError: the space was dropped.
             IndexClosedError: the retriever or its index was closed.
         """
-        options = Options.checked(k, offset, min_score, where, mode, rerank)
+        checked = Options.checked(k, **options)
         self._check_open()
-        return rank(self.index, self.space, [query], options)[0]
+        return rank(self.index, self.space, [query], checked)[0]
 
     def search_many(
-        self,
-        queries: Iterable[Query],
-        k: int = 10,
-        *,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
-        mode: SearchMode | str = SearchMode.SEMANTIC,
-        rerank: Reranker | None = None,
+        self, queries: Iterable[Query], k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[Hits]:
         """The answers to several queries, in their order, encoded together. See `search`."""
         self._check_open()
-        options = Options.checked(k, offset, min_score, where, mode, rerank)
-        return rank(self.index, self.space, queries, options)
+        return rank(self.index, self.space, queries, Options.checked(k, **options))
 
     def _check_open(self) -> None:
         if self.closed:

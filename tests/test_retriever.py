@@ -126,9 +126,11 @@ def test_hybrid_takes_from_both(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add([Document("both", "red apple"), Document("neither", "blue sky")])
         hits = Retriever(index).search("red apple", mode="hybrid")
-        # reciprocal rank fusion: first of both rankings, 2 / (60 + 1)
         assert hits[0].document_id == "both"
-        assert hits[0].score == pytest.approx(2 / 61)
+        assert hits[0].score == pytest.approx(1)  # of two scores, the better one has z = 1
+        assert hits[0].scores[:2] == pytest.approx((1.0, 1e-6), rel=1)
+        hits = Retriever(index).search("red apple", mode="hybrid", fusion="rrf", dense_weight=0.25)
+        assert hits[0].score == pytest.approx(1 / 61)  # first of both rankings
 
 
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}

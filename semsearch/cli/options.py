@@ -124,6 +124,21 @@ class Size(click.ParamType[int]):
         return int(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]])
 
 
+class Duration(click.ParamType[float]):
+    """A time in seconds, such as ``300ms`` or ``2s``."""
+
+    name = "TIME"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(m?s)", str(value))
+        if not found:
+            self.fail(f"'{value}' is no time such as 300ms or 2s", param, ctx)
+        return float(found[1]) / (1000 if found[2] == "ms" else 1)
+
+
 index_type_options = together(
     click.option(
         "--index-type",

@@ -3,33 +3,117 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import (
+    Duration,
     existing_index,
     format_option,
     index_option,
     no_encoder_option,
     space_option,
+    together,
 )
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
-from semsearch.records import SearchMode
+from semsearch.records import Hits, SearchMode
+from semsearch.search.options import RERANK_DEPTH, Fusion
+
+if TYPE_CHECKING:
+    from semsearch.search.queries import Query
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
 #: How many blank lines of a file of queries a message lists.
 LINES_SHOWN = 10
+
+
+ranking_options = together(
+    click.option(
+        "--mode",
+        type=click.Choice([mode.value for mode in SearchMode]),
+        default="semantic",
+        show_default=True,
+        help='By meaning, by words, or both. The latter two understand "a phrase" and -word.',
+    ),
+    click.option(
+        "--fusion",
+        type=click.Choice([fusion.value for fusion in Fusion]),
+        default=Fusion.ZSCORES.value,
+        show_default=True,
+        help="How hybrid makes one ranking of two: by standard scores, or by reciprocal ranks.",
+    ),
+    click.option(
+        "--dense-weight",
+        type=float,
+        default=0.5,
+        show_default=True,
+        metavar="W",
+        help="How much meaning counts in hybrid, from 0 to 1.",
+    ),
+    click.option("--min-score", type=float, metavar="S", help="Leave out lower scores."),
+    click.option(
+        "--per-document",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="How many passages of a document may be found.",
+    ),
+    click.option(
+        "--fold-duplicates", is_flag=True, help="Leave out passages that say the same as a better."
+    ),
+    click.option(
+        "--mmr",
+        type=float,
+        metavar="W",
+        help="Hits that differ from each other: 1 is relevance alone, 0 difference alone.",
+    ),
+)
+
+rerank_options = together(
+    click.option(
+        "--rerank",
+        "reranker",
+        metavar="MODEL",
+        help="A cross-encoder, by name or folder, that reorders the first documents.",
+    ),
+    click.option(
+        "--rerank-depth",
+        type=int,
+        default=RERANK_DEPTH,
+        show_default=True,
+        metavar="N",
+        help="How many.",
+    ),
+    click.option(
+        "--rerank-budget",
+        type=Duration(),
+        help="How long it may take for a query; the most promising are read first.",
+    ),
+)
+
+example_options = together(
+    click.option(
+        "--also", metavar="TEXT", multiple=True, help="Another text that hits should be like."
+    ),
+    click.option(
+        "--like", metavar="ID", multiple=True, help="A document that hits should be like."
+    ),
+    click.option(
+        "--unlike", metavar="ID", multiple=True, help="A document that hits should not be like."
+    ),
+)
 
 
 @click.command("query", cls=Command)
@@ -39,21 +123,13 @@ LINES_SHOWN = 10
 @click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
 @space_option
 @no_encoder_option
-@click.option(
-    "--mode",
-    type=click.Choice([mode.value for mode in SearchMode]),
-    default="semantic",
-    show_default=True,
-    help="By meaning, by words, or both.",
-)
+@ranking_options
+@rerank_options
+@example_options
 @format_option(
     "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
 )
-@click.option(
-    "--rerank",
-    metavar="MODEL",
-    help="A cross-encoder, by name or folder, that reorders the first 100 documents.",
-)
+@click.option("--explain", is_flag=True, help="Say how each hit came about, and how long it took.")
 @click.option("--show", metavar="FIELD", multiple=True, help="A field for the table.")
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
@@ -62,15 +138,14 @@ LINES_SHOWN = 10
 def command(
     text: str | None,
     directory: Path | None,
-    k: int,
-    where: str | None,
     space: str | None,
-    mode: str,
-    rerank: str | None,
+    reranker: str | None,
+    also: tuple[str, ...],
     format_name: str,
     show: tuple[str, ...],
     queries: str | None,
     encoding: str | None,
+    **options: Any,
 ) -> None:
     """Find the documents that mean what TEXT means.
 
@@ -81,7 +156,9 @@ def command(
     semsearch query "ways to save money"
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
-    semsearch query "side effects" --mode hybrid --rerank ./my-cross-encoder
+    semsearch query '"side effects" of aspirin -children' --mode hybrid --explain
+    semsearch query "side effects" --rerank ./my-cross-encoder --rerank-budget 300ms
+    semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
     if text is not None and queries is not None:
@@ -89,19 +166,22 @@ def command(
     if encoding is not None and queries is None:
         raise ArgumentError("--encoding is about the file of --queries")
     directory = existing_index(directory)
-    encoders = preload_for_queries(directory, space) if mode != SearchMode.BM25.value else []
+    examples_alone = not (text or queries or also) and (options["like"] or options["unlike"])
+    needs_encoder = options["mode"] != SearchMode.BM25.value and not examples_alone
+    encoders = preload_for_queries(directory, space) if needs_encoder else []
     from semsearch.retriever import Retriever  # while the model loads
 
     with Retriever.open(directory, space, encoders) as retriever:
         known = retriever.index.fields()
         output = hits_output(format_name, _shown(show, known), known)
-        search = partial(
-            retriever.search_many,
-            k=k,
-            where=where,
-            mode=mode,
-            rerank=_reranker(rerank),
-        )
+        options |= {"rerank": _reranker(reranker)}
+
+        def search(texts: Iterable[str]) -> list[Hits]:
+            wanted: list[Query] = [[text, *also] if also else text for text in texts]
+            found = retriever.search_many(wanted, **options)
+            _tell_of_unread(found, options)
+            return found
+
         if text is not None:
             output.add(search([text])[0], heading=False)
         elif queries is not None:
@@ -109,6 +189,8 @@ def command(
             while block := list(islice(lines, QUERIES_AT_ONCE)):
                 for hits in search(block):
                     output.add(hits, heading=True)
+        elif also or examples_alone:
+            output.add(retriever.search(also, **options), heading=False)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
@@ -117,6 +199,14 @@ def command(
                     _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+
+
+def _tell_of_unread(found: Sequence[Hits], options: Mapping[str, Any]) -> None:
+    """Say how many passages the cross-encoder has read, where its time may have run out."""
+    if options["rerank_budget"] is not None:
+        for hits in found:
+            depth = options["rerank_depth"]
+            _tell(f"the cross-encoder read the first {hits.reranked} of up to {depth} documents")
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from semsearch.filters import metadata_name
-from semsearch.records import Hit, Hits, column_name
+from semsearch.records import Hit, Hits, HitScores, column_name
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 PASSAGE_MAX_CHARACTERS = 300
 
@@ -56,7 +57,7 @@ def hits_output(format_name: str, show: Sequence[str], fields: Sequence[str]) ->
 
 
 class HitsAsTable:
-    """Rank, score, title or id, passage, and the metadata that was asked for."""
+    """Rank, score and what it was made of, title or id, what was asked for, and the passage."""
 
     def __init__(self, show: Sequence[str]) -> None:
         self._show = show
@@ -74,19 +75,50 @@ class HitsAsTable:
             return
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("", justify="right", style="dim")
-        table.add_column("score", justify="right")
+        parts = hits.parts()
+        for name in ("score", *parts):
+            table.add_column(name, justify="right", style=None if name == "score" else "dim")
         titled = any(hit.title for hit in hits)
         table.add_column("title" if titled else "id", max_width=32, overflow="fold")
         for name in self._show:
             table.add_column(visible(name), max_width=24, overflow="fold")
         table.add_column("passage", ratio=1, overflow="fold")
         for hit in hits:
-            cells = [str(hit.rank), f"{hit.score:.3f}", visible(hit.title or hit.document_id)]
+            scores = hit.scores.to_dict()
+            cells = [str(hit.rank), f"{hit.score:.3f}"]
+            cells += [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
+            cells.append(visible(hit.title or hit.document_id))
             cells += [visible(_plain(_value(hit, field))) for field in self._show]
-            table.add_row(*map(Text, [*cells, shortened(visible(hit.text))]))
+            table.add_row(*map(Text, cells), _passage(hit))
         self._console.print(table)
+        for stage in hits.stages:
+            line = f"{stage.name} {stage.milliseconds:.1f} ms"
+            self._console.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
         if heading:
             self._console.print()
+
+
+def _passage(hit: Hit) -> Text:
+    """The passage for people, with its explanation and duplicates."""
+    from rich.text import Text
+
+    text = Text(shortened(visible(hit.text)))
+    notes = []
+    if hit.explanation is not None:
+        sides = {"dense": hit.explanation.dense_rank, "bm25": hit.explanation.bm25_rank}
+        notes = [f"{name} {rank}" for name, rank in sides.items() if rank is not None]
+        if hit.scores.reranked is not None:
+            notes.append(f"reranked from {hit.explanation.first_rank}")
+        if hit.explanation.words:
+            notes.append(f"words: {', '.join(map(visible, hit.explanation.words))}")
+        if hit.explanation.sentence is not None:
+            start, end = (place - hit.chunk.start for place in hit.explanation.sentence)
+            text.highlight_regex(re.escape(visible(hit.text[start:end])), "bold")
+    if hit.duplicates:
+        notes.append(f"the same: {', '.join(map(visible, hit.duplicates))}")
+    if notes:
+        text.append(f"\n{'; '.join(notes)}", style="dim")
+    return text
 
 
 class HitsAsJsonLines:
@@ -95,14 +127,18 @@ class HitsAsJsonLines:
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
         del heading  # each line carries its query
-        line = {"query": hits.query, "hits": [hit.to_dict() for hit in hits]}
+        line: dict[str, Any] = {"query": hits.query, "hits": [hit.to_dict() for hit in hits]}
+        if hits.reranked is not None:
+            line["reranked"] = hits.reranked
+        if hits.stages:
+            line["stages"] = [stage._asdict() for stage in hits.stages]
         write_line(json_text(line))
 
 
 class HitsAsCsv:
     """One row a hit; the metadata fields of the index are the last columns."""
 
-    HEADER = ("query", "rank", "score", "id", "title", "text")
+    HEADER = ("query", "rank", "score", *HitScores._fields, "id", "title", "text")
 
     def __init__(self, fields: Sequence[str]) -> None:
         self._fields = fields
@@ -112,7 +148,10 @@ class HitsAsCsv:
         """Print the answers to one query."""
         del heading  # each row carries its query
         for hit in hits:
-            start = [hits.query, hit.rank, f"{hit.score:.6f}", hit.document_id, hit.title, hit.text]
+            scores = hit.scores.to_dict()
+            parts = [f"{scores[name]:.6f}" if name in scores else "" for name in HitScores._fields]
+            start = [hits.query, hit.rank, f"{hit.score:.6f}", *parts]
+            start += [hit.document_id, hit.title, hit.text]
             self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
 
     def _write(self, row: Iterable[Any]) -> None:

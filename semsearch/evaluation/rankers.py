@@ -17,9 +17,11 @@ from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
-from semsearch.ranking import HYBRID_DEPTH, RERANK_DEPTH, reranked
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
 from semsearch.retriever import Retriever
+from semsearch.search.options import RERANK_DEPTH
+from semsearch.search.ranking import HYBRID_DEPTH
+from semsearch.search.reranking import reranked
 
 #: How many documents a ranking holds, as usual in TREC.
 DEPTH = 1000
@@ -225,7 +227,8 @@ class RecordedRanker:
             raise ArgumentError(f"{self.spec}: a run is reranked where --data has the documents")
         started = time.perf_counter()
         for name, query in retrieval.queries.items():
-            hits = reranked(_hits(query, run[name], retrieval.documents), self._reranker)
+            hits = _hits(query, run[name], retrieval.documents)
+            hits = reranked(hits, self._reranker, RERANK_DEPTH)
             run[name] = {hit.document_id: hit.score for hit in hits}
         return Ranking(run, time.perf_counter() - started)
 

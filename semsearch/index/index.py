@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Unpack, cast
 
 from semsearch.arguments import (
     check_callable,
@@ -30,9 +30,11 @@ from semsearch.errors import (
     refuse,
 )
 from semsearch.filters import Condition
-from semsearch.protocols import Encoder, Reranker
-from semsearch.ranking import Options, Query, check_weights, example_vector, rank
-from semsearch.records import Document, Hits, SearchMode
+from semsearch.protocols import Encoder
+from semsearch.records import Document, Hits
+from semsearch.search.options import Examples, Options, SearchOptions
+from semsearch.search.queries import Query
+from semsearch.search.ranking import rank
 from semsearch.stores import create_store, open_store
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.kinds import Field
@@ -385,11 +387,7 @@ class Index:
         k: int = 10,
         *,
         space: str | None = None,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
-        mode: SearchMode | str = SearchMode.SEMANTIC,
-        rerank: Reranker | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Hits:
         """The best documents for a query, each by its best passage, best first.
 
@@ -400,16 +398,11 @@ class Index:
         'a'
 
         Args:
-            query: a text; or, for semantic search, a vector of the space's width, which is
-                brought to unit length.
-            k: how many documents; fewer come only when fewer match.
+            query: a text; several texts, whose vectors are added up; or, for semantic search, a
+                vector of the space's width, which is brought to unit length.
+            k: how many hits; fewer come only when fewer match.
             space: the name of the embedding space; None takes the first.
-            offset: how many of the best to leave out, for the pages after the first.
-            min_score: leave out documents with a lower score.
-            where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
-            mode: by meaning, by words, or both.
-            rerank: scores the passages of the first 100 documents again; the score of a hit is
-                then its.
+            options: see `SearchOptions`: filters, hybrid search, reranking, diversity.
 
         Raises:
             ArgumentError: the query is empty, `k` is below 1, or one of these is of another type.
@@ -417,8 +410,8 @@ class Index:
                 with what it never holds.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        options = Options.checked(k, offset, min_score, where, mode, rerank)
-        return rank(self, self.complete_space(space), [query], options)[0]
+        checked = Options.checked(k, **options)
+        return rank(self, self.complete_space(space), [query], checked)[0]
 
     def search_many(
         self,
@@ -426,25 +419,19 @@ class Index:
         k: int = 10,
         *,
         space: str | None = None,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
-        mode: SearchMode | str = SearchMode.SEMANTIC,
-        rerank: Reranker | None = None,
+        **options: Unpack[SearchOptions],
     ) -> list[Hits]:
         """The answers to several queries, in their order, encoded together. See `search`."""
-        options = Options.checked(k, offset, min_score, where, mode, rerank)
-        return rank(self, self.complete_space(space), queries, options)
+        checked = Options.checked(k, **options)
+        return rank(self, self.complete_space(space), queries, checked)
 
     def more_like(
         self,
-        examples: str | Iterable[str] | Mapping[str, float],
+        examples: Examples,
         k: int = 10,
         *,
         space: str | None = None,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Hits:
         """The documents nearest to examples, which are left out themselves.
 
@@ -463,9 +450,7 @@ class Index:
                 those below 0 repel.
             k: how many documents.
             space: the name of the embedding space; None takes the first.
-            offset: how many of the best to leave out.
-            min_score: leave out documents with a lower cosine.
-            where: a filter over metadata.
+            options: see `SearchOptions`.
 
         Raises:
             ArgumentError: there is no example, the index has no document of such an id, the
@@ -473,16 +458,10 @@ class Index:
             FilterError: the filter cannot be used.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        weights = check_weights(examples)
-        found = self.complete_space(space)
-        with self.read() as state:
-            vector = example_vector(state, found, weights)
-        options = Options.checked(k, offset, min_score, where, SearchMode.SEMANTIC, None)
-        wider = options._replace(k=k + offset + len(weights), offset=0)
-        hits = rank(self, found, [vector], wider)[0]
-        others = [hit for hit in hits if hit.document_id not in weights]
-        ranked = (hit._replace(rank=place) for place, hit in enumerate(others, start=1))
-        return Hits("", list(ranked)[offset : offset + k])
+        checked = Options.checked(k, **(options | {"like": examples}))
+        if not checked.examples:
+            raise ArgumentError("more_like needs the id of a document")
+        return rank(self, self.complete_space(space), [[]], checked)[0]
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
         """All passages with their vectors; or those whose documents meet a filter.

@@ -34,6 +34,22 @@ class Candidate(NamedTuple):
     score: float
 
 
+class Restriction(NamedTuple):
+    """What documents have to meet to be found."""
+
+    condition: Condition | None = None
+    required: tuple[str, ...] = ()  #: phrases that a passage of theirs has, as BM25 reads words
+    excluded: tuple[str, ...] = ()  #: phrases that none has
+
+    @property
+    def is_none(self) -> bool:
+        """Whether all documents meet it."""
+        return self == NO_RESTRICTION
+
+
+NO_RESTRICTION = Restriction()
+
+
 class FoundPassage(NamedTuple):
     """A chunk with what its document says of itself."""
 
@@ -190,9 +206,14 @@ class StoreState(Protocol):
         """Load what searching a space needs, ahead of the search."""
 
     def search_vectors(
-        self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[list[Candidate]]:
-        """The `k` best documents of each query (fewer only when fewer match), best first.
+        """The `k` best passages of each query (fewer only when fewer match), best first.
 
         Equal scores are ordered by chunk id.
 
@@ -200,17 +221,36 @@ class StoreState(Protocol):
             space: in which space.
             queries: unit vectors, float32, shape (m, dimension).
             k: how many.
-            condition: what documents have to meet.
+            restriction: what documents have to meet.
+            per_document: how many passages of a document may be among them.
 
         Raises:
             SpaceError: the space was dropped, or lacks the vectors of some passages.
             IndexChangedError: the state is gone; the store has to be read again.
         """
 
+    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+        """How `search_vectors` goes about it, for people."""
+
     def search_words(
-        self, text: str, k: int, condition: Condition | None = None
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[Candidate]:
-        """The `k` best documents by BM25 over the words of their chunks, best first."""
+        """The `k` best passages by BM25 over their words, best first.
+
+        The words are those of `text` and the phrases that are required.
+        """
+
+    def matched_words(
+        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
+    ) -> dict[int, list[str]]:
+        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+
+    def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
+        """The vectors of chunks, shape (len(chunk_ids), dimension)."""
 
     def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """Chunks by their ids."""

@@ -27,6 +27,11 @@ class FlatIndex(FaissIndex):
         flat = faiss.downcast_index(index.index)
         super().__init__(index, (flat,), flat)
 
+    @property
+    def plan(self) -> str:
+        """How it searches, for people."""
+        return "exact"
+
     @classmethod
     def build(
         cls, kind: str, dimension: int, count: int, blocks: Callable[[], Blocks], recall: float

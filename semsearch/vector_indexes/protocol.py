@@ -29,6 +29,10 @@ class VectorIndex(Protocol):
     def dimension(self) -> int:
         """Width of the vectors."""
 
+    @property
+    def plan(self) -> str:
+        """How it searches, for people."""
+
     def __len__(self) -> int:
         """How many vectors there are."""
 

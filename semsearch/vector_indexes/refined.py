@@ -29,6 +29,11 @@ IVF_TYPES = (
 #: number, and by shorter ones.
 CANDIDATES, CANDIDATES_OF_SHORT_CODES = 2, 20
 
+#: How many times as many, where these are not enough.
+CANDIDATES_TIMES = (1, 2, 4)
+#: By what efforts grow until one is enough.
+EFFORT_STEP = 1.3
+
 #: How many vectors k-means is trained with for each of its clusters; FAISS takes no more.
 TRAINING_VECTORS_PER_LIST = 64
 #: How many the ranges of a quantiser are trained with, at least.
@@ -102,20 +107,39 @@ class RefinedIndex(FaissIndex):
         """Whether a file begins as one of this kind."""
         return inner_kind(data) == b"IxRF"
 
+    @property
+    def plan(self) -> str:
+        """How it searches, for people."""
+        effort = "efSearch" if self._is_hnsw else "nprobe"
+        return f"{'hnsw' if self._is_hnsw else 'ivf'} ({effort} {self._effort})"
+
     def tune(self, recall: float) -> None:
-        """Search no further than it takes to find that share of the 10 nearest, if it can."""
+        """Search no further than it takes to find that share of the 10 nearest, if it can.
+
+        Where codes tell too little, a search that goes further finds no more: then more
+        candidates are ranked again.
+        """
         test = RecallTest.of(self)
-        most = 1024 if self._is_hnsw else self._base.nlist
-        effort = 16 if self._is_hnsw else 1
-        while True:
-            self._effort = min(effort, most)
-            if test.recall(self) >= recall or effort >= most:
+        fewest, most = self._candidates, 1024 if self._is_hnsw else int(self._base.nlist)
+        for times in CANDIDATES_TIMES:
+            self._candidates = fewest * times
+            is_last = times == CANDIDATES_TIMES[-1]
+            if self._tune_effort(test, recall, most if is_last else most // 4):
                 break
-            effort = math.ceil(effort * 1.4)
+        self._parts[0].k_factor = self._candidates
         if self._is_hnsw:
             self._base.hnsw.efSearch = self._effort
         else:
             self._base.nprobe = self._effort
+
+    def _tune_effort(self, test: RecallTest, recall: float, most: int) -> bool:
+        """Whether an effort up to `most` was enough."""
+        self._effort = 16 if self._is_hnsw else 1
+        while test.recall(self) < recall:
+            if self._effort >= most:
+                return False
+            self._effort = min(math.ceil(self._effort * EFFORT_STEP), most)
+        return True
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest vectors of each query, as far as the index finds them.

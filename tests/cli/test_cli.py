@@ -198,7 +198,10 @@ class TestQuery:
     def test_csv(self, indexed):
         output = indexed("query", "train at night", "--format", "csv").stdout
         rows = list(csv.DictReader(io.StringIO(output)))
-        assert list(rows[0]) == ["query", "rank", "score", "id", "title", "text", "genres", "year"]
+        assert list(rows[0]) == [
+            *("query", "rank", "score", "cosine", "bm25", "reranked", "id", "title", "text"),
+            *("genres", "year"),
+        ]
         assert (rows[0]["id"], rows[0]["genres"]) == ("a", "Drama, Mystery")
         assert len(rows) == 3
 

@@ -101,7 +101,8 @@ class TestSearch:
             (numpy.zeros(256), {}, "zero, NaN or infinite"),
             (numpy.full(256, numpy.nan), {}, "zero, NaN or infinite"),
             (numpy.ones((1, 256)), {}, "has 256 numbers"),
-            (["red", "blue"], {}, "the query must be a string, not"),
+            (["red", 1], {}, "the query must be a string, not 1"),
+            ([], {}, "has 256 numbers, not"),
             (numpy.ones(256), {"mode": "bm25"}, "a vector has no words"),
             (numpy.ones(256), {"mode": "hybrid"}, "a vector has no words"),
             ("red", {"offset": -1}, "offset must be"),
@@ -186,6 +187,7 @@ def test_a_hit_as_json(index):
     assert json.loads(json.dumps(hit.to_dict())) == {
         "rank": 1,
         "score": 1.0,
+        "scores": {"cosine": 1.0},
         "id": "a",
         "title": None,
         "text": "red bird",

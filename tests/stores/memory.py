@@ -26,11 +26,13 @@ from semsearch.stores.kinds import Field, Kind
 from semsearch.stores.literals import is_date
 from semsearch.stores.protocol import (
     EVERYTHING,
+    NO_RESTRICTION,
     Candidate,
     Fault,
     FoundPassage,
     NewDocument,
     Passages,
+    Restriction,
     Seen,
     Selection,
     StoredDocument,
@@ -143,33 +145,67 @@ class MemoryState:
         check_searchable(space, self.spaces())
 
     def search_vectors(
-        self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[list[Candidate]]:
         check_searchable(space, self.spaces())
-        chunks = self._chunks(condition)
-        scores = queries @ self._matrix(space, chunks).T
-        return [self._best(zip(chunks, row.round(6).tolist(), strict=True), k) for row in scores]
+        chunks = self._restricted(restriction)
+        scores = (queries @ self._matrix(space, chunks).T).round(6).tolist()
+        return [self._best(zip(chunks, row, strict=True), k, per_document) for row in scores]
+
+    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+        return "exact"
 
     def search_words(
-        self, text: str, k: int, condition: Condition | None = None
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[Candidate]:
         """BM25 (k1 = 1.2, b = 0.75; Robertson & Zaragoza 2009), without stems."""
         words = {chunk.id: _words(chunk.text) for chunk in self._chunks()}
-        mean = sum(map(Counter.total, words.values())) / max(len(words), 1)
-        terms = [word for term in query_terms(text) for word in _words(term)]
+        mean = sum(map(len, words.values())) / max(len(words), 1)
+        terms = [tuple(_words(term)) for term in query_terms(text)]
+        terms += [tuple(_words(phrase)) for phrase in restriction.required]
         scored = []
-        for chunk in self._chunks(condition):
+        for chunk in self._restricted(restriction):
             found = words[chunk.id]
             score = 0.0
-            for term in terms:
-                holding = sum(term in others for others in words.values())
+            for term in filter(None, terms):
+                holding = sum(_count(others, term) > 0 for others in words.values())
                 weight = math.log((len(words) - holding + 0.5) / (holding + 0.5))
-                length = 0.25 + 0.75 * found.total() / mean
+                length = 0.25 + 0.75 * len(found) / mean
+                times = _count(found, term)
                 # As FTS5 does: a word in more than half of all passages still counts.
-                score += max(weight, 1e-6) * found[term] * 2.2 / (found[term] + 1.2 * length)
+                score += max(weight, 1e-6) * times * 2.2 / (times + 1.2 * length)
             if score:
                 scored.append((chunk, score))
-        return self._best(scored, k)
+        return self._best(scored, k, per_document)
+
+    def matched_words(
+        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
+    ) -> dict[int, list[str]]:
+        terms = [_words(term) for term in [*query_terms(text), *phrases]]
+        found = {}
+        for chunk_id in chunk_ids:
+            held = _words(self._content.chunks[chunk_id].text)
+            met = {
+                word
+                for term in terms
+                if _count(held, tuple(term))
+                for word in ([" ".join(term)] if term else [])
+            }
+            if met:
+                found[chunk_id] = [word for word in dict.fromkeys(held) if word in met] or [*met]
+        return found
+
+    def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
+        return self._matrix(space, [self._content.chunks[chunk_id] for chunk_id in chunk_ids])
 
     def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
         found = {}
@@ -236,12 +272,35 @@ class MemoryState:
         rows = [self._content.vectors[space.id, chunk.id] for chunk in chunks]
         return numpy.array(rows, numpy.float32).reshape(len(rows), space.dimension)
 
-    def _best(self, scored: Iterable[tuple[Chunk, float]], k: int) -> list[Candidate]:
-        best: dict[int, Candidate] = {}
+    def _restricted(self, restriction: Restriction) -> list[Chunk]:
+        with_phrase = [
+            {
+                chunk.document_id
+                for chunk in self._chunks()
+                if _count(_words(chunk.text), tuple(_words(phrase)))
+            }
+            for phrase in (*restriction.required, *restriction.excluded)
+        ]
+        required = with_phrase[: len(restriction.required)]
+        excluded = with_phrase[len(restriction.required) :]
+        return [
+            chunk
+            for chunk in self._chunks(restriction.condition)
+            if all(chunk.document_id in held for held in required)
+            and not any(chunk.document_id in held for held in excluded)
+        ]
+
+    def _best(
+        self, scored: Iterable[tuple[Chunk, float]], k: int, per_document: int
+    ) -> list[Candidate]:
+        best: list[Candidate] = []
+        taken: Counter[int] = Counter()
         for chunk, score in sorted(scored, key=lambda pair: (-pair[1], pair[0].id)):
             number = self._content.numbers[chunk.document_id]
-            best.setdefault(number, Candidate(number, chunk.id, score))
-        return list(best.values())[:k]
+            taken[number] += 1
+            if taken[number] <= per_document:
+                best.append(Candidate(number, chunk.id, score))
+        return best[:k]
 
     def _values(self, field: str) -> Iterator[Any]:
         for document in self._content.documents.values():
@@ -434,5 +493,11 @@ def _kind(value: Any) -> Kind:
     return kinds.get(type(value), Kind.NUMBER)
 
 
-def _words(text: str) -> Counter[str]:
-    return Counter(re.findall(r"\w+", searchable(text).lower()))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", searchable(text).lower())
+
+
+def _count(words: Sequence[str], term: tuple[str, ...]) -> int:
+    """How often words follow each other."""
+    width = len(term)
+    return sum(tuple(words[n : n + width]) == term for n in range(len(words))) if term else 0

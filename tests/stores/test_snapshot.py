@@ -211,13 +211,14 @@ def kinds(index):
 
 class TestIndexTypes:
     @pytest.mark.parametrize("kind", ["hnsw", "ivf", "IVF7,Flat"])
-    def test_one_that_is_asked_for_is_built(self, index, kind):
+    def test_one_that_is_asked_for_is_built(self, index, kind, monkeypatch):
+        monkeypatch.setattr("semsearch.vector_indexes.choice.IVF_LEAST", 100)
         before = index.search("word3 thing4", k=20)
         with index.writer() as writer:
             writer.set_index_type(kind, recall=0.99)
             writer.optimise()
         ((name, recall),) = kinds(index).values()
-        assert name == {"hnsw": "HNSW32,SQ8", "ivf": "IVF40,SQ8"}.get(kind, kind)
+        assert name == {"hnsw": "HNSW32,SQ8", "ivf": "IVF40,PQ8x4fs"}.get(kind, kind)
         assert 0.9 <= recall <= 1
         assert index.search("word3 thing4", k=20) == before
         with Index.open(index.path) as again:
@@ -245,10 +246,11 @@ class TestIndexTypes:
 
     def test_it_grows_into_another(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.choice.FLAT_NUMBERS", 120 * 32)
+        monkeypatch.setattr("semsearch.vector_indexes.choice.IVF_LEAST", 100)
         index.add([Document("a", "a text")])
         assert kinds(index)["hashing-32"][0] == "flat"
         index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
-        assert kinds(index)["hashing-32"][0] == "HNSW32,SQ8"
+        assert kinds(index)["hashing-32"][0] == "IVF57,PQ8x4fs"
 
     def test_what_faiss_cannot_build(self, index):
         """The vectors are searched as before."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    ScalarSelect,
+    Text,
+    and_,
     bindparam,
     case,
     exists,
@@ -21,7 +27,7 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.analysis import match_expression
+from semsearch.analysis import match_expression, phrase_term
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
@@ -38,9 +44,11 @@ from semsearch.stores.local.values import values, values_later
 from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
 from semsearch.stores.protocol import (
     EVERYTHING,
+    NO_RESTRICTION,
     Candidate,
     FoundPassage,
     Passages,
+    Restriction,
     Seen,
     Selection,
     SnapshotInfo,
@@ -55,6 +63,9 @@ from semsearch.vector_indexes import Ids
 #: many.
 LISTED_SHARE = 0.02
 SAMPLE_DOCUMENTS = 500
+
+#: Stands around words that were found; no character of a text, as XML has it.
+MARK = "\x02"
 
 # Built once: building a statement takes SQLAlchemy longer than running it.
 _OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
@@ -73,6 +84,32 @@ _PASSAGES = (
     .join(documents, documents.c.document_id == chunks.c.document_id)
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
 )
+
+_words = table("chunks_fts")
+_CHUNK_ID = literal_column("rowid", Integer).label("chunk_id")
+_SCORE = (-literal_column("rank", StoredFloat)).label("score")
+_MATCHES = literal_column("chunks_fts").op("MATCH")(bindparam("match", type_=Text))
+# In this order SQLite keeps the `n` best; ordered by the rank alone, FTS5 would sort all.
+_BY_WORDS = (
+    select(_CHUNK_ID, _SCORE)
+    .select_from(_words)
+    .where(_MATCHES)
+    .order_by(_SCORE.desc(), _CHUNK_ID)
+    .limit(bindparam("n"))
+)
+_BY_WORDS_AMONG = _BY_WORDS.where(
+    # With the sign, SQLite does not search the words once for each of them.
+    literal_column("+rowid", Integer).in_(values_later("chunk_ids"))
+)
+_MATCHED = (
+    select(
+        _CHUNK_ID,
+        literal_column(f"highlight(chunks_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
+    )
+    .select_from(_words)
+    .where(_MATCHES, literal_column("rowid", Integer).in_(values_later("chunk_ids")))
+)
+_MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
 class LocalState:
@@ -246,78 +283,114 @@ class LocalState:
         self._view(space)
 
     def search_vectors(
-        self, space: Space, queries: Matrix, k: int, condition: Condition | None = None
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[list[Candidate]]:
-        """The `k` best documents of each query (fewer only when fewer match), best first.
+        """The `k` best passages of each query (fewer only when fewer match), best first.
 
-        Of a filter that many documents meet, more is searched, and what does not meet it is left
-        out; those that meet another one are listed first.
+        Of a restriction that many documents meet, more is searched, and what does not meet it is
+        left out; those that meet another one are listed first.
         """
         view = self._view(space)
+        clause = self._restricting(restriction)
+        share = self._share(clause)
+        is_listed = share < LISTED_SHARE
+        allowed = self._chunks_of(clause) if is_listed and clause is not None else None
         wanted = 2 * k + 8
-        allowed, n = None, wanted
-        if condition is not None:
-            share = self._share(condition)
-            if share < LISTED_SHARE:
-                allowed = self._chunks_of(condition)
-            else:
-                n = math.ceil(wanted / share)
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
         reach = len(view) if allowed is None else len(allowed)
-        n = min(n, reach)
+        n = min(wanted if is_listed else math.ceil(wanted / share), reach)
         while len(open_queries) and n:
             scores, ids = view.search(queries[open_queries], n, allowed)
-            owners = self._owners(numpy.unique(ids), condition if allowed is None else None)
+            owners = self._owners(numpy.unique(ids), clause if allowed is None else None)
             for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
-                found[query] = _best_by_document(row_scores[:n], row_ids[:n], owners)[:k]
+                scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
+                found[query] = _best(scored, owners, per_document)[:k]
             if n == reach:
                 break
             # Several chunks of one document, deleted ones or ones that do not meet the condition
             # took places: look further.
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
-            if len(open_queries) and condition is not None and allowed is None:
-                allowed = self._chunks_of(condition)
+            if len(open_queries) and clause is not None and allowed is None:
+                allowed = self._chunks_of(clause)
                 reach = len(allowed)
                 n = min(wanted, reach)
         return found
 
+    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+        """How `search_vectors` goes about it, for people."""
+        plan = self._view(space).plan
+        clause = self._restricting(restriction)
+        if clause is None:
+            return plan
+        share = self._share(clause)
+        if share >= LISTED_SHARE:
+            return f"{plan}; about {share:.0%} of the documents meet the filter: others left out"
+        count = len(self._chunks_of(clause))
+        return f"{plan}; {count:,} passages meet the filter: listed first"
+
     def search_words(
-        self, text: str, k: int, condition: Condition | None = None
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
     ) -> list[Candidate]:
-        """The `k` best documents by BM25 over the words of their chunks, best first.
+        """The `k` best passages by BM25 over their words, best first.
 
         The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
         b = 0.75; Robertson & Zaragoza 2009).
         """
-        match = match_expression(text)
+        match = match_expression(text, restriction.required)
         if match is None:
             return []
-        index = table("chunks_fts")
-        hits = (
-            select(
-                literal_column("rowid", Integer).label("chunk_id"),
-                (-literal_column("rank", StoredFloat)).label("score"),
+        clause = self._restricting(restriction)
+        share = self._share(clause)
+        parameters: dict[str, Any] = {"match": match}
+        query = _BY_WORDS
+        if share < LISTED_SHARE and clause is not None:
+            query = _BY_WORDS_AMONG
+            parameters["chunk_ids"] = self._chunks_of(clause).tolist()
+            clause, share = None, 1
+        found: list[Candidate] = []
+        n = math.ceil((2 * k + 8) / share)
+        while True:
+            rows = self.connection.execute(query, parameters | {"n": n}).all()
+            owners = self._owners(numpy.array([row.chunk_id for row in rows], numpy.int64), clause)
+            found = _best(((row.score, row.chunk_id) for row in rows), owners, per_document)[:k]
+            if len(found) == k or len(rows) < n:
+                return found
+            n *= 4
+
+    def matched_words(
+        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
+    ) -> dict[int, list[str]]:
+        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+        match = match_expression(text, phrases)
+        if match is None:
+            return {}
+        rows = self.connection.execute(_MATCHED, {"match": match, "chunk_ids": list(chunk_ids)})
+        return {
+            row.chunk_id: list(dict.fromkeys(_MARKED.findall(row.marked.lower()))) for row in rows
+        }
+
+    def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
+        """The vectors of chunks, shape (len(chunk_ids), dimension)."""
+        rows = self.connection.execute(
+            select(vectors.c.chunk_id, vectors.c.vector).where(
+                vectors.c.space_id == space.id, vectors.c.chunk_id.in_(values(chunk_ids))
             )
-            .select_from(index)
-            .where(literal_column("chunks_fts").op("MATCH")(bindparam("match", match)))
-            .subquery()
         )
-        query = (
-            select(chunks.c.document_id, hits.c.chunk_id, hits.c.score)
-            .join(chunks, chunks.c.chunk_id == hits.c.chunk_id)
-            .order_by(hits.c.score.desc(), hits.c.chunk_id)
-        )
-        if condition is not None:
-            owners = documents.c.document_id == chunks.c.document_id
-            query = query.join(documents, owners).where(self._clause(condition))
-        best: dict[int, Candidate] = {}
-        for row in self.connection.execute(query):
-            best.setdefault(row.document_id, Candidate(*row))
-            if len(best) == k:
-                break
-        return list(best.values())
+        stored = {row.chunk_id: row.vector for row in rows}
+        if not stored.keys() >= set(chunk_ids):
+            raise DamageError("a passage has no vector")
+        return from_bytes(space, [stored[chunk_id] for chunk_id in chunk_ids])
 
     def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
@@ -391,31 +464,42 @@ class LocalState:
     def _clause(self, condition: Condition) -> ColumnElement[bool]:
         return _clause(condition, self._scalars)
 
-    def _chunks_of(self, condition: Condition) -> Ids:
+    def _chunks_of(self, clause: ColumnElement[bool]) -> Ids:
         """The sorted ids of all chunks whose document meets a condition."""
         query = (
             select(chunks.c.chunk_id)
             .join(documents, documents.c.document_id == chunks.c.document_id)
-            .where(self._clause(condition))
+            .where(clause)
             .order_by(chunks.c.chunk_id)
         )
         return numpy.array(self.connection.scalars(query).all(), numpy.int64)
 
-    def _share(self, condition: Condition) -> float:
+    def _restricting(self, restriction: Restriction) -> ColumnElement[bool] | None:
+        """What documents have to meet; None for nothing."""
+        number, clauses = documents.c.document_id, []
+        if restriction.condition is not None:
+            clauses.append(self._clause(restriction.condition))
+        clauses += [number.in_(_documents_with(phrase)) for phrase in restriction.required]
+        clauses += [number.not_in(_documents_with(phrase)) for phrase in restriction.excluded]
+        return and_(*clauses) if clauses else None
+
+    def _share(self, clause: ColumnElement[bool] | None) -> float:
         """Which share of the documents meets a condition, by a sample."""
+        if clause is None:
+            return 1
         last = self.connection.scalar(select(func.max(documents.c.document_id))) or 0
         spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
-        met = func.sum(case((self._clause(condition), 1), else_=0))
+        met = func.sum(case((clause, 1), else_=0))
         sample = documents.c.document_id.in_(values(spread.tolist()))
         count, sum_met = self.connection.execute(select(func.count(), met).where(sample)).one()
-        return sum_met / count if count else 0
+        return float(sum_met / count) if count else 0
 
-    def _owners(self, chunk_ids: Ids, condition: Condition | None) -> dict[int, int]:
+    def _owners(self, chunk_ids: Ids, clause: ColumnElement[bool] | None) -> dict[int, int]:
         """The document of each chunk that the database still has, if it meets a condition."""
         query = _OWNERS
-        if condition is not None:
+        if clause is not None:
             query = query.join(documents, documents.c.document_id == chunks.c.document_id)
-            query = query.where(self._clause(condition))
+            query = query.where(clause)
         rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
         return {row.chunk_id: row.document_id for row in rows}
 
@@ -437,6 +521,16 @@ def selected(selection: Selection, scalars: Collection[str] = ()) -> list[Column
     return clauses
 
 
+def _documents_with(phrase: str) -> ScalarSelect[int]:
+    """The documents of which a passage has a phrase; none, if it has no word."""
+    query = (
+        select(chunks.c.document_id)
+        .join(_words, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))
+        .where(literal_column("chunks_fts").op("MATCH")(phrase_term(phrase) or '""'))
+    )
+    return query.scalar_subquery()
+
+
 def _clause(condition: Condition, scalars: Collection[str]) -> ColumnElement[bool]:
     return to_sql(
         condition,
@@ -446,10 +540,15 @@ def _clause(condition: Condition, scalars: Collection[str]) -> ColumnElement[boo
     )
 
 
-def _best_by_document(scores: Matrix, ids: Ids, owners: dict[int, int]) -> list[Candidate]:
-    best: dict[int, Candidate] = {}
-    for score, chunk_id in zip(scores.tolist(), ids.tolist(), strict=True):
+def _best(
+    scored: Iterable[tuple[float, int]], owners: dict[int, int], per_document: int
+) -> list[Candidate]:
+    """Of scores and chunk ids, best first, the first ones of each document."""
+    found: list[Candidate] = []
+    taken: Counter[int] = Counter()
+    for score, chunk_id in scored:
         document_id = owners.get(chunk_id)
-        if document_id is not None and document_id not in best:
-            best[document_id] = Candidate(document_id, chunk_id, score)
-    return list(best.values())
+        if document_id is not None and taken[document_id] < per_document:
+            taken[document_id] += 1
+            found.append(Candidate(document_id, chunk_id, score))
+    return found

@@ -113,6 +113,16 @@ class SpaceView:
     def __len__(self) -> int:
         return len(self._tail_ids) + (len(self._snapshot.index) if self._snapshot else 0)
 
+    @property
+    def plan(self) -> str:
+        """How it is searched, for people."""
+        parts = []
+        if self._snapshot:
+            parts.append(f"{self._snapshot.index.plan} over {len(self._snapshot.index):,} vectors")
+        if len(self._tail_ids):
+            parts.append(f"exact over {len(self._tail_ids):,} new vectors")
+        return ", ".join(parts) or "nothing to search"
+
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest chunks of each query, best first; equal scores by chunk id.
 

@@ -1,0 +1,66 @@
+"""Two rankings of the same things into one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy
+
+#: Items with their scores, best first.
+Ranking: TypeAlias = Sequence[tuple[int, float]]
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[Ranking], weights: Sequence[float] | None = None, constant: int = 60
+) -> list[tuple[int, float]]:
+    """Items with the sum of their reciprocal ranks (Cormack, Clarke & Büttcher, SIGIR 2009).
+
+    Args:
+        rankings: an item that a ranking lacks adds nothing there.
+        weights: how much each counts; all the same by default.
+        constant: how much the first ranks stand out; the paper's 60.
+    """
+    scores: dict[int, float] = defaultdict(float)
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
+        for rank, (item, _) in enumerate(ranking, start=1):
+            scores[item] += weight / (constant + rank)
+    return _ordered(scores)
+
+
+def zscore_fusion(
+    rankings: Sequence[Ranking], weights: Sequence[float] | None = None
+) -> list[tuple[int, float]]:
+    """Items with the weighted mean of their standard scores (z-scores) in all rankings.
+
+    The mean and deviation are those of the longest ranking's length: what a shorter one does not
+    list, it scored 0. Items that a ranking lacks have its least standard score. So a ranking in
+    which few stand out far decides where the other one sees little difference.
+
+    Args:
+        rankings: of the depth that the means are taken of.
+        weights: how much each counts; all the same by default.
+    """
+    length = max(map(len, rankings), default=0)
+    if not length:
+        return []
+    scores: dict[int, float] = defaultdict(float)
+    weights = weights or [1 / len(rankings)] * len(rankings)
+    items = {item for ranking in rankings for item, _ in ranking}
+    for ranking, weight in zip(rankings, weights, strict=True):
+        values = numpy.zeros(length)
+        values[: len(ranking)] = [score for _, score in ranking]
+        deviation = values.std()
+        if deviation == 0:  # it tells nothing apart
+            deviation = 1
+        standard = ((values - values.mean()) / deviation).tolist()
+        found = dict(zip((item for item, _ in ranking), standard, strict=False))
+        least = min(standard)
+        for item in items:
+            scores[item] += weight * found.get(item, least)
+    return _ordered(scores)
+
+
+def _ordered(scores: dict[int, float]) -> list[tuple[int, float]]:
+    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))

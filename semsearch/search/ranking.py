@@ -1,0 +1,284 @@
+"""Ranking the documents of an index: by vectors, by words, by both, and reranked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import NamedTuple, Protocol
+
+import numpy
+
+from semsearch.errors import IndexChangedError
+from semsearch.filters import Condition
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
+from semsearch.search.fusion import reciprocal_rank_fusion, zscore_fusion
+from semsearch.search.options import Fusion, Options
+from semsearch.search.queries import (
+    Query,
+    Wanted,
+    checked_queries,
+    example_vector,
+    query_vectors,
+)
+from semsearch.search.stopwatch import Stopwatch
+from semsearch.stores.protocol import Candidate, Restriction, StoreState
+from semsearch.stores.space import Space
+
+#: How many documents each side of a hybrid search brings, or as many as are asked for.
+HYBRID_DEPTH = 100
+
+#: Of how many hits, or as many as are asked for, those that differ from each other are chosen.
+DIVERSITY_DEPTH = 100
+
+
+class Searched(Protocol):
+    """What ranking needs of an index."""
+
+    def read(self) -> AbstractContextManager[StoreState]:
+        """One committed state."""
+
+    def has_loaded(self, space: Space) -> bool:
+        """Whether the encoder of a space is at hand."""
+
+    def encoder(self, space: Space) -> Encoder:
+        """The encoder of a space."""
+
+    def filter(self, state: StoreState, where: str) -> Condition:
+        """A filter for documents."""
+
+    def explain_no_match(self, state: StoreState, condition: Condition) -> None:
+        """Log that a filter matches no document, if it does not."""
+
+
+class Ranked(NamedTuple):
+    """A chunk that a search found, by its place on each side."""
+
+    document_id: int
+    chunk_id: int
+    score: float
+    scores: HitScores
+    dense_rank: int | None = None
+    bm25_rank: int | None = None
+
+
+class Answer(NamedTuple):
+    """The hits of one query before they are reranked and cut, with their vectors if needed."""
+
+    hits: Hits
+    vectors: Mapping[int, Matrix]  #: by chunk id
+
+
+def rank(index: Searched, space: Space, queries: Iterable[Query], options: Options) -> list[Hits]:
+    """The answers to several queries, in their order. See `SearchOptions`.
+
+    Args:
+        index: what is searched.
+        space: the embedding space.
+        queries: texts, which are encoded together, or vectors.
+        options: checked.
+    """
+    clock = Stopwatch()
+    wanted = checked_queries(queries, space, options)
+    by_meaning = options.mode is not SearchMode.BM25 and bool(wanted)
+    if by_meaning and not index.has_loaded(space):
+        _look_ahead(index, space, options.where)
+    vectors = _vectors(index, space, wanted, options, clock) if by_meaning else None
+    try:
+        answers = _answers(index, space, wanted, vectors, options, clock)
+    except IndexChangedError:  # written since; a new state is there
+        answers = _answers(index, space, wanted, vectors, options, clock)
+    chosen = [_chosen(answer, options, clock) for answer in answers]
+    if options.explain:
+        from semsearch.search.explaining import explained  # seldom needed
+
+        encoder = index.encoder(space) if vectors is not None else None
+        with clock("explain"), index.read() as state:
+            chosen = [
+                explained(hits, state, query, encoder, None if vectors is None else vectors[place])
+                for place, (hits, query) in enumerate(zip(chosen, wanted, strict=True))
+            ]
+        for hits in chosen:
+            hits.stages = clock.stages
+    return chosen
+
+
+def _look_ahead(index: Searched, space: Space, where: str | None) -> None:
+    """Report a wrong filter before a model is loaded; read vectors while one is loading."""
+    with suppress(IndexChangedError), index.read() as state:
+        if where is not None:
+            index.filter(state, where)
+        state.prepare(space)
+
+
+def _vectors(
+    index: Searched, space: Space, queries: Sequence[Wanted], options: Options, clock: Stopwatch
+) -> Matrix:
+    """The unit vectors of the queries, shape (len(queries), dimension)."""
+    examples = None
+    if options.examples:
+        with index.read() as state:
+            examples = example_vector(state, space, options.examples)
+    encoder = index.encoder(space) if any(query.to_encode for query in queries) else None
+    with clock("encode"):
+        return query_vectors(encoder, queries, examples)
+
+
+def _answers(
+    index: Searched,
+    space: Space,
+    queries: Sequence[Wanted],
+    vectors: Matrix | None,
+    options: Options,
+    clock: Stopwatch,
+) -> list[Answer]:
+    """The answers of one committed state, before they are reranked and cut."""
+    wanted = options.offset + options.k + len(options.examples)
+    if options.rerank is not None:
+        wanted = max(wanted, options.rerank_depth)
+    needs_vectors = options.fold_duplicates or options.mmr is not None
+    if needs_vectors:
+        wanted = max(wanted, DIVERSITY_DEPTH)
+    with index.read() as state:
+        condition = None if options.where is None else index.filter(state, options.where)
+        rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
+        if condition is not None and not any(rankings):
+            index.explain_no_match(state, condition)
+        with clock("fetch"):
+            found = [
+                _hits(state, query.text, ranked[:wanted], options)
+                for query, ranked in zip(queries, rankings, strict=True)
+            ]
+            if not needs_vectors:
+                return [Answer(hits, {}) for hits in found]
+            chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
+            rows = dict(zip(chunk_ids, state.chunk_vectors(space, chunk_ids), strict=True))
+            return [Answer(hits, rows) for hits in found]
+
+
+def _rankings(
+    state: StoreState,
+    space: Space,
+    queries: Sequence[Wanted],
+    vectors: Matrix | None,
+    wanted: int,
+    condition: Condition | None,
+    options: Options,
+    clock: Stopwatch,
+) -> list[list[Ranked]]:
+    """The chunks found for each query, best first."""
+    depth = max(wanted, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else wanted
+    dense: list[list[Candidate]] = [[] for _ in queries]
+    words: list[list[Candidate]] = [[] for _ in queries]
+    groups: dict[Restriction, list[int]] = {}
+    for place, query in enumerate(queries):
+        restriction = Restriction(condition, query.required, query.excluded)
+        groups.setdefault(restriction, []).append(place)
+    for restriction, places in groups.items():
+        if vectors is not None:
+            plan = state.plan(space, depth, restriction) if options.explain else ""
+            with clock("vectors", plan):
+                answers = state.search_vectors(
+                    space, vectors[places], depth, restriction, options.per_document
+                )
+            for place, answer in zip(places, answers, strict=True):
+                dense[place] = answer
+        if options.mode is not SearchMode.SEMANTIC:
+            with clock("words"):
+                for place in places:
+                    words[place] = state.search_words(
+                        queries[place].words, depth, restriction, options.per_document
+                    )
+    return [_fused(*sides, options) for sides in zip(dense, words, strict=True)]
+
+
+def _fused(
+    dense: Sequence[Candidate], words: Sequence[Candidate], options: Options
+) -> list[Ranked]:
+    """One ranking of two; of the only one, where there is one."""
+    if options.mode is SearchMode.SEMANTIC:
+        return [
+            Ranked(*item, HitScores(cosine=item.score), dense_rank=place)
+            for place, item in enumerate(dense, start=1)
+        ]
+    if options.mode is SearchMode.BM25:
+        return [
+            Ranked(*item, HitScores(bm25=item.score), bm25_rank=place)
+            for place, item in enumerate(words, start=1)
+        ]
+    fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
+    sides = [{_item(one, options): one for one in side} for side in (dense, words)]
+    fused = fuse(
+        [[(item, one.score) for item, one in side.items()] for side in sides],
+        [options.dense_weight, 1 - options.dense_weight],
+    )
+    ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
+    found = []
+    for item, score in fused:
+        by_meaning, by_words = (side.get(item) for side in sides)
+        scores = HitScores(by_meaning and by_meaning.score, by_words and by_words.score)
+        best = (by_meaning or sides[1][item])._replace(score=score)
+        found.append(Ranked(*best, scores, ranks[0].get(item), ranks[1].get(item)))
+    found.sort(key=lambda ranked: (-ranked.score, ranked.chunk_id))
+    taken: Counter[int] = Counter()
+    kept = []
+    for ranked in found:
+        taken[ranked.document_id] += 1
+        if taken[ranked.document_id] <= options.per_document:
+            kept.append(ranked)
+    return kept
+
+
+def _item(candidate: Candidate, options: Options) -> int:
+    """What is fused: documents, or passages where several of a document may be hits."""
+    return candidate.document_id if options.per_document == 1 else candidate.chunk_id
+
+
+def _hits(state: StoreState, query: str, ranked: Sequence[Ranked], options: Options) -> Hits:
+    """What was found, with passages and metadata; without the examples."""
+    passages = state.fetch([one.chunk_id for one in ranked])
+    hits = Hits(query)
+    for one in ranked:
+        chunk, metadata, title = passages[one.chunk_id]
+        if chunk.document_id in options.examples:
+            continue
+        rank = len(hits) + 1
+        explanation = None
+        if options.explain:
+            explanation = Explanation(rank, one.score, one.dense_rank, one.bm25_rank)
+        hits.append(
+            Hit(
+                rank,
+                one.score,
+                chunk.document_id,
+                chunk,
+                chunk.text,
+                metadata,
+                title,
+                one.scores,
+                explanation=explanation,
+            )
+        )
+    return hits
+
+
+def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
+    """The part of the hits that is asked for."""
+    hits = answer.hits
+    if options.rerank is not None:
+        from semsearch.search.reranking import reranked  # seldom needed
+
+        with clock("rerank"):
+            hits = reranked(hits, options.rerank, options.rerank_depth, options.rerank_budget)
+    least = options.min_score
+    kept = [hit for hit in hits if least is None or hit.score >= least]
+    wanted = options.offset + options.k
+    if kept and answer.vectors:
+        from semsearch.search.diversity import diverse  # seldom needed
+
+        with clock("diversity"):
+            vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in kept])
+            kept = diverse(kept, vectors, wanted, options.fold_duplicates, options.mmr)
+    ranked = (hit._replace(rank=rank) for rank, hit in enumerate(kept[:wanted], start=1))
+    return Hits(hits.query, list(ranked)[options.offset :], reranked=hits.reranked)

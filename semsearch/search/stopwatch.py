@@ -1,0 +1,30 @@
+"""How long the stages of a search take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from semsearch.records import Stage
+
+
+class Stopwatch:
+    """Adds up the time of each stage."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Stage] = {}
+
+    @contextmanager
+    def __call__(self, name: str, plan: str = "") -> Iterator[None]:
+        """Time a block as a part of the stage of that name."""
+        started = time.perf_counter()
+        yield
+        spent = (time.perf_counter() - started) * 1000
+        before = self._stages.get(name, Stage(name, 0))
+        self._stages[name] = Stage(name, before.milliseconds + spent, plan or before.plan)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in the order in which they began."""
+        return tuple(self._stages.values())

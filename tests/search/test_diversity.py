@@ -1,0 +1,109 @@
+"""Duplicates folded, and maximal marginal relevance."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy
+import pytest
+from sklearn.metrics.pairwise import cosine_similarity
+
+from semsearch import Document, Index
+from semsearch.records import Chunk, Hit
+from semsearch.search.diversity import diverse, maximal_marginal_relevance
+
+
+def hits_of(scores):
+    return [
+        Hit(rank, score, str(rank), Chunk(rank, str(rank), 0, 1, "x"), "x", {})
+        for rank, score in enumerate(scores, start=1)
+    ]
+
+
+def unit(rows):
+    rows = numpy.array(rows, numpy.float32)
+    return rows / numpy.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def ids(hits):
+    return [hit.document_id for hit in hits]
+
+
+def test_the_order_of_the_paper():
+    """By its formula, one by one, as in Carbonell & Goldstein (1998)."""
+    random = numpy.random.default_rng(1)
+    vectors = unit(random.standard_normal((12, 4)))
+    scores = sorted(random.uniform(0.2, 0.9, 12), reverse=True)
+    relevance = (numpy.array(scores) - scores[-1]) / (scores[0] - scores[-1])
+    cosines = cosine_similarity(vectors)
+    for weight in (0.0, 0.3, 0.7, 1.0):
+        chosen: list[int] = []
+        while len(chosen) < 6:
+            gains = {
+                place: weight * relevance[place]
+                - (1 - weight) * max([cosines[place][other] for other in chosen] or [0])
+                for place in range(12)
+                if place not in chosen
+            }
+            chosen.append(max(gains, key=lambda place: (gains[place], -place)))
+        found = maximal_marginal_relevance(hits_of(scores), vectors, weight, 6)
+        assert ids(found) == [str(place + 1) for place in chosen], weight
+
+
+def test_relevance_alone_changes_nothing():
+    hits = hits_of([0.9, 0.5, 0.5, 0.1])
+    assert diverse(hits, unit(numpy.eye(4)), 3, False, 1.0) == hits[:3]
+
+
+def test_equal_scores():
+    hits = hits_of([0.5, 0.5, 0.5])
+    vectors = unit([[1, 0], [1, 0.1], [0, 1]])
+    assert ids(diverse(hits, vectors, 3, False, 0.5)) == ["1", "3", "2"]
+
+
+def test_duplicates_name_the_better_one():
+    vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
+    found = diverse(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors, 5, True, None)
+    assert {hit.document_id: hit.duplicates for hit in found} == {
+        "1": ("3",),
+        "2": ("4",),
+        "5": (),
+    }
+
+
+class TestOnAnIndex:
+    @pytest.fixture
+    def index(self, tmp_path):
+        texts = {
+            "a": "red bird sings",
+            "b": "red bird sings",
+            "c": "Red bird sings!",
+            "d": "red fish swims",
+            "e": "blue whale",
+        }
+        with Index.create(tmp_path / "x", "hashing") as index:
+            index.add(Document(name, text) for name, text in texts.items())
+            yield index
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_duplicates(self, index, mode):
+        hits = index.search("red bird", 5, mode=mode, fold_duplicates=True)
+        assert ids(hits)[:2] == ["a", "d"]
+        assert hits[0].duplicates == ("b", "c")
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert hits[0].to_dict()["duplicates"] == ["b", "c"]
+        assert "duplicates" not in hits[1].to_dict()
+
+    def test_as_many_hits_come(self, index):
+        """What is folded makes place for others."""
+        assert ids(index.search("red bird", 3, fold_duplicates=True)) == ["a", "d", "e"]
+
+    @pytest.mark.parametrize(("mode", "mmr"), [("semantic", 0.5), ("bm25", 0.3), ("hybrid", 0.5)])
+    def test_mmr(self, index, mode, mmr):
+        assert ids(index.search("red bird", 2, mode=mode, mmr=mmr)) == ["a", "d"]
+        assert ids(index.search("red bird", 2, mode=mode)) == ["a", "b"]
+
+    def test_pages(self, index):
+        every = index.search("red bird", 5, mmr=0.4)
+        for offset, k in itertools.product(range(6), (1, 2)):
+            assert index.search("red bird", k, offset=offset, mmr=0.4) == every[offset : offset + k]

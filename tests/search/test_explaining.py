@@ -1,0 +1,117 @@
+"""Why a hit is one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from semsearch import Document, Index
+
+TEXTS = {
+    "a": "The dog sleeps. A red bird sings in the morning! It rains.",
+    "b": "Birds sing.\n\nThe singing bird is red.",
+    "c": "Fish.",
+}
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add(
+            Document(name, text, metadata={"n": n}) for n, (name, text) in enumerate(TEXTS.items())
+        )
+        yield index
+
+
+def by_id(hits):
+    return {hit.document_id: hit.explanation for hit in hits}
+
+
+def test_hybrid(index):
+    hits = index.search("a red bird sings", mode="hybrid", explain=True)
+    dense = index.search("a red bird sings")
+    words = index.search("a red bird sings", mode="bm25")
+    for name, explanation in by_id(hits).items():
+        ranks = {hit.document_id: hit.rank for hit in dense}
+        assert explanation.dense_rank == ranks[name]
+        assert explanation.bm25_rank == {hit.document_id: hit.rank for hit in words}.get(name)
+    found = by_id(hits)
+    assert set(found["a"].words) == {"a", "red", "bird", "sings"}
+    assert set(found["b"].words) == {"red", "bird", "birds", "sing", "singing"}
+    assert found["c"].words == ()
+    nearest = {name: TEXTS[name][slice(*one.sentence)] for name, one in found.items()}
+    assert nearest == {
+        "a": "A red bird sings in the morning!",
+        "b": "The singing bird is red.",
+        "c": "Fish.",
+    }
+
+
+def test_sentences_of_a_late_passage(tmp_path):
+    text = "Filler words stand here. " * 300 + "A zebra appears at last. The end."
+    with Index.create(tmp_path / "y", "hashing") as index:
+        index.add([Document("long", text)])
+        (hit,) = index.search("a zebra appears", explain=True)
+        assert hit.chunk.start > 0
+        start, end = hit.explanation.sentence
+        assert text[start:end] == "A zebra appears at last."
+
+
+@pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+def test_stages(index, mode):
+    hits = index.search("red", mode=mode, explain=True, mmr=0.5)
+    names = [stage.name for stage in hits.stages]
+    expected = {
+        "semantic": ["encode", "vectors"],
+        "bm25": ["words"],
+        "hybrid": ["encode", "vectors", "words"],
+    }
+    assert names == [*expected[mode], "fetch", "diversity", "explain"]
+    assert all(stage.milliseconds >= 0 for stage in hits.stages)
+    plans = {stage.name: stage.plan for stage in hits.stages}
+    if mode != "bm25":
+        assert plans["vectors"] == "exact over 3 vectors"
+    assert hits[:1].stages == hits.stages
+
+
+def test_the_plan_of_a_filter(index):
+    index.add(Document(f"more {n}", "some text", metadata={"n": 10 + n}) for n in range(400))
+    with index.writer() as writer:
+        writer.optimise()
+    many = index.search("red", where="n > 5", explain=True).stages[1].plan
+    assert many.endswith("% of the documents meet the filter: others left out")
+    few = index.search("red", where="n < 3", explain=True).stages[1].plan
+    assert few.endswith("3 passages meet the filter: listed first")
+
+
+def test_what_was_asked_is_what_is_found(index):
+    """Explaining a search changes nothing of its answer."""
+    for mode in ("semantic", "bm25", "hybrid"):
+        plain = index.search("red bird", mode=mode)
+        assert all(hit.explanation is None for hit in plain)
+        assert plain.stages == ()
+        hits = index.search("red bird", mode=mode, explain=True)
+        assert [hit._replace(explanation=None) for hit in hits] == plain
+
+
+def test_as_json(index):
+    hit = index.search("red bird", k=1, mode="hybrid", explain=True)[0]
+    found = json.loads(json.dumps(hit.to_dict()))["explanation"]
+    assert found["first_rank"] == 1
+    assert found["first_score"] == hit.score
+    assert found["sentence"] == list(hit.explanation.sentence)
+    assert found["words"] == list(hit.explanation.words)
+
+
+def test_a_first_place_before_it_was_reranked(index):
+    class ByLength:
+        def score(self, query, passages):
+            return [-len(text) for text in passages]
+
+    hits = index.search("a red bird sings", rerank=ByLength(), explain=True)
+    assert [hit.document_id for hit in hits] == ["c", "b", "a"]
+    before = {hit.document_id: hit for hit in index.search("a red bird sings")}
+    for hit in hits:
+        assert hit.explanation.first_rank == before[hit.document_id].rank
+        assert hit.explanation.first_score == before[hit.document_id].score

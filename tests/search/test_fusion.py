@@ -1,0 +1,49 @@
+"""Fusing rankings."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from scipy.stats import zscore
+
+from semsearch.search.fusion import reciprocal_rank_fusion, zscore_fusion
+
+
+def test_reciprocal_rank_fusion_by_hand():
+    rankings = [[(1, 0.9), (2, 0.5), (3, 0.1)], [(3, 7.0), (1, 2.0)]]
+    fused = dict(reciprocal_rank_fusion(rankings, constant=60))
+    assert list(fused) == [1, 3, 2]
+    assert fused[1] == pytest.approx(1 / 61 + 1 / 62)
+    assert fused[3] == pytest.approx(1 / 63 + 1 / 61)
+    assert fused[2] == pytest.approx(1 / 62)
+
+
+def test_standard_scores_against_scipy():
+    random = numpy.random.default_rng(0)
+    dense = sorted(random.uniform(0, 1, 100), reverse=True)
+    words = sorted(random.exponential(5, 30), reverse=True)
+    rankings = [list(enumerate(dense)), list(enumerate(words, start=90))]
+    by_meaning = zscore(dense)
+    by_words = zscore([*words, *[0] * 70])
+    expected = {
+        item: 0.25 * (by_meaning[item] if item < 100 else by_meaning[-1])
+        + 0.75 * (by_words[item - 90] if item >= 90 else by_words[-1])
+        for item in range(120)
+    }
+    fused = zscore_fusion(rankings, [0.25, 0.75])
+    assert dict(fused) == pytest.approx(expected)
+    assert [score for _, score in fused] == sorted(expected.values(), reverse=True)
+
+
+def test_a_word_of_one_document_counts():
+    dense = [(item, 0.9 - item / 1000) for item in range(100)]
+    assert zscore_fusion([dense, [(50, 3.0)]])[0][0] == 50
+
+
+@pytest.mark.parametrize("fuse", [reciprocal_rank_fusion, zscore_fusion])
+def test_ends(fuse):
+    assert fuse([[], []]) == []
+    assert [item for item, _ in fuse([[(5, 1.0)], [(4, 1.0)]])] == [4, 5]  # ties: by item
+    assert [item for item, _ in fuse([[(5, 2.0), (4, 1.0)], []])] == [5, 4]
+    one_sided = fuse([[(1, 2.0), (2, 1.0)], [(2, 2.0), (1, 1.0)]], [1.0, 0.0])
+    assert [item for item, _ in one_sided] == [1, 2]

@@ -1,0 +1,98 @@
+"""Reranking: how many are read, in which order, within which time."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch import Document, Index
+from semsearch.search import reranking
+
+COUNT = 60
+
+
+class Counting:
+    """Prefers what stood last, and takes a second for each passage."""
+
+    spec = "cross-encoder:counting"
+    precision = None
+
+    def __init__(self, clock=None):
+        self.read = []
+        self.clock = clock
+
+    def score(self, query, passages):
+        self.read.append(len(passages))
+        if self.clock:
+            self.clock.now += len(passages)
+        return numpy.array([float(text.split()[1]) for text in passages])
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(reranking, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        # Longer texts are farther from the query, so "item 0" stands first.
+        index.add(Document(str(n), f"item {n}" + " word" * n) for n in range(COUNT))
+        yield index
+
+
+def ids(hits):
+    return [int(hit.document_id) for hit in hits]
+
+
+def test_depth(index):
+    reranker = Counting()
+    first = index.search("item", COUNT)
+    hits = index.search("item", COUNT, rerank=reranker, rerank_depth=20)
+    assert reranker.read == [20]
+    assert hits.reranked == 20
+    assert ids(hits[:20]) == sorted(ids(first[:20]), reverse=True)
+    assert ids(hits[20:]) == ids(first[20:])
+    cosines = {hit.document_id: hit.score for hit in first}
+    assert all(hit.scores.cosine == cosines[hit.document_id] for hit in hits)
+    assert [hit.scores.reranked for hit in hits[:20]] == [hit.score for hit in hits[:20]]
+    assert {hit.scores.reranked for hit in hits[20:]} == {None}
+    assert [hit.score for hit in hits[20:]] == [hit.scores.cosine for hit in hits[20:]]
+    assert index.search("item", 3).reranked is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "blocks"),
+    [
+        (1000, [8, 8, 16, 28]),  # each as many as before it, to the end
+        (40, [8, 8, 16, 8]),
+        (20, [8, 8, 4]),
+        (9, [8, 1]),
+        (8, [8]),
+        (0, [8]),  # how long it takes is not known before it has read some
+    ],
+)
+def test_budget(index, clock, seconds, blocks):
+    reranker = Counting(clock)
+    hits = index.search("item", COUNT, rerank=reranker, rerank_budget=seconds)
+    assert reranker.read == blocks
+    assert hits.reranked == sum(blocks)
+    first = ids(index.search("item", COUNT))
+    read = sum(blocks)
+    assert ids(hits) == sorted(first[:read], reverse=True) + first[read:]
+
+
+def test_nothing_to_read(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        reranker = Counting()
+        assert index.search("item", rerank=reranker, rerank_budget=1).reranked == 0
+        assert reranker.read == []
