@@ -11,14 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, Retriever
-from semsearch.analysis import (
-    FTS5_TOKENIZER,
-    MAX_QUERY_WORDS,
-    match_expression,
-    query_terms,
-    searchable,
-)
+from semsearch.analysis import MAX_QUERY_WORDS, Analyser
 from semsearch.errors import ArgumentError
+
+ENGLISH = Analyser()
 
 TEXTS = {
     "english": (
@@ -135,33 +131,33 @@ def test_the_passage_with_all_pairs_comes_first():
 
 
 def test_pairs():
-    assert searchable("東京都へGo!") == " 東京 京都 都へ へ go!"
-    assert query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
-    assert query_terms("京 a") == ['"京" *', '"a"']
-    assert query_terms("ตัวก") == ['"ตัว"', '"วก"']  # a character keeps its signs
+    assert ENGLISH.searchable("東京都へGo!") == " 東京 京都 都へ へ go!"
+    assert ENGLISH.query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
+    assert ENGLISH.query_terms("京 a") == ['"京" *', '"a"']
+    assert ENGLISH.query_terms("ตัวก") == ['"ตัว"', '"วก"']  # a character keeps its signs
 
 
 def test_ascii_is_left_to_fts5():
     """So that ranks in English stay what they were."""
     text = "The cat's not_at_all, e.g. 3.5 MB (naps)!"
-    assert searchable(text) == text
+    assert ENGLISH.searchable(text) == text
     words = ["The", "cat", "s", "not_at_all", "e", "g", "3", "5", "MB", "naps"]
-    assert query_terms(text) == [f'"{word}"' for word in words]
+    assert ENGLISH.query_terms(text) == [f'"{word}"' for word in words]
 
 
 def test_pairs_count_as_words():
     assert places(["東京"], "東" * (MAX_QUERY_WORDS + 1)) == []
     with pytest.raises(ArgumentError, match="the query has 10,001 words"):
-        match_expression("東" * (MAX_QUERY_WORDS + 2))
+        ENGLISH.match_expression("東" * (MAX_QUERY_WORDS + 2))
 
 
 def places(texts, query):
     """Which of the texts FTS5 finds, best first."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{FTS5_TOKENIZER}")')
-        rows = enumerate(map(searchable, texts))
+        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{ENGLISH.tokenizer}")')
+        rows = enumerate(map(ENGLISH.searchable, texts))
         connection.executemany("INSERT INTO t (rowid, x) VALUES (?, ?)", rows)
-        match = match_expression(query)
+        match = ENGLISH.match_expression(query)
         found = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank, rowid"
         return [] if match is None else [row[0] for row in connection.execute(found, [match])]
 
@@ -169,7 +165,7 @@ def places(texts, query):
 def tokens(text):
     """The words that FTS5 makes."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{FTS5_TOKENIZER}")')
+        connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{ENGLISH.tokenizer}")')
         connection.execute("INSERT INTO t VALUES (?)", [text])
         connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, 'instance')")
         return [term for (term,) in connection.execute('SELECT term FROM v ORDER BY "offset"')]
@@ -183,9 +179,9 @@ some_text = st.text(letters, max_size=12) | languages
 @settings(max_examples=300, deadline=None)
 @given(some_text)
 def test_ways_of_writing_a_text_are_one(text):
-    expected = searchable(text)
+    expected = ENGLISH.searchable(text)
     for form in ("NFC", "NFD"):
-        assert searchable(unicodedata.normalize(form, text)) == expected
+        assert ENGLISH.searchable(unicodedata.normalize(form, text)) == expected
 
 
 @pytest.mark.parametrize("sign", ["\u20bd", "\u20bf", "\U0001f923", "\u2066", "\u2e3c"])
@@ -199,4 +195,4 @@ def test_signs_that_are_younger_than_fts5_separate_words(sign):
 @given(st.text(st.characters(categories=["L", "M", "N", "P", "Z", "Co"]), max_size=12) | languages)
 def test_a_text_is_found_by_itself(text):
     """A query is made of what is stored."""
-    assert places([text], text) == ([0] if tokens(searchable(text)) else [])
+    assert places([text], text) == ([0] if tokens(ENGLISH.searchable(text)) else [])

@@ -18,6 +18,7 @@ from semsearch.cli.options import (
     directory_option,
     existing_index,
     index_type_options,
+    language_option,
     precision_option,
     wait_option,
 )
@@ -67,6 +68,7 @@ FIRST_DOCUMENTS = 256
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @index_type_options
+@language_option
 @precision_option
 @wait_option
 def command(
@@ -80,6 +82,7 @@ def command(
     index_type: str | None,
     recall: float | None,
     memory: int | None,
+    language: str | None,
     wait: bool,
     **options: Any,
 ) -> None:
@@ -95,9 +98,14 @@ def command(
     semsearch index papers.jsonl --text-column title --text-column abstract --skip-bad-rows
     zcat dump.csv.gz | semsearch index - --index indexes/dump
     semsearch index --add-space ./my-model --index indexes/films
-    semsearch index --index-type hnsw --recall 0.99 --index indexes/films
+    semsearch index --index-type ivf --recall 0.99 --index indexes/films
+    semsearch index --language german --index indexes/berichte
     """
     wanted = _index_type(index_type, recall, memory)
+    if language:
+        from semsearch.analysis import language as known
+
+        known(language)  # before texts are encoded for hours
     if add_space or drop_space:
         if corpora or sample:
             raise ArgumentError("a space is added or dropped without a corpus")
@@ -112,21 +120,12 @@ def command(
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
-    elif wanted and not (corpora or sample):
-        from semsearch.index import Index
-
-        with Index.open(existing_index(directory)) as index, index.writer(wait=wait) as writer:
-            writer.set_index_type(**wanted)
-            writer.optimise()
-            for name, snapshot in index.info().snapshots.items():
-                told = (
-                    f"space '{name}' is searched by {snapshot.kind}, recall {snapshot.recall:.3f}"
-                )
-                click.echo(visible(f"{directory or index.path}: {told}"))
+    elif (wanted or language) and not (corpora or sample):
+        _change(existing_index(directory), wanted, language, wait)
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
-        _index_corpus(corpora, directory, stored_type, precision, wait, wanted, **options)
+        _index_corpus(corpora, directory, stored_type, precision, wait, wanted, language, **options)
 
 
 def _index_corpus(
@@ -136,6 +135,7 @@ def _index_corpus(
     precision: str | None,
     wait: bool,
     index_type: dict[str, Any],
+    language: str | None,
     *,
     encoders: tuple[str, ...],
     input_format: str | None,
@@ -185,6 +185,8 @@ def _index_corpus(
         ):
             if index_type:
                 writer.set_index_type(**index_type)
+            if language:
+                writer.set_language(language)
             read = chain(first, documents)
             if sync:
                 allowed = allowance(allow_removals, progress)
@@ -195,6 +197,24 @@ def _index_corpus(
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
         tell_unknown_words(name, encoder)
+
+
+def _change(directory: Path, index_type: dict[str, Any], language: str | None, wait: bool) -> None:
+    """Search an index that stands in another way."""
+    from semsearch.index import Index
+
+    with Index.open(directory) as index, index.writer(wait=wait) as writer:
+        if language:
+            writer.set_language(language)
+            click.echo(visible(f"{directory}: the words are those of '{language}' for BM25"))
+        if index_type:
+            writer.set_index_type(**index_type)
+            writer.optimise()
+            for name, snapshot in index.info().snapshots.items():
+                told = (
+                    f"space '{name}' is searched by {snapshot.kind}, recall {snapshot.recall:.3f}"
+                )
+                click.echo(visible(f"{directory}: {told}"))
 
 
 def _add_space(

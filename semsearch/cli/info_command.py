@@ -42,6 +42,7 @@ def _record(info: IndexInfo) -> dict[str, Any]:
         "format": info.format,
         "documents": info.documents,
         "chunks": info.chunks,
+        "language": None if info.language is None else info.language._asdict(),
         "fields": [field.name for field in info.fields],
         "field_kinds": {field.name: field.kinds for field in info.fields},
         "examples": {field.name: field.example for field in info.fields},
@@ -80,6 +81,7 @@ def _lines(info: IndexInfo) -> list[str]:
         f"index: {info.path} (format {info.format})",
         f"documents: {info.documents:,}",
         f"chunks: {info.chunks:,}",
+        f"words for BM25: {_told_language(info)}",
         f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
     ]
     lines += [f"field {_described(field)}" for field in info.fields]
@@ -101,6 +103,15 @@ def _lines(info: IndexInfo) -> list[str]:
     ]
     lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
     return lines
+
+
+def _told_language(info: IndexInfo) -> str:
+    if info.language is None:
+        return "stemmed by Porter's stemmer of English, no stop words"
+    if not info.language.stop_words and info.language.name == "none":
+        return "as they are, no stop words"
+    count = len(info.language.stop_words)
+    return f"stemmed by Snowball's of {info.language.name}, {count or 'no'} stop words"
 
 
 def _described(field: Field) -> str:

@@ -143,20 +143,28 @@ index_type_options = together(
     click.option(
         "--index-type",
         metavar="TYPE",
-        help="How vectors are searched: flat (exact), hnsw, ivf, a FAISS factory string of these "
-        "two, or auto: flat up to 50,000 passages.  [default: the index's own, or auto]",
+        help="How vectors are searched: flat (exact), ivf, hnsw, a FAISS factory string of these "
+        "two, or auto: flat up to 50,000 passages, then ivf.  [default: the index's own, or auto]",
     ),
     click.option(
         "--recall",
         type=float,
         metavar="R",
-        help="The share of the 10 nearest that hnsw and ivf are tuned to find.  [default: 0.98]",
+        help="The share of the 10 nearest that ivf and hnsw are tuned to find.  [default: the "
+        "index's own, or 0.98]",
     ),
     click.option(
         "--memory",
         type=Size(),
-        help="What searching vectors may take; auto chooses a smaller type for it.",
+        help="What the codes may take that ivf searches; fewer bytes need more of the vectors.",
     ),
+)
+
+language_option = click.option(
+    "--language",
+    metavar="NAME",
+    help="Whose stems and stop words BM25 uses (english, german, …), or none.  [default: the "
+    "index's own, or Porter's stems of English]  [needs the extra 'languages']",
 )
 
 wait_option = click.option(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.analysis import in_pairs, marks
+from semsearch.analysis.forms import in_pairs, marks
 from semsearch.pairwise import Rows
 
 #: Two letters or more with their marks, begun by a letter: no numbers.

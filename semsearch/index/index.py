@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Unpack, cast
 
+from semsearch.analysis import Language
 from semsearch.arguments import (
     check_callable,
     check_choice,
@@ -67,6 +68,7 @@ class IndexInfo(NamedTuple):
     spaces: list[Space]
     snapshots: dict[str, SnapshotInfo]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
+    language: Language | None  #: whose stems BM25 uses; None for Porter's of English
 
 
 class Index:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
@@ -25,7 +26,7 @@ from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores.protocol import Fault, Selection, StoreWriter
 from semsearch.stores.space import Space, find_space, warn_of_cut_passages
-from semsearch.vector_indexes import AUTO, IndexType
+from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
 
@@ -234,24 +235,53 @@ class IndexWriter:
         self._store.drop_space(space)
 
     def set_index_type(
-        self, kind: str = AUTO, *, recall: float = 0.98, memory: int | None = None
+        self,
+        kind: str | None = None,
+        *,
+        recall: float | None = None,
+        memory: int | None = None,
     ) -> None:
         """Choose how vectors are searched, from the next change of the index or `optimise` on.
 
+        What is None stays as it is; a new index has ``auto``, 0.98 and no limit.
+
         Args:
-            kind: ``flat`` compares all vectors with the query; ``hnsw`` and ``ivf`` find most of
-                the nearest ones sooner; ``auto`` takes flat for up to 50,000 passages (of 384
-                numbers). A FAISS factory string of either family is taken as it is, such as
-                ``IVF4096,PQ96x4fs``.
+            kind: ``flat`` compares all vectors with the query; ``ivf`` and ``hnsw`` find most of
+                the nearest ones sooner; ``auto`` is flat for up to 50,000 passages (of 384
+                numbers), and ivf for more. A FAISS factory string of either family is taken as it
+                is, such as ``IVF4096,SQ8``.
             recall: the share of the 10 nearest that search is to find; what it finds, measured
                 when the vectors are written, is in `Index.info`.
-            memory: how many bytes search may need, beside the vectors on the disk; ``auto`` takes
-                a smaller kind for it.
+            memory: how many bytes the codes may take that ``ivf`` searches, beside the vectors,
+                which are read from the disk.
 
         Raises:
             ArgumentError: there is no such kind, or no such recall.
         """
-        self._store.choose_index_type(IndexType(kind, recall, memory).checked())
+        with self._store.state() as state:
+            own = state.index_type
+        wanted = IndexType(
+            own.kind if kind is None else kind,
+            own.recall if recall is None else recall,
+            own.memory if memory is None else memory,
+        )
+        self._store.choose_index_type(wanted.checked())
+
+    def set_language(self, name: str) -> None:
+        """Let BM25 stem words as a language does, and leave its stop words out of queries.
+
+        The words of all passages are indexed anew; vectors stay as they are.
+
+        Args:
+            name: of a stemmer of Snowball (``english``, ``german``, …), or ``none`` for words as
+                they are. Until it is set, words are stemmed by Porter's stemmer of English, and
+                there are no stop words.
+
+        Raises:
+            ArgumentError: there is no such stemmer.
+            MissingExtraError: the extra ``languages`` is not installed.
+        """
+        self._store.set_language(language(name))
 
     def optimise(self) -> None:
         """Write the vectors as they are searched fastest, if they are not yet."""

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from numpy import int64
 from numpy.typing import NDArray
 
+from semsearch.analysis import Language
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Chunk, Document, Metadata
@@ -137,6 +138,7 @@ class StoreInfo(NamedTuple):
     spaces: list[Space]
     snapshots: dict[str, SnapshotInfo]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
+    language: Language | None  #: whose stems BM25 uses; None for Porter's of English
 
 
 class Fault(NamedTuple):
@@ -159,6 +161,10 @@ class StoreState(Protocol):
     @property
     def max_tokens(self) -> int:
         """How many tokens a passage may have."""
+
+    @property
+    def index_type(self) -> IndexType:
+        """How vectors are to be searched."""
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
@@ -320,6 +326,9 @@ class StoreWriter(Protocol):
 
     def choose_index_type(self, wanted: IndexType) -> None:
         """Ask for a kind of vector index, which `optimise` will build."""
+
+    def set_language(self, language: Language) -> None:
+        """Let BM25 stem words, and leave out stop words, as a language does."""
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Bring what makes search fast up to date, where that is worth it.

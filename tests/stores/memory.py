@@ -17,7 +17,8 @@ from typing import Any
 import numpy
 from conditions_model import holds
 
-from semsearch.analysis import query_terms, searchable
+from semsearch.analysis import Analyser
+from semsearch.analysis.forms import searchable
 from semsearch.errors import IndexBusyError, IndexClosedError, SpaceError
 from semsearch.filters import BUILT_IN_FIELDS, Condition, Value, metadata_field
 from semsearch.protocols import Encoder, Matrix
@@ -40,6 +41,7 @@ from semsearch.stores.protocol import (
     TextVectors,
 )
 from semsearch.stores.space import Space, check_searchable
+from semsearch.vector_indexes import IndexType
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class MemoryState:
     def max_tokens(self) -> int:
         return self._content.max_tokens
 
+    index_type = IndexType()
+
     def spaces(self) -> list[Space]:
         return list(self._content.spaces)
 
@@ -75,7 +79,7 @@ class MemoryState:
         ]
         content = self._content
         return StoreInfo(
-            2, len(content.documents), len(content.chunks), fields, self.spaces(), {}, {}
+            2, len(content.documents), len(content.chunks), fields, self.spaces(), {}, {}, None
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
@@ -170,7 +174,7 @@ class MemoryState:
         """BM25 (k1 = 1.2, b = 0.75; Robertson & Zaragoza 2009), without stems."""
         words = {chunk.id: _words(chunk.text) for chunk in self._chunks()}
         mean = sum(map(len, words.values())) / max(len(words), 1)
-        terms = [tuple(_words(term)) for term in query_terms(text)]
+        terms = [tuple(_words(term)) for term in Analyser().query_terms(text)]
         terms += [tuple(_words(phrase)) for phrase in restriction.required]
         scored = []
         for chunk in self._restricted(restriction):
@@ -190,7 +194,7 @@ class MemoryState:
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
-        terms = [_words(term) for term in [*query_terms(text), *phrases]]
+        terms = [_words(term) for term in [*Analyser().query_terms(text), *phrases]]
         found = {}
         for chunk_id in chunk_ids:
             held = _words(self._content.chunks[chunk_id].text)
@@ -407,6 +411,9 @@ class MemoryWriter:
 
     def choose_index_type(self, wanted):
         """It compares all vectors."""
+
+    def set_language(self, language):
+        """It has no stems."""
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         pass

@@ -260,7 +260,7 @@ class TestIndexTypes:
                 writer.optimise()
         assert len(index.search("word3", k=5)) == 5
         with index.writer() as writer:
-            writer.set_index_type()
+            writer.set_index_type("auto")
             writer.optimise()
 
     def test_a_damaged_setting(self, index):

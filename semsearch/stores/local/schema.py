@@ -24,7 +24,7 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.analysis import FTS5_TOKENIZER
+from semsearch.analysis import Analyser
 from semsearch.stores.local.stored import (
     StoredBytes,
     StoredFloat,
@@ -126,10 +126,10 @@ fields = Table(
 
 #: External content: the texts stand in `chunks` alone. Its rows are written beside those of
 #: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
-_CREATE_FTS = f"""
+_CREATE_FTS = """
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
     words, content='chunks', content_rowid='chunk_id',
-    tokenize="{FTS5_TOKENIZER}"
+    tokenize="{tokenizer}"
 )
 """
 #: For inserting and deleting; the first column takes FTS5's own commands.
@@ -144,6 +144,6 @@ def create_tables(connection: Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
-def create_words(connection: Connection) -> None:
+def create_words(connection: Connection, tokenizer: str = Analyser().tokenizer) -> None:
     """Make the empty BM25 index."""
-    connection.exec_driver_sql(_CREATE_FTS)
+    connection.exec_driver_sql(_CREATE_FTS.format(tokenizer=tokenizer))

@@ -1,4 +1,4 @@
-"""Numbers that hold for the whole store."""
+"""What holds for the whole store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects.sqlite import insert
 
+from semsearch.analysis import Language
 from semsearch.errors import ArgumentError
 from semsearch.stores.local.schema import settings
 from semsearch.stores.local.stored import DamageError, stored_json
@@ -55,6 +56,23 @@ def get_index_type(connection: Connection) -> IndexType:
 def put_index_type(connection: Connection, wanted: IndexType) -> None:
     """Remember which vector index is asked for."""
     _put(connection, "index_type", wanted._asdict())
+
+
+def get_language(connection: Connection) -> Language | None:
+    """Whose stems and stop words BM25 uses."""
+    value = connection.scalar(_SETTING, {"name": "language"})
+    if value is None:
+        return None
+    found = stored_json(value, dict)
+    name, stop_words = found.get("name"), found.get("stop_words")
+    if not isinstance(name, str) or not isinstance(stop_words, list):
+        raise DamageError("the setting 'language' is damaged")
+    return Language(name, tuple(map(str, stop_words)))
+
+
+def put_language(connection: Connection, language: Language) -> None:
+    """Remember whose stems and stop words BM25 uses."""
+    _put(connection, "language", language._asdict())
 
 
 def next_revision(connection: Connection) -> None:

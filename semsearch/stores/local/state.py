@@ -27,7 +27,7 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.analysis import match_expression, phrase_term
+from semsearch.analysis import Analyser
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
@@ -36,7 +36,7 @@ from semsearch.stores.local import kinds
 from semsearch.stores.local.conditions import to_sql
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
-from semsearch.stores.local.settings import get_setting
+from semsearch.stores.local.settings import get_index_type, get_language, get_setting
 from semsearch.stores.local.spaces import all_spaces, damaged, from_bytes, stored_matrix
 from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
 from semsearch.stores.local.texts import whole_documents
@@ -57,7 +57,7 @@ from semsearch.stores.protocol import (
     TextVectors,
 )
 from semsearch.stores.space import Space, check_searchable
-from semsearch.vector_indexes import Ids
+from semsearch.vector_indexes import Ids, IndexType
 
 #: Documents that meet a filter are listed where they are less than this share, by a sample of so
 #: many.
@@ -139,6 +139,11 @@ class LocalState:
             raise DamageError(f"passages of {max_tokens} tokens")
         return max_tokens
 
+    @property
+    def index_type(self) -> IndexType:
+        """How vectors are to be searched."""
+        return get_index_type(self.connection)
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
         return all_spaces(self.connection)
@@ -160,6 +165,7 @@ class LocalState:
                 if record
             },
             files={file.name: file.stat().st_size for file in files},
+            language=get_language(self.connection),
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
@@ -347,7 +353,7 @@ class LocalState:
         The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
         b = 0.75; Robertson & Zaragoza 2009).
         """
-        match = match_expression(text, restriction.required)
+        match = self._analyser.match_expression(text, restriction.required)
         if match is None:
             return []
         clause = self._restricting(restriction)
@@ -372,7 +378,7 @@ class LocalState:
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
         """The words of chunks, as BM25 reads them, that a text or phrases have too."""
-        match = match_expression(text, phrases)
+        match = self._analyser.match_expression(text, phrases)
         if match is None:
             return {}
         rows = self.connection.execute(_MATCHED, {"match": match, "chunk_ids": list(chunk_ids)})
@@ -457,6 +463,10 @@ class LocalState:
         return get_setting(self.connection, "revision", 0)
 
     @cached_property
+    def _analyser(self) -> Analyser:
+        return Analyser(get_language(self.connection))
+
+    @cached_property
     def _scalars(self) -> set[str]:
         """The fields that hold no list in any document, as conditions call them."""
         return kinds.scalar_fields(self.connection)
@@ -479,9 +489,19 @@ class LocalState:
         number, clauses = documents.c.document_id, []
         if restriction.condition is not None:
             clauses.append(self._clause(restriction.condition))
-        clauses += [number.in_(_documents_with(phrase)) for phrase in restriction.required]
-        clauses += [number.not_in(_documents_with(phrase)) for phrase in restriction.excluded]
+        clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
+        clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
         return and_(*clauses) if clauses else None
+
+    def _documents_with(self, phrase: str) -> ScalarSelect[int]:
+        """The documents of which a passage has a phrase; none, if it has no word."""
+        match = self._analyser.phrase_term(phrase) or '""'
+        query = (
+            select(chunks.c.document_id)
+            .join(_words, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))
+            .where(literal_column("chunks_fts").op("MATCH")(match))
+        )
+        return query.scalar_subquery()
 
     def _share(self, clause: ColumnElement[bool] | None) -> float:
         """Which share of the documents meets a condition, by a sample."""
@@ -519,16 +539,6 @@ def selected(selection: Selection, scalars: Collection[str] = ()) -> list[Column
     if selection.unseen:
         clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
     return clauses
-
-
-def _documents_with(phrase: str) -> ScalarSelect[int]:
-    """The documents of which a passage has a phrase; none, if it has no word."""
-    query = (
-        select(chunks.c.document_id)
-        .join(_words, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))
-        .where(literal_column("chunks_fts").op("MATCH")(phrase_term(phrase) or '""'))
-    )
-    return query.scalar_subquery()
 
 
 def _clause(condition: Condition, scalars: Collection[str]) -> ColumnElement[bool]:

@@ -17,31 +17,40 @@ from sqlalchemy import (
     update,
 )
 
-from semsearch.analysis import searchable
-from semsearch.stores.local.schema import chunks, chunks_fts, documents
+from semsearch.analysis import Analyser, Language
+from semsearch.stores.local.schema import chunks, chunks_fts, create_words, documents
+from semsearch.stores.local.settings import get_language, put_language
 
 CHUNKS_AT_ONCE = 4096
 
 _SET_ANALYSED = (
     update(chunks).where(chunks.c.chunk_id == bindparam("id")).values(analysed=bindparam("right"))
 )
-#: All passages but those in ASCII, which stay as they are: they have a byte a character.
-_PERHAPS_ANALYSED = (
+_ALL = (
     select(chunks.c.chunk_id, chunks.c.text, chunks.c.analysed)
     .where(chunks.c.chunk_id > bindparam("last"))
-    .where(
-        (func.length(chunks.c.text) != func.length(cast(chunks.c.text, BLOB)))
-        | chunks.c.analysed.is_not(None)
-    )
     .order_by(chunks.c.chunk_id)
     .limit(CHUNKS_AT_ONCE)
 )
+#: Those but for ASCII, which stays as it is without a language: it has a byte a character.
+_PERHAPS_ANALYSED = _ALL.where(
+    (func.length(chunks.c.text) != func.length(cast(chunks.c.text, BLOB)))
+    | chunks.c.analysed.is_not(None)
+)
 
 
-def analysed_text(text: str) -> str | None:
+def analysed_text(text: str, analyser: Analyser) -> str | None:
     """What BM25 reads of a passage, where it is not the text itself."""
-    words = searchable(text)
+    words = analyser.searchable(text)
     return None if words == text else words
+
+
+def set_language(connection: Connection, language: Language) -> None:
+    """Build the BM25 index with the stems of a language."""
+    put_language(connection, language)
+    connection.exec_driver_sql("DROP TABLE chunks_fts")
+    create_words(connection, Analyser(language).tokenizer)
+    rebuild_words(connection)
 
 
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
@@ -68,10 +77,13 @@ def wrongly_analysed(connection: Connection) -> int:
 
 def _wrongly_analysed(connection: Connection) -> Iterator[tuple[int, str | None]]:
     """The ids of these passages, and what has to be in `analysed`."""
+    language = get_language(connection)
+    analyser = Analyser(language)
+    query = _ALL if language else _PERHAPS_ANALYSED
     last = 0
-    while rows := connection.execute(_PERHAPS_ANALYSED, {"last": last}).all():
+    while rows := connection.execute(query, {"last": last}).all():
         last = rows[-1].chunk_id
         for row in rows:
-            analysed = analysed_text(row.text)
+            analysed = analysed_text(row.text, analyser)
             if row.analysed != analysed:
                 yield row.chunk_id, analysed

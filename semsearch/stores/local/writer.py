@@ -11,6 +11,7 @@ import numpy
 from sqlalchemy import Connection, and_, delete, insert, select, text, true, update
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.stores.local.compaction import compact
@@ -20,6 +21,7 @@ from semsearch.stores.local.repair import discard_bad_vectors, rebuild
 from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
 from semsearch.stores.local.settings import (
     get_index_type,
+    get_language,
     get_setting,
     next_revision,
     put_index_type,
@@ -31,7 +33,7 @@ from semsearch.stores.local.stored import DamageError, StoredInteger
 from semsearch.stores.local.texts import rest_of, spans_of
 from semsearch.stores.local.values import insert_rows, values
 from semsearch.stores.local.verification import find_faults
-from semsearch.stores.local.words import analysed_text, remove_words
+from semsearch.stores.local.words import analysed_text, remove_words, set_language
 from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
 from semsearch.stores.space import Space
 from semsearch.vector_indexes import IndexType
@@ -135,6 +137,13 @@ class LocalWriter:
                 put_index_type(self._connection, wanted)
                 put_setting(self._connection, "index_type_is_new", 1)
 
+    def set_language(self, language: Language) -> None:
+        """Let BM25 stem words, and leave out stop words, as a language does."""
+        with self._connection.begin():
+            if language != get_language(self._connection):
+                set_language(self._connection, language)
+                next_revision(self._connection)
+
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Write new snapshots of the complete spaces whose snapshots are too old."""
         with self._connection.begin():
@@ -216,7 +225,8 @@ class LocalWriter:
         first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
         passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
         chunk_ids = range(first, first + len(passages))
-        analysed = [analysed_text(passage.text) for _, passage in passages]
+        analyser = Analyser(get_language(self._connection))
+        analysed = [analysed_text(passage.text, analyser) for _, passage in passages]
         numbered = list(zip(chunk_ids, passages, analysed, strict=True))
         insert_rows(
             self._connection,

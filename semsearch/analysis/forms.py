@@ -1,4 +1,4 @@
-"""What BM25 makes of a text before FTS5 splits it into words; texts and queries alike.
+"""One form for all ways of writing a word; texts and queries alike.
 
 However a text is written, its words are found:
 
@@ -21,18 +21,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import NamedTuple
-
-from semsearch.errors import ArgumentError
-
-#: How FTS5 makes words: runs of letters, digits and marks, without accents, stemmed by Porter.
-FTS5_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-
-#: FTS5 takes 2.5 kB and 60 µs for each.
-MAX_QUERY_WORDS = 10_000
 
 #: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese;
 #: subscripts, and the letters of mathematics. (Superscripts are no such form: 10⁶ is not 106.)
@@ -67,7 +57,8 @@ def marks() -> str:
 
 
 @cache
-def _run() -> re.Pattern[str]:
+def run_pattern() -> re.Pattern[str]:
+    """Runs of the scripts that put no spaces between words."""
     return re.compile(f"([{_UNSPACED}]+)")
 
 
@@ -92,7 +83,7 @@ def _dropped() -> re.Pattern[str]:
 @cache
 def _unit() -> re.Pattern[str]:
     """A character of a run with its marks."""
-    return re.compile(".[{}]*".format("".join(filter(_run().match, marks()))), re.DOTALL)
+    return re.compile(".[{}]*".format("".join(filter(run_pattern().match, marks()))), re.DOTALL)
 
 
 #: What else a word may hold, to FTS5 as well: marks, and characters of private fonts.
@@ -113,95 +104,15 @@ def searchable(text: str) -> str:
     """What FTS5 is given for a text."""
     if text.isascii():
         return text
-    return in_pairs(_folded(text))
+    return in_pairs(folded(text))
 
 
 def in_pairs(text: str) -> str:
     """A text with spaces around the pairs of scripts that have none."""
-    return _run().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+    return run_pattern().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
-class WordQuery(NamedTuple):
-    """A query as BM25 reads it."""
-
-    plain: str  #: without quotes, and without what is excluded
-    words: str  #: without its phrases, too
-    required: tuple[str, ...]  #: phrases that a document must have
-    excluded: tuple[str, ...]  #: words and phrases that it must not have
-
-
-#: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number.
-_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]*\w[^"]*)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
-
-
-def parse_query(text: str) -> WordQuery:
-    """The words of a query, the phrases in quotes, and what a minus sign excludes.
-
-    >>> parse_query('"carpe diem" film -comedy')
-    WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
-    """
-    required: list[str] = []
-    excluded: list[str] = []
-
-    def plain(found: re.Match[str]) -> str:
-        minus, phrase, word = found.groups()
-        if word or minus:
-            excluded.append(word or phrase)
-            return " "
-        required.append(phrase)
-        return str(phrase)
-
-    plain_text = _SPECIAL.sub(plain, text)
-    words = _SPECIAL.sub(" ", text) if required else plain_text
-    if required or excluded:
-        plain_text, words = " ".join(plain_text.split()), " ".join(words.split())
-    return WordQuery(plain_text, words, tuple(required), tuple(excluded))
-
-
-def match_expression(text: str, phrases: Sequence[str] = ()) -> str | None:
-    """What FTS5 is asked for a query: any of its words and phrases; None when it has none.
-
-    Raises:
-        ArgumentError: it has too many.
-    """
-    words = query_terms(text) + [term for term in map(phrase_term, phrases) if term]
-    if len(words) > MAX_QUERY_WORDS:
-        raise ArgumentError(
-            f"the query has {len(words):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
-        )
-    return " OR ".join(words) or None
-
-
-def phrase_term(text: str) -> str | None:
-    """A phrase as a term of FTS5's language: its words one after another; None without words."""
-    words: list[str] = []
-    ends_in_run = False
-    for place, piece in enumerate(_run().split(_folded(text)) if not text.isascii() else [text]):
-        found = _pairs(piece) if place % 2 else _words(piece)
-        words += found
-        ends_in_run = place % 2 == 1 if found else ends_in_run
-    if not words:
-        return None
-    # The last character of a run stands alone in the phrase; in a text, another may follow it.
-    return f'"{" ".join(words)}"' + (" *" if ends_in_run else "")
-
-
-def query_terms(text: str) -> list[str]:
-    """The words of a query as terms of FTS5's language."""
-    if text.isascii():
-        return [f'"{word}"' for word in re.findall(r"\w+", text)]
-    terms = []
-    for place, piece in enumerate(_run().split(_folded(text))):
-        if place % 2 == 0:
-            terms += [f'"{word}"' for word in _words(piece)]
-        elif len(pairs := _pairs(piece)) > 1:
-            terms += [f'"{pair}"' for pair in pairs[:-1]]
-        else:
-            terms.append(f'"{pairs[0]}" *')  # one character: all pairs that it begins
-    return terms
-
-
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """One form for all ways of writing the same."""
     text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
@@ -217,7 +128,7 @@ def _without_accents(letters: re.Match[str]) -> str:
     return _dropped().sub("", unicodedata.normalize("NFD", letters[0]))
 
 
-def _pairs(run: str) -> list[str]:
+def pairs(run: str) -> list[str]:
     """Each character with the next one; the last one alone."""
     characters = _unit().findall(run)
     return [
@@ -225,7 +136,8 @@ def _pairs(run: str) -> list[str]:
     ]
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The words of a folded text, as FTS5 finds them."""
     kept = (
         letter
         if letter == "_" or letter.isalnum() or unicodedata.category(letter) in _IN_WORDS

@@ -1,0 +1,159 @@
+"""From texts and queries to the words that SQLite's FTS5 compares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from semsearch.analysis.forms import folded, in_pairs, pairs, run_pattern, searchable, words
+from semsearch.arguments import check_text
+from semsearch.errors import ArgumentError, MissingExtraError
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
+
+#: FTS5 takes 2.5 kB and 60 µs for each.
+MAX_QUERY_WORDS = 10_000
+
+#: How FTS5 makes words: runs of letters, digits and marks, without accents.
+_TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+
+
+class Language(NamedTuple):
+    """What is special about the words of a language.
+
+    Args:
+        name: of Snowball's stemmer, or ``none``.
+        stop_words: what a query leaves out, unless it has no other words.
+    """
+
+    name: str
+    stop_words: tuple[str, ...] = ()
+
+
+#: What does without a stemmer.
+NONE = "none"
+
+
+def language(name: str) -> Language:
+    """The language of a name, with its stop words, as bm25s has them.
+
+    Args:
+        name: of a stemmer of Snowball (``english``, ``german``, …); ``none`` for no stems and no
+            stop words.
+
+    Raises:
+        ArgumentError: there is no such stemmer.
+        MissingExtraError: the extra ``languages`` is not installed.
+    """
+    check_text("the language", name)
+    if name == NONE:
+        return Language(NONE)
+    try:
+        import Stemmer
+        from bm25s import stopwords
+    except ImportError as error:
+        raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
+    if name not in Stemmer.algorithms():
+        known = ", ".join([*Stemmer.algorithms(), NONE])
+        raise ArgumentError(f"no stemmer for '{name}' (languages: {known})")
+    lists = {"ENGLISH": stopwords.STOPWORDS_EN, **vars(stopwords)}
+    found = lists.get("ENGLISH" if name == "english" else f"STOPWORDS_{name.upper()}", ())
+    return Language(name, tuple(sorted({folded(word) for word in found})))
+
+
+class Analyser:
+    """What FTS5 is given for texts and queries.
+
+    Args:
+        language: whose stems and stop words are used; None stems as Porter (1980) does English,
+            which FTS5 does itself, and knows no stop words.
+    """
+
+    def __init__(self, language: Language | None = None) -> None:
+        self._language = language
+
+    @property
+    def tokenizer(self) -> str:
+        """That of FTS5's table."""
+        return _TOKENIZER if self._language else f"porter {_TOKENIZER}"
+
+    def searchable(self, text: str) -> str:
+        """What FTS5 is given for a text."""
+        if self._language is None:
+            return searchable(text)
+        return " ".join(self._stems(self._words(in_pairs(folded(text)))))
+
+    def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
+        """What FTS5 is asked for a query: any of its words and phrases; None when it has none.
+
+        Raises:
+            ArgumentError: it has too many.
+        """
+        terms = self.query_terms(text)
+        terms += [term for term in map(self.phrase_term, phrases) if term]
+        if len(terms) > MAX_QUERY_WORDS:
+            raise ArgumentError(
+                f"the query has {len(terms):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
+            )
+        return " OR ".join(terms) or None
+
+    def query_terms(self, text: str) -> list[str]:
+        """The words of a query as terms of FTS5's language."""
+        if self._language is None and text.isascii():
+            return [f'"{word}"' for word in re.findall(r"\w+", text)]
+        terms: list[str] = []
+        stops: list[str] = []
+        for place, piece in enumerate(_pieces(text)):
+            if place % 2 == 0:
+                listed = self._words(piece)
+                for word, stem in zip(listed, self._stems(listed), strict=True):
+                    (stops if self._is_stop_word(word) else terms).append(f'"{stem}"')
+            elif len(found := pairs(piece)) > 1:
+                terms += [f'"{pair}"' for pair in found[:-1]]
+            else:
+                terms.append(f'"{found[0]}" *')  # one character: all pairs that it begins
+        return terms or stops
+
+    def phrase_term(self, text: str) -> str | None:
+        """A phrase as a term of FTS5's language: its words in a row; None without words."""
+        listed: list[str] = []
+        ends_in_run = False
+        for place, piece in enumerate(_pieces(text)):
+            found = pairs(piece) if place % 2 else self._stems(self._words(piece))
+            listed += found
+            ends_in_run = place % 2 == 1 if found else ends_in_run
+        if not listed:
+            return None
+        # The last character of a run stands alone here; in a text, another may follow it.
+        return f'"{" ".join(listed)}"' + (" *" if ends_in_run else "")
+
+    @cached_property
+    def _stemmer(self) -> Stemmer | None:
+        if self._language is None or self._language.name == NONE:
+            return None
+        try:
+            from Stemmer import Stemmer
+        except ImportError as error:
+            raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
+        return Stemmer(self._language.name)
+
+    def _words(self, piece: str) -> list[str]:
+        # FTS5 would cut stems at it.
+        return words(piece if self._language is None else piece.replace("_", " "))
+
+    def _stems(self, listed: list[str]) -> list[str]:
+        if self._stemmer is None:
+            return listed
+        stems: list[str] = self._stemmer.stemWords(listed)
+        return stems
+
+    def _is_stop_word(self, word: str) -> bool:
+        return self._language is not None and word in self._language.stop_words
+
+
+def _pieces(text: str) -> list[str]:
+    """A text cut into what has spaces between words and, at odd places, runs that have none."""
+    return [text.lower()] if text.isascii() else run_pattern().split(folded(text))

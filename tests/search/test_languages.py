@@ -1,0 +1,137 @@
+"""Stemming and stop words by language."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import snowballstemmer
+from bm25s.stopwords import STOPWORDS_GERMAN
+
+from semsearch import Document, Index
+from semsearch.analysis import Analyser, language
+from semsearch.errors import ArgumentError, MissingExtraError
+
+TEXTS = {
+    "a": "Die Häuser am Fluß waren alt.",
+    "b": "Ein Haus für alle.",
+    "c": "Der Hund läuft; Hunde laufen.",
+    "d": "東京の家",
+}
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add(Document(name, text) for name, text in TEXTS.items())
+        yield index
+
+
+def found(index, query):
+    return sorted(hit.document_id for hit in index.search(query, mode="bm25"))
+
+
+def chosen(index, name):
+    with index.writer() as writer:
+        writer.set_language(name)
+
+
+@pytest.mark.parametrize("name", ["german", "english", "french", "russian"])
+def test_stems_are_snowballs(name):
+    """By the implementation in Python."""
+    words = {
+        "german": "häuser laufen katzen schönheit",
+        "english": "running generously relational",
+        "french": "continuellement majestueusement",
+        "russian": "красивая книгами",
+    }[name].split()
+    expected = [snowballstemmer.stemmer(name).stemWord(word) for word in words]
+    assert Analyser(language(name)).searchable(" ".join(words)) == " ".join(expected)
+
+
+def test_stop_words():
+    german = Analyser(language("german"))
+    assert set(language("german").stop_words) >= set(STOPWORDS_GERMAN[:20])
+    assert german.query_terms("die Häuser für alle") == ['"haus"']
+    assert german.query_terms("für alle") == ['"fur"', '"all"']  # there is nothing else
+    assert Analyser(language("none")).query_terms("The cats") == ['"the"', '"cats"']
+
+
+class TestOnAnIndex:
+    def test_german(self, index):
+        assert found(index, "haus") == ["b"]
+        chosen(index, "german")
+        assert found(index, "haus") == found(index, "HÄUSER") == ["a", "b"]
+        assert found(index, "hund läufst") == ["c"]
+        assert found(index, "die") == ["a"]  # a query of stop words alone looks for them
+        assert found(index, "die katze") == []
+        assert found(index, '"die häuser"') == ["a"]  # of a phrase, they are a part
+        assert found(index, "haus -fluss") == ["b"]
+        assert found(index, "東京") == ["d"]
+
+    def test_what_is_added_later(self, index):
+        chosen(index, "german")
+        index.add([Document("e", "Viele Häuser."), Document("a", "Nichts.")])
+        assert found(index, "haus") == ["b", "e"]
+        index.delete(["b"])
+        assert found(index, "haus") == ["e"]
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.compact()
+            assert writer.verify() == []
+        with Index.open(index.path) as again:
+            assert found(again, "häusern") == ["e"]
+
+    def test_it_is_told(self, index):
+        assert index.info().language is None
+        chosen(index, "german")
+        assert index.info().language == language("german")
+        chosen(index, "none")
+        assert index.info().language.name == "none"
+        assert found(index, "hunde") == ["c"]
+        assert found(index, "hunden") == []
+
+    def test_damage_is_found_and_repaired(self, index):
+        chosen(index, "german")
+        with index.writer() as writer:
+            with writer._store._connection.begin():
+                writer._store._connection.exec_driver_sql("UPDATE chunks SET analysed = NULL")
+            (fault, *_) = [one for one in writer.verify() if "analysed" in one.what]
+            assert fault.what == "4 passages are not analysed for BM25 as they have to be"
+            writer.repair()
+            assert writer.verify() == []
+        assert found(index, "haus") == ["a", "b"]
+
+    def test_the_same_again_changes_nothing(self, index):
+        chosen(index, "german")
+        before = index.search("haus", mode="bm25")
+        sizes = index.info().files["index.sqlite"]
+        chosen(index, "german")
+        assert (index.search("haus", mode="bm25"), index.info().files["index.sqlite"]) == (
+            before,
+            sizes,
+        )
+
+
+def test_unknown_ones(index):
+    with pytest.raises(ArgumentError, match="no stemmer for 'klingon' .*german.*none"):
+        chosen(index, "klingon")
+    with pytest.raises(ArgumentError, match="the language must be a string"):
+        chosen(index, 3)
+
+
+@pytest.mark.parametrize("module", ["Stemmer", "bm25s"])
+def test_without_the_extra(index, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[languages\]'"):
+        chosen(index, "german")
+    chosen(index, "none")  # needs nothing
+
+
+def test_searching_without_the_extra(index, monkeypatch):
+    chosen(index, "german")
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with Index.open(index.path) as again:
+        with pytest.raises(MissingExtraError, match="stemming by language needs PyStemmer"):
+            again.search("haus", mode="bm25")
+        assert again.search("haus")  # by meaning
