@@ -6,11 +6,13 @@ import argparse
 import csv
 import json
 import os
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from semsearch.datasets import RetrievalSet
 from semsearch.encoders.model_folder import find_model
 
 FILM_WORDS = 60
@@ -45,6 +47,23 @@ def film_beginnings(data: Path) -> Iterator[str]:
     for file in sorted((data / "corpora" / "movies").glob("*.json")):
         for film in json.loads(file.read_text("utf-8")):
             yield " ".join((film.get("extract") or "").split()[:FILM_WORDS])
+
+
+def film_titles(data: Path, count: int = 500) -> RetrievalSet:
+    """What is told of films, and the titles of some (seed 0): each is to find its film."""
+    films = [
+        (film["title"].strip(), film["extract"].strip())
+        for file in sorted((data / "corpora" / "movies").glob("*.json"))
+        for film in json.loads(file.read_text("utf-8"))
+        if len((film.get("extract") or "").strip()) >= 80 and (film.get("title") or "").strip()
+    ]
+    chosen = sorted(random.Random(0).sample(range(len(films)), count))
+    return RetrievalSet(
+        "film titles",
+        {str(number): text for number, (_, text) in enumerate(films)},
+        {str(number): films[number][0] for number in chosen},
+        {str(number): {str(number): 1} for number in chosen},
+    )
 
 
 def sts_sentences(data: Path) -> Iterator[str]:

@@ -17,6 +17,7 @@ from semsearch.cli.options import (
     INDEXES,
     directory_option,
     existing_index,
+    filter_column_option,
     index_type_options,
     language_option,
     precision_option,
@@ -69,6 +70,7 @@ FIRST_DOCUMENTS = 256
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @index_type_options
 @language_option
+@filter_column_option
 @precision_option
 @wait_option
 def command(
@@ -83,6 +85,7 @@ def command(
     recall: float | None,
     memory: int | None,
     language: str | None,
+    filter_columns: tuple[str, ...],
     wait: bool,
     **options: Any,
 ) -> None:
@@ -100,6 +103,7 @@ def command(
     semsearch index --add-space ./my-model --index indexes/films
     semsearch index --index-type ivf --recall 0.99 --index indexes/films
     semsearch index --language german --index indexes/berichte
+    semsearch index --filter-column year --filter-column genres --index indexes/films
     """
     wanted = _index_type(index_type, recall, memory)
     if language:
@@ -120,12 +124,22 @@ def command(
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
-    elif (wanted or language) and not (corpora or sample):
-        _change(existing_index(directory), wanted, language, wait)
+    elif (wanted or language or filter_columns) and not (corpora or sample):
+        _change(existing_index(directory), wanted, language, filter_columns, wait)
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
-        _index_corpus(corpora, directory, stored_type, precision, wait, wanted, language, **options)
+        _index_corpus(
+            corpora,
+            directory,
+            stored_type,
+            precision,
+            wait,
+            wanted,
+            language,
+            filter_columns,
+            **options,
+        )
 
 
 def _index_corpus(
@@ -136,6 +150,7 @@ def _index_corpus(
     wait: bool,
     index_type: dict[str, Any],
     language: str | None,
+    filter_columns: tuple[str, ...],
     *,
     encoders: tuple[str, ...],
     input_format: str | None,
@@ -193,13 +208,21 @@ def _index_corpus(
                 summary = writer.sync(read, skipped=documents.skipped, allow_removals=allowed)
             else:
                 summary = writer.upsert(read)
+            for name in filter_columns:
+                writer.index_field(name)
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
         tell_unknown_words(name, encoder)
 
 
-def _change(directory: Path, index_type: dict[str, Any], language: str | None, wait: bool) -> None:
+def _change(
+    directory: Path,
+    index_type: dict[str, Any],
+    language: str | None,
+    filter_columns: Sequence[str],
+    wait: bool,
+) -> None:
     """Search an index that stands in another way."""
     from semsearch.index import Index
 
@@ -207,6 +230,9 @@ def _change(directory: Path, index_type: dict[str, Any], language: str | None, w
         if language:
             writer.set_language(language)
             click.echo(visible(f"{directory}: the words are those of '{language}' for BM25"))
+        for name in filter_columns:
+            writer.index_field(name)
+            click.echo(visible(f"{directory}: filters find documents by '{name}'"))
         if index_type:
             writer.set_index_type(**index_type)
             writer.optimise()

@@ -44,6 +44,7 @@ def _record(info: IndexInfo) -> dict[str, Any]:
         "chunks": info.chunks,
         "language": None if info.language is None else info.language._asdict(),
         "fields": [field.name for field in info.fields],
+        "indexed_fields": info.indexed_fields,
         "field_kinds": {field.name: field.kinds for field in info.fields},
         "examples": {field.name: field.example for field in info.fields},
         "spaces": [
@@ -84,7 +85,10 @@ def _lines(info: IndexInfo) -> list[str]:
         f"words for BM25: {_told_language(info)}",
         f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
     ]
-    lines += [f"field {_described(field)}" for field in info.fields]
+    lines += [
+        f"field {_described(field)}{', indexed' if field.name in info.indexed_fields else ''}"
+        for field in info.fields
+    ]
     lines += [
         f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
         f"{space.description.get('precision', 'fp32')}, fingerprint {space.fingerprint[:12]}"

@@ -167,6 +167,14 @@ language_option = click.option(
     "index's own, or Porter's stems of English]  [needs the extra 'languages']",
 )
 
+filter_column_option = click.option(
+    "--filter-column",
+    "filter_columns",
+    metavar="FIELD",
+    multiple=True,
+    help="A metadata field by whose values filters find documents, without testing each.",
+)
+
 wait_option = click.option(
     "--wait", is_flag=True, help="Wait for another process that is writing the index."
 )

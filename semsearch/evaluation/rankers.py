@@ -19,7 +19,7 @@ from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
 from semsearch.retriever import Retriever
-from semsearch.search.options import RERANK_DEPTH
+from semsearch.search.options import RERANK_DEPTH, Fusion
 from semsearch.search.ranking import HYBRID_DEPTH
 from semsearch.search.reranking import reranked
 
@@ -159,6 +159,7 @@ class IndexRanker:
         encoder: that of the space; None for words in an index that stands.
         space: the name of the embedding space of an index that stands; None takes the first.
         reranker: scores the first documents again; the ranking ends behind them.
+        fusion: how hybrid search makes one ranking of two.
     """
 
     def __init__(
@@ -169,8 +170,10 @@ class IndexRanker:
         *,
         space: str | None = None,
         reranker: Reranker | None = None,
+        fusion: Fusion | str = Fusion.ZSCORES,
     ) -> None:
         self.spec = spec
+        self._fusion = fusion
         self._mode = mode
         self._encoder = encoder
         self._space = space
@@ -196,6 +199,7 @@ class IndexRanker:
             list(queries.values()),
             DEPTH if is_whole else FIRST,
             mode=self._mode,
+            fusion=self._fusion,
             rerank=self._reranker,
         )
         run = {

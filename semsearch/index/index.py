@@ -69,6 +69,7 @@ class IndexInfo(NamedTuple):
     snapshots: dict[str, SnapshotInfo]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
     language: Language | None  #: whose stems BM25 uses; None for Porter's of English
+    indexed_fields: list[str]  #: by which filters find documents, sorted
 
 
 class Index:

@@ -267,6 +267,22 @@ class IndexWriter:
         )
         self._store.choose_index_type(wanted.checked())
 
+    def index_field(self, name: str) -> None:
+        """Let filters find documents by the values of a metadata field.
+
+        Without an index, a filter that few documents meet is tested on each of them. Values of
+        up to 63 characters are found by it, with ``=``, ``in``, ``<`` and the like.
+
+        Raises:
+            ArgumentError: no document has such a field.
+        """
+        check_text("the field", name)
+        with self._store.state() as state:
+            known = state.field_names()
+        if name not in known:
+            raise ArgumentError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
+        self._store.index_field(name)
+
     def set_language(self, name: str) -> None:
         """Let BM25 stem words as a language does, and leave its stop words out of queries.
 

@@ -139,6 +139,7 @@ class StoreInfo(NamedTuple):
     snapshots: dict[str, SnapshotInfo]  #: by the name of their space
     files: dict[str, int]  #: name → bytes
     language: Language | None  #: whose stems BM25 uses; None for Porter's of English
+    indexed_fields: list[str]  #: by which filters find documents, sorted
 
 
 class Fault(NamedTuple):
@@ -326,6 +327,9 @@ class StoreWriter(Protocol):
 
     def choose_index_type(self, wanted: IndexType) -> None:
         """Ask for a kind of vector index, which `optimise` will build."""
+
+    def index_field(self, name: str) -> None:
+        """Let filters find documents by the values of a metadata field."""
 
     def set_language(self, language: Language) -> None:
         """Let BM25 stem words, and leave out stop words, as a language does."""

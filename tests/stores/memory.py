@@ -79,7 +79,7 @@ class MemoryState:
         ]
         content = self._content
         return StoreInfo(
-            2, len(content.documents), len(content.chunks), fields, self.spaces(), {}, {}, None
+            2, len(content.documents), len(content.chunks), fields, self.spaces(), {}, {}, None, []
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
@@ -411,6 +411,9 @@ class MemoryWriter:
 
     def choose_index_type(self, wanted):
         """It compares all vectors."""
+
+    def index_field(self, name):
+        """It compares all documents with a filter."""
 
     def set_language(self, language):
         """It has no stems."""

@@ -12,7 +12,7 @@ import pytest
 from conditions_model import holds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, create_engine, select
+from sqlalchemy import Connection, create_engine, select
 
 from semsearch.errors import FilterError
 from semsearch.filters import (
@@ -29,22 +29,20 @@ from semsearch.filters import (
     parse,
 )
 from semsearch.stores.filtering import check_fields
+from semsearch.stores.local import conditions as conditions_module
+from semsearch.stores.local import field_index
 from semsearch.stores.local.conditions import MAX_DEPTH, MAX_TESTS, to_sql
-
-films = Table(
-    "films",
-    MetaData(),
-    Column("number", Integer, primary_key=True),
-    Column("name", Text),
-    Column("metadata", Text, nullable=False),
-)
+from semsearch.stores.local.schema import documents, tables
 
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
     engine = create_engine("sqlite://")
-    with engine.connect() as connection:
-        films.metadata.create_all(connection)
+    with engine.connect() as connection, pytest.MonkeyPatch.context() as patched:
+        # So that some of the texts below are longer.
+        for module in (conditions_module, field_index):
+            patched.setattr(module, "TEXT_CHARACTERS", 3)
+        tables.create_all(connection)
         yield connection
     engine.dispose()
 
@@ -60,24 +58,35 @@ def matching(
     """The places of the rows that meet a condition; `names` fills the column that is `title`."""
     with connection.begin_nested() as savepoint:
         for number, row in enumerate(rows):
-            name = names[number] if names else None
-            text = json.dumps(row, ensure_ascii=escaped)
-            connection.execute(films.insert().values(number=number, name=name, metadata=text))
-        columns = {"title": films.c.name} if names else {}
+            connection.execute(
+                documents.insert().values(
+                    document_id=number,
+                    external_id=str(number),
+                    title=names[number] if names else None,
+                    metadata=json.dumps(row, ensure_ascii=escaped),
+                    text_hash="",
+                )
+            )
+        columns = {"title": documents.c.title} if names else {}
         scalars = {
             metadata_field(name)
             for row in rows
             for name in row
             if not any(isinstance(other.get(name), list) for other in rows)
         }
-        found, fast = (
-            list(connection.scalars(select(films.c.number).where(clause)))
+        for name in {name for row in rows for name in row}:
+            field_index.index_field(connection, name)
+        assert field_index.values_are_right(connection)
+        by_index = field_index.indexed(connection)
+        found, by_path, by_value = (
+            sorted(connection.scalars(select(documents.c.document_id).where(clause)))
             for clause in (
-                to_sql(condition, metadata=films.c.metadata, columns=columns, scalars=known)
-                for known in ((), scalars)
+                to_sql(condition, metadata=documents.c.metadata, columns=columns, **known)
+                for known in ({}, {"scalars": scalars}, {"scalars": scalars, "indexed": by_index})
             )
         )
-        assert fast == found
+        assert by_path == found
+        assert by_value == found
         savepoint.rollback()
     return found
 
@@ -193,7 +202,7 @@ def test_what_the_user_wrote_is_in_no_sql():
     condition = parse(
         "\"name\"\"1\" = 'text1' or name2 like 'text2' and name3 > 42 or name4 is null"
     )
-    statement = to_sql(condition, metadata=films.c.metadata, columns={}).compile()
+    statement = to_sql(condition, metadata=documents.c.metadata, columns={}).compile()
     assert not re.search(r"name\d|name\"|text\d|42", str(statement))
     assert {'name"1', "name2", "name3", "name4"} <= set(statement.params.values())
 

@@ -17,6 +17,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
@@ -48,6 +49,8 @@ from semsearch.filters import (
     filter_error,
     metadata_name,
 )
+from semsearch.stores.local.field_index import TEXT_CHARACTERS
+from semsearch.stores.local.schema import documents, field_values
 
 #: SQLite takes expressions up to 1,000 operators deep, and a chain is as deep as it is long. Far
 #: below that, because SQLAlchemy keeps a compiled statement: 50 kB for each test.
@@ -64,6 +67,7 @@ def to_sql(
     metadata: ColumnElement[str],
     columns: Mapping[str, ColumnElement[str]],
     scalars: Collection[str] = (),
+    indexed: Mapping[str, int] = MappingProxyType({}),
 ) -> ColumnElement[bool]:
     """An SQL expression that is true for the rows that meet a condition, and false for others.
 
@@ -72,11 +76,12 @@ def to_sql(
         metadata: the column that holds each row's metadata, a JSON object.
         columns: the fields that are a column of text and not a part of the metadata.
         scalars: fields that hold no list in any row.
+        indexed: the numbers of fields whose values are in `field_values`, which is then asked.
 
     Raises:
         FilterError: the condition is more than SQLite can run.
     """
-    return _Compiler(metadata, columns, scalars).sql(_reduced(condition))
+    return _Compiler(metadata, columns, scalars, indexed).sql(_reduced(condition))
 
 
 def _reduced(condition: Condition) -> Condition:
@@ -132,10 +137,12 @@ class _Compiler:
         metadata: ColumnElement[str],
         columns: Mapping[str, ColumnElement[str]],
         scalars: Collection[str],
+        indexed: Mapping[str, int],
     ) -> None:
         self._metadata = metadata
         self._columns = columns
         self._scalars = scalars
+        self._indexed = indexed
         self._tests = 0
 
     def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
@@ -159,14 +166,28 @@ class _Compiler:
             case IsNull(name):
                 return self._is_null(name)
             case In(name, values):
-                return self._any(name, _in(values))
+                return self._any(name, _in(values), values)
             case Like(name, pattern):
                 return self._any(name, _like(pattern))
             case Comparison(name, order, value):
-                return self._any(name, _ordered(order, value))
+                return self._any(name, _ordered(order, value), [value])
 
-    def _any(self, name: str, test: _ValueTest) -> ColumnElement[bool]:
-        """Whether a field's value, or an element of it if it is a list, passes a test."""
+    def _any(
+        self, name: str, test: _ValueTest, literals: Iterable[Value] | None = None
+    ) -> ColumnElement[bool]:
+        """Whether a field's value, or an element of it if it is a list, passes a test.
+
+        Args:
+            name: the field.
+            test: of one value.
+            literals: what it is compared with; None for what no index can tell.
+        """
+        if name in self._indexed and literals is not None and all(map(_is_short, literals)):
+            held = select(field_values.c.document_id).where(
+                field_values.c.field_id == self._indexed[name],
+                test(field_values.c.kind, field_values.c.value),
+            )
+            return documents.c.document_id.in_(held)
         if name in self._columns:
             column = self._columns[name]
             return test(case((column.is_not(None), "text")), column)
@@ -234,6 +255,11 @@ def _ordered(order: Operator, value: Value) -> _ValueTest:
     bound = func.json_extract(_json(value), "$")
     bound_kind = "text" if isinstance(value, str) else "integer"
     return lambda kind, item: and_(kind == bound_kind, _ORDERS[order](item, bound))
+
+
+def _is_short(value: Value) -> bool:
+    """Whether the beginnings of texts tell how they compare with a literal."""
+    return not isinstance(value, str) or len(value) < TEXT_CHARACTERS
 
 
 def _json(value: Value | Collection[Value]) -> str:

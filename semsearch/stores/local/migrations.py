@@ -8,7 +8,14 @@ from sqlalchemy import Connection
 
 from semsearch.errors import IndexFormatError
 from semsearch.stores.local.kinds import rebuild_kinds
-from semsearch.stores.local.schema import FORMAT_VERSION, create_words, fields
+from semsearch.stores.local.schema import (
+    FORMAT_VERSION,
+    create_words,
+    documents,
+    field_values,
+    fields,
+    indexed_fields,
+)
 from semsearch.stores.local.texts import guess_rests
 from semsearch.stores.local.words import rebuild_words
 
@@ -33,8 +40,20 @@ def _to_format_3(connection: Connection) -> None:
     guess_rests(connection)
 
 
+def _to_format_4(connection: Connection) -> None:
+    """Be able to index metadata fields, and find documents by title."""
+    indexed_fields.create(connection)
+    field_values.create(connection)
+    for index in documents.indexes:
+        index.create(connection)
+
+
 #: What makes format n + 1 of format n.
-STEPS: dict[int, Callable[[Connection], None]] = {1: _to_format_2, 2: _to_format_3}
+STEPS: dict[int, Callable[[Connection], None]] = {
+    1: _to_format_2,
+    2: _to_format_3,
+    3: _to_format_4,
+}
 
 
 def migrate(connection: Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, select, update
 
+from semsearch.stores.local.field_index import rebuild_values
 from semsearch.stores.local.kinds import rebuild_kinds
 from semsearch.stores.local.schema import chunks, documents, snapshots, spaces, vectors
 from semsearch.stores.local.settings import next_revision
@@ -35,6 +36,7 @@ def rebuild(connection: Connection) -> None:
             update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
         )
         rebuild_kinds(connection)
+        rebuild_values(connection)
         rebuild_words(connection)
         connection.execute(delete(snapshots))
         next_revision(connection)

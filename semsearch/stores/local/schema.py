@@ -1,7 +1,8 @@
-"""The tables of ``index.sqlite``, format 3.
+"""The tables of ``index.sqlite``, format 4.
 
     settings     what holds for the whole index
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
+    documents 1─n field_values n─1 indexed_fields, to find documents by metadata
     fields       what the metadata holds, to check filters and for messages
     chunks_fts   the words of the chunks, for BM25
 
@@ -26,6 +27,7 @@ from sqlalchemy import (
 
 from semsearch.analysis import Analyser
 from semsearch.stores.local.stored import (
+    AnyValue,
     StoredBytes,
     StoredFloat,
     StoredInteger,
@@ -36,7 +38,7 @@ from semsearch.stores.local.stored import (
 #: "SEMS": tells our databases from other people's (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
 #: PRAGMA user_version; grows with every change that older programs could not read.
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 
 tables = MetaData()
 
@@ -52,7 +54,7 @@ documents = Table(
     tables,
     Column("document_id", StoredInteger, primary_key=True),
     Column("external_id", StoredText, nullable=False, unique=True),
-    Column("title", StoredTextOrNull),
+    Column("title", StoredTextOrNull, index=True),
     Column("metadata", StoredText, nullable=False),  # a JSON object
     Column("text_hash", StoredText, nullable=False),
     # The characters of the text that are in no chunk, in order; NULL where they are not known.
@@ -122,6 +124,29 @@ fields = Table(
     Column("kind", StoredText, primary_key=True),
     Column("in_list", StoredInteger, primary_key=True),  # 1 for elements of lists
     Column("documents", StoredInteger, nullable=False),  # how many have a value of this kind
+)
+
+indexed_fields = Table(
+    "indexed_fields",
+    tables,
+    Column("field_id", StoredInteger, primary_key=True),
+    Column("name", StoredText, nullable=False, unique=True),
+)
+
+#: The values of these fields and of their lists; derived.
+field_values = Table(
+    "field_values",
+    tables,
+    Column("field_id", ForeignKey("indexed_fields.field_id", ondelete="CASCADE"), primary_key=True),
+    Column("value", AnyValue, primary_key=True),  # of a long text, the beginning
+    Column(
+        "document_id",
+        ForeignKey("documents.document_id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+    ),
+    Column("kind", StoredText, primary_key=True),  # JSON's, with integer for all numbers
+    sqlite_with_rowid=False,
 )
 
 #: External content: the texts stand in `chunks` alone. Its rows are written beside those of

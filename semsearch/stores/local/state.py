@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy
@@ -25,15 +26,17 @@ from sqlalchemy import (
     literal_column,
     select,
     table,
+    true,
 )
 
 from semsearch.analysis import Analyser
-from semsearch.filters import Condition, Value
+from semsearch.filters import Condition, Value, metadata_name
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Kind
 from semsearch.stores.local import kinds
 from semsearch.stores.local.conditions import to_sql
+from semsearch.stores.local.field_index import indexed
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.settings import get_index_type, get_language, get_setting
@@ -112,6 +115,9 @@ _MATCHED = (
 _MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
 class LocalState:
     """What a transaction reads; see `semsearch.stores.protocol.StoreState`.
 
@@ -166,18 +172,17 @@ class LocalState:
             },
             files={file.name: file.stat().st_size for file in files},
             language=get_language(self.connection),
+            indexed_fields=sorted(map(metadata_name, indexed(self.connection))),
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         """How many documents there are, or are selected."""
-        query = (
-            select(func.count()).select_from(documents).where(*selected(selection, self._scalars))
-        )
+        query = select(func.count()).select_from(documents).where(self.selected(selection))
         return self.connection.scalar(query) or 0
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
         """The ids of the documents, or of those selected, in the order of their coming."""
-        query = select(documents.c.external_id).where(*selected(selection, self._scalars))
+        query = select(documents.c.external_id).where(self.selected(selection))
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
@@ -233,7 +238,7 @@ class LocalState:
             .order_by(chunks.c.chunk_id)
         )
         if condition is not None:
-            query = query.where(self._clause(condition))
+            query = query.where(self._clause(condition, self._indexed))
         rows = self.connection.execute(query).all()
         chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
         matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
@@ -284,6 +289,17 @@ class LocalState:
         )
         return [tuple(row) for row in rows]
 
+    def selected(self, selection: Selection) -> ColumnElement[bool]:
+        """What documents have to meet to be selected."""
+        clauses: list[ColumnElement[bool]] = [true()]
+        if selection.ids is not None:
+            clauses.append(documents.c.external_id.in_(values(selection.ids)))
+        if selection.condition is not None:
+            clauses.append(self._clause(selection.condition, self._indexed))
+        if selection.unseen:
+            clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
+        return and_(*clauses)
+
     def prepare(self, space: Space) -> None:
         """Load the vectors of a space."""
         self._view(space)
@@ -305,7 +321,7 @@ class LocalState:
         clause = self._restricting(restriction)
         share = self._share(clause)
         is_listed = share < LISTED_SHARE
-        allowed = self._chunks_of(clause) if is_listed and clause is not None else None
+        allowed = self._chunks_of(restriction) if is_listed else None
         wanted = 2 * k + 8
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
@@ -324,7 +340,7 @@ class LocalState:
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
             if len(open_queries) and clause is not None and allowed is None:
-                allowed = self._chunks_of(clause)
+                allowed = self._chunks_of(restriction)
                 reach = len(allowed)
                 n = min(wanted, reach)
         return found
@@ -338,7 +354,7 @@ class LocalState:
         share = self._share(clause)
         if share >= LISTED_SHARE:
             return f"{plan}; about {share:.0%} of the documents meet the filter: others left out"
-        count = len(self._chunks_of(clause))
+        count = len(self._chunks_of(restriction))
         return f"{plan}; {count:,} passages meet the filter: listed first"
 
     def search_words(
@@ -362,7 +378,7 @@ class LocalState:
         query = _BY_WORDS
         if share < LISTED_SHARE and clause is not None:
             query = _BY_WORDS_AMONG
-            parameters["chunk_ids"] = self._chunks_of(clause).tolist()
+            parameters["chunk_ids"] = self._chunks_of(restriction).tolist()
             clause, share = None, 1
         found: list[Candidate] = []
         n = math.ceil((2 * k + 8) / share)
@@ -432,7 +448,8 @@ class LocalState:
 
     def matches(self, condition: Condition) -> bool:
         """Whether any document meets a condition."""
-        query = select(documents.c.document_id).where(self._clause(condition)).limit(1)
+        clause = self._clause(condition, self._indexed)
+        query = select(documents.c.document_id).where(clause).limit(1)
         return self.connection.scalar(query) is not None
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
@@ -471,24 +488,42 @@ class LocalState:
         """The fields that hold no list in any document, as conditions call them."""
         return kinds.scalar_fields(self.connection)
 
-    def _clause(self, condition: Condition) -> ColumnElement[bool]:
-        return _clause(condition, self._scalars)
+    @cached_property
+    def _indexed(self) -> Mapping[str, int]:
+        """The fields with an index, as conditions call them."""
+        return indexed(self.connection)
 
-    def _chunks_of(self, clause: ColumnElement[bool]) -> Ids:
-        """The sorted ids of all chunks whose document meets a condition."""
+    def _clause(
+        self, condition: Condition, indexed_fields: Mapping[str, int] = _NOTHING
+    ) -> ColumnElement[bool]:
+        """A condition in SQL: with indexed fields, to find all documents that meet it."""
+        return to_sql(
+            condition,
+            metadata=documents.c.metadata,
+            columns=kinds.BUILT_IN_COLUMNS,
+            scalars=self._scalars,
+            indexed=indexed_fields,
+        )
+
+    def _chunks_of(self, restriction: Restriction) -> Ids:
+        """The sorted ids of all chunks whose document may be found."""
+        clause = self._restricting(restriction, self._indexed)
         query = (
             select(chunks.c.chunk_id)
             .join(documents, documents.c.document_id == chunks.c.document_id)
-            .where(clause)
-            .order_by(chunks.c.chunk_id)
+            .where(true() if clause is None else clause)
         )
-        return numpy.array(self.connection.scalars(query).all(), numpy.int64)
+        found = numpy.array(self.connection.scalars(query).all(), numpy.int64)
+        found.sort()
+        return found
 
-    def _restricting(self, restriction: Restriction) -> ColumnElement[bool] | None:
+    def _restricting(
+        self, restriction: Restriction, indexed_fields: Mapping[str, int] = _NOTHING
+    ) -> ColumnElement[bool] | None:
         """What documents have to meet; None for nothing."""
         number, clauses = documents.c.document_id, []
         if restriction.condition is not None:
-            clauses.append(self._clause(restriction.condition))
+            clauses.append(self._clause(restriction.condition, indexed_fields))
         clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
         clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
         return and_(*clauses) if clauses else None
@@ -522,32 +557,6 @@ class LocalState:
             query = query.where(clause)
         rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
         return {row.chunk_id: row.document_id for row in rows}
-
-
-def selected(selection: Selection, scalars: Collection[str] = ()) -> list[ColumnElement[bool]]:
-    """What documents have to meet to be selected.
-
-    Args:
-        selection: which documents.
-        scalars: fields that hold no list in any document.
-    """
-    clauses: list[ColumnElement[bool]] = []
-    if selection.ids is not None:
-        clauses.append(documents.c.external_id.in_(values(selection.ids)))
-    if selection.condition is not None:
-        clauses.append(_clause(selection.condition, scalars))
-    if selection.unseen:
-        clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
-    return clauses
-
-
-def _clause(condition: Condition, scalars: Collection[str]) -> ColumnElement[bool]:
-    return to_sql(
-        condition,
-        metadata=documents.c.metadata,
-        columns=kinds.BUILT_IN_COLUMNS,
-        scalars=scalars,
-    )
 
 
 def _best(

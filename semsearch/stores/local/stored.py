@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Dialect, Float, Integer, LargeBinary, Text
+from sqlalchemy.types import UserDefinedType
 
 #: No id, count or size comes near it, and one more than any of them still fits into SQLite.
 INTEGER_LIMIT = 2**62
@@ -62,6 +63,16 @@ class StoredBytes(LargeBinary):
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
         """What each value that is read goes through."""
         return _bytes
+
+
+class AnyValue(UserDefinedType[Any]):
+    """A value of any of SQLite's types, which is kept as it is."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **options: Any) -> str:
+        """What the column is declared as: nothing is converted in it."""
+        return "BLOB"
 
 
 def stored_json(text: str, kind: type[T]) -> T:

@@ -9,6 +9,7 @@ import numpy
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.exc import DatabaseError
 
+from semsearch.stores.local.field_index import values_are_right
 from semsearch.stores.local.folding import leftovers
 from semsearch.stores.local.kinds import kinds_are_right
 from semsearch.stores.local.schema import chunks, documents, vectors
@@ -85,6 +86,8 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         yield Fault(f"{count:,} documents have broken metadata", repairable=False)
     elif not kinds_are_right(connection):
         yield Fault("the kinds of the metadata fields are not those of the documents")
+    elif not values_are_right(connection):
+        yield Fault("the values of indexed fields are not those of the documents")
     if count := wrongly_analysed(connection):
         yield Fault(f"{count:,} passages are not analysed for BM25 as they have to be")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, and_, delete, insert, select, text, true, update
+from sqlalchemy import Connection, delete, insert, select, text, update
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.stores.local.compaction import compact
+from semsearch.stores.local.field_index import add_values, index_field
 from semsearch.stores.local.folding import fold, remove_leftovers
 from semsearch.stores.local.kinds import add_kinds, subtract_kinds
 from semsearch.stores.local.repair import discard_bad_vectors, rebuild
@@ -28,7 +29,7 @@ from semsearch.stores.local.settings import (
     put_setting,
 )
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
-from semsearch.stores.local.state import LocalState, selected
+from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.stored import DamageError, StoredInteger
 from semsearch.stores.local.texts import rest_of, spans_of
 from semsearch.stores.local.values import insert_rows, values
@@ -91,7 +92,7 @@ class LocalWriter:
     def remove(self, selection: Selection) -> int:
         """Remove documents, with their passages and vectors; returns how many."""
         with self._connection.begin():
-            condition = and_(true(), *selected(selection))
+            condition = self._state_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
             subtract_kinds(self._connection, condition)
             removed = self._connection.execute(delete(documents).where(condition)).rowcount
@@ -136,6 +137,12 @@ class LocalWriter:
             if wanted != get_index_type(self._connection):
                 put_index_type(self._connection, wanted)
                 put_setting(self._connection, "index_type_is_new", 1)
+
+    def index_field(self, name: str) -> None:
+        """Let filters find documents by the values of a metadata field."""
+        with self._connection.begin():
+            if index_field(self._connection, name):
+                next_revision(self._connection)
 
     def set_language(self, language: Language) -> None:
         """Let BM25 stem words, and leave out stop words, as a language does."""
@@ -211,6 +218,7 @@ class LocalWriter:
             statement.on_conflict_do_update(index_elements=["external_id"], set_=renewed), rows
         )
         add_kinds(self._connection, ids)
+        add_values(self._connection, ids)
 
     def _put_passages(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
         rows = self._connection.execute(

@@ -1,0 +1,146 @@
+"""Metadata fields with an index: what filters find by it, and that it follows the documents."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import ArgumentError
+
+LONG = "x" * 100
+
+
+def documents():
+    for n in range(60):
+        yield Document(
+            f"d{n}",
+            f"text {n}",
+            title=f"T{n % 7}",
+            metadata={
+                "year": 1990 + n % 10,
+                "genres": ["Drama", "Crime"][: n % 3],
+                "seen": n % 2 == 0,
+                "note": LONG + str(n) if n % 5 == 0 else f"note {n}",
+                "id": n,
+            },
+        )
+
+
+WHERES = [
+    "year = 1993",
+    "year != 1993",
+    "year >= 1998.5 and seen = true",
+    "year in (1990, 1991) or genres = 'Crime'",
+    "genres not in ('Crime', 'Drama')",
+    "not genres = 'Drama' and note > 'note 3'",
+    f"note = '{LONG}10'",
+    f"note >= '{LONG}'",
+    "note < 'x'",
+    "metadata.id = 7",
+    "id = 'd7' or title = 'T3'",
+    "genres is null or year is null",
+    "note like 'NOTE 1%'",
+]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing:8") as index:
+        index.add(documents())
+        yield index
+
+
+def answers(index):
+    return [
+        (
+            index.count(where),
+            sorted(hit.document_id for hit in index.search("text", 100, where=where)),
+            sorted(hit.document_id for hit in index.search("text", 100, where=where, mode="bm25")),
+        )
+        for where in WHERES
+    ]
+
+
+def indexed(index):
+    with index.writer() as writer:
+        for name in index.fields():
+            writer.index_field(name)
+
+
+def plan_of(index, where):
+    """What SQLite says of how it would find the documents."""
+    with index.read() as state:
+        clause = state._clause(index.filter(state, where), state._indexed)
+        query = clause.compile(state.connection, compile_kwargs={"literal_binds": True})
+        statement = f"EXPLAIN QUERY PLAN SELECT document_id FROM documents WHERE {query}"
+        return " ".join(row[3] for row in state.connection.exec_driver_sql(statement))
+
+
+def test_what_filters_find_stays_the_same(index):
+    before = answers(index)
+    indexed(index)
+    assert answers(index) == before
+    assert index.info().indexed_fields == ["genres", "id", "note", "seen", "year"]
+    with index.writer() as writer:
+        assert writer.verify() == []
+
+
+@pytest.mark.parametrize("where", ["year = 1993", "year > 1997", "genres in ('Crime')"])
+def test_the_index_is_used(index, where):
+    assert "field_values" not in plan_of(index, where)
+    indexed(index)
+    assert "SEARCH field_values USING PRIMARY KEY (field_id=? AND value" in plan_of(index, where)
+    assert "SCAN documents" not in plan_of(index, where)
+
+
+def test_a_title_has_an_index_of_its_own(index):
+    assert "ix_documents_title" in plan_of(index, "title = 'T3'")
+    assert "sqlite_autoindex_documents" in plan_of(index, "id = 'd7'")
+
+
+def test_it_follows_the_documents(index, tmp_path):
+    indexed(index)
+    changed = [Document(f"d{n}", f"text {n}", metadata={"year": 2020 + n}) for n in range(20)]
+    index.add([*changed, Document("new", "text", metadata={"year": 2020, "genres": []})])
+    index.delete(["d1", "d30"])
+    index.delete(where="seen = true and year = 1992")
+    with index.writer() as writer:
+        assert writer.verify() == []
+    assert index.count("year = 2020") == 2
+    assert index.count("year = 2021") == 0
+    with Index.create(tmp_path / "fresh", "hashing:8") as fresh:
+        fresh.add(index)
+        assert answers(fresh) == answers(index)
+
+
+def test_damage_is_found_and_repaired(index):
+    indexed(index)
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM field_values WHERE value = 1993")
+    with index.writer() as writer:
+        (fault,) = writer.verify()
+        assert fault.what == "the values of indexed fields are not those of the documents"
+        assert fault.repairable
+        writer.repair()
+        assert writer.verify() == []
+    assert index.count("year = 1993") == 6
+
+
+def test_open_readers_and_repetitions(index):
+    with Index.open(index.path) as reader:
+        assert reader.count("year = 1993") == 6
+        indexed(index)
+        indexed(index)
+        assert reader.count("year = 1993") == 6
+        assert reader.info().indexed_fields == index.fields()
+
+
+def test_unknown_fields(index):
+    with index.writer() as writer:
+        with pytest.raises(ArgumentError, match=r"no field 'yeer' .fields: genres, id, note"):
+            writer.index_field("yeer")
+        with pytest.raises(ArgumentError, match="the field must be a string"):
+            writer.index_field(3)
