@@ -36,7 +36,7 @@ class ExactVectors:
     def __init__(self, ids: Ids, flat: Any) -> None:
         import faiss
 
-        if (numpy.diff(ids) <= 0).any():
+        if (ids[1:] <= ids[:-1]).any():
             raise ValueError("has ids that are not in ascending order")
         if len(ids) != flat.ntotal:
             raise ValueError("does not have one vector for each id")

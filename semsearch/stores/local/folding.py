@@ -111,7 +111,9 @@ def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: 
 
 
 def _count(connection: Connection, space: Space) -> int:
-    return connection.scalar(select(func.count()).where(vectors.c.space_id == space.id)) or 0
+    # Ids begin at 1; what is below them is damage, which `vector_blocks` leaves out, too.
+    of_space = select(func.count()).where(vectors.c.space_id == space.id, vectors.c.chunk_id > 0)
+    return connection.scalar(of_space) or 0
 
 
 def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord, total: int) -> int:

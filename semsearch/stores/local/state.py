@@ -542,7 +542,8 @@ class LocalState:
         """Which share of the documents meets a condition, by a sample."""
         if clause is None:
             return 1
-        last = self.connection.scalar(select(func.max(documents.c.document_id))) or 0
+        highest = select(func.coalesce(func.max(documents.c.document_id), 0))
+        last = self.connection.execute(highest).scalar_one()
         spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
         met = func.sum(case((clause, 1), else_=0))
         sample = documents.c.document_id.in_(values(spread.tolist()))
