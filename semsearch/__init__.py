@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
     from semsearch.retriever import Retriever
+    from semsearch.search.options import SearchOptions
 
 __all__ = [
     "Chunk",
@@ -45,6 +46,7 @@ __all__ = [
     "Retriever",
     "SearchBackend",
     "SearchMode",
+    "SearchOptions",
     "SemsearchError",
     "Summary",
     "__version__",
@@ -71,6 +73,7 @@ _MODULES = {
     "Retriever": "retriever",
     "SearchBackend": "protocols",
     "SearchMode": "records",
+    "SearchOptions": "search.options",
     "SemsearchError": "errors",
     "Summary": "index.writer",
     "cluster": "clustering",

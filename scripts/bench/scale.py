@@ -227,7 +227,8 @@ def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
                 for least, score in [(row[row > -1][-1:], numpy.array([hit.score for hit in hits]))]
                 if len(least)
             ]
-            found[f"recall {share}"] = float(numpy.concatenate(reached).mean())
+            is_met = bool(reached)
+            found[f"recall {share}"] = float(numpy.concatenate(reached).mean()) if is_met else 1.0
         words = ["small dog", "the act of moving", "king of france", "of the and a"]
         found |= _timed(" bm25", lambda row: index.search(words[row % 4], mode="bm25"), 40)
     return found

@@ -42,11 +42,6 @@ class Restriction(NamedTuple):
     required: tuple[str, ...] = ()  #: phrases that a passage of theirs has, as BM25 reads words
     excluded: tuple[str, ...] = ()  #: phrases that none has
 
-    @property
-    def is_none(self) -> bool:
-        """Whether all documents meet it."""
-        return self == NO_RESTRICTION
-
 
 NO_RESTRICTION = Restriction()
 

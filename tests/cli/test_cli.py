@@ -327,6 +327,100 @@ class TestQuery:
         assert "q.txt:3: the line is longer than 1 MiB" in result.stderr
 
 
+class TestRanking:
+    """What `query` can be asked besides; what it means is tested in tests/search."""
+
+    def hits(self, run, *arguments):
+        line = json.loads(run("query", *arguments, "--format", "jsonl").stdout)
+        return [hit["id"] for hit in line["hits"]]
+
+    def test_explain_as_a_table(self, indexed):
+        table = indexed("query", "a train at night", "--mode", "hybrid", "--explain").stdout
+        lines = table.splitlines()
+        assert lines[0].split() == ["score", "cosine", "bm25", "title", "passage"]
+        assert any("dense 1; bm25 1; words: a, train, at, night" in line for line in lines)
+        stages = [line.split()[0] for line in lines if " ms" in line]
+        assert stages == ["encode", "vectors", "words", "fetch", "explain"]
+        assert "exact over 3 vectors" in table
+
+    def test_explain_as_json(self, indexed):
+        options = ["--mode", "hybrid", "--explain", "--format", "jsonl"]
+        line = json.loads(indexed("query", "night train", *options).stdout)
+        (first, *_) = line["hits"]
+        start, end = first["explanation"]["sentence"]
+        assert first["text"][start:end] == "A train crosses the mountains at night."
+        assert set(first["scores"]) == {"cosine", "bm25"}
+        assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
+
+    def test_words(self, indexed):
+        assert sorted(self.hits(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]
+        assert self.hits(indexed, '"at night" train', "--mode", "hybrid") == ["a"]
+
+    def test_examples(self, indexed):
+        assert sorted(self.hits(indexed, "--like", "a")) == ["b", "c"]
+        assert "a" not in self.hits(indexed, "train", "--like", "a")
+        assert self.hits(indexed, "boats", "--also", "the bay", "-k", "1") == ["c"]
+        assert self.hits(indexed, "the", "--unlike", "c") == self.hits(
+            indexed, "the", "--where", "id != 'c'", "--unlike", "c"
+        )
+        assert "no document 'x'" in error_of(indexed("query", "--like", "x", code=1))
+
+    def test_cuts(self, indexed):
+        assert self.hits(indexed, "train at night", "--min-score", "0.3") == ["a"]
+        assert len(self.hits(indexed, "the", "--mmr", "0.5", "--fold-duplicates")) == 3
+
+    def test_duplicates_are_named(self, run, tmp_path):
+        (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
+        run("index", "twice.csv", "--encoder", "hashing")
+        table = run("query", "train", "--fold-duplicates").stdout
+        assert "the same: two" in table
+        assert len(table.splitlines()) == 3
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
+            (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
+            (["--per-document", "0"], "per_document must be at least 1"),
+            (["--rerank-depth", "0"], "rerank_depth must be at least 1"),
+            (["--like", "a", "--mode", "bm25"], "like and unlike compare vectors"),
+        ],
+    )
+    def test_mistakes(self, indexed, arguments, message):
+        assert message in error_of(indexed("query", "train", *arguments, code=1))
+
+    def test_times(self, indexed):
+        result = indexed("query", "train", "--rerank-budget", "soon", code=2)
+        assert "'soon' is no time such as 300ms or 2s" in result.stderr
+
+
+class TestLookups:
+    def test_language(self, run):
+        run("index", "corpus.csv", "--encoder", "hashing", "--language", "english")
+        assert "words for BM25: stemmed by Snowball's of english, 33 stop words" in (
+            run("info").stdout
+        )
+        assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "english"
+        told = run("index", "--language", "none").stdout
+        assert told == "indexes/corpus: the words are those of 'none' for BM25\n"
+        assert "words for BM25: as they are, no stop words" in run("info").stdout
+
+    def test_an_unknown_language_is_told_before_anything_is_read(self, run, tmp_path):
+        result = run("index", "corpus.csv", "--language", "klingon", code=1)
+        assert "no stemmer for 'klingon'" in error_of(result)
+        assert not (tmp_path / "indexes").exists()
+
+    def test_filter_columns(self, run):
+        run("index", "corpus.csv", "--encoder", "hashing", "--filter-column", "year")
+        assert "field year: number (3 documents), such as 1951, indexed" in run("info").stdout
+        told = run("index", "--filter-column", "genres").stdout
+        assert told == "indexes/corpus: filters find documents by 'genres'\n"
+        shown = json.loads(run("info", "--format", "json").stdout)
+        assert shown["indexed_fields"] == ["genres", "year"]
+        result = run("index", "--filter-column", "yeer", code=1)
+        assert error_of(result) == "no field 'yeer' (fields: genres, year)"
+
+
 class TestIndexType:
     @pytest.fixture
     def many(self, run, tmp_path):

@@ -200,6 +200,41 @@ class TestSearch:
         assert hits[0].score > hits[1].score > 0
         assert ids(Retriever(films).search("unknown", mode="bm25")) == []
 
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ("birch -delta", "a"),
+            ('"birch cedar"', "b"),
+            ('cedar -"birch cedar"', "c"),
+            ("-x y", ""),
+        ],
+    )
+    def test_phrases_and_excluded_words(self, films, query, expected):
+        hits = films.search(query, mode="bm25")
+        assert ids(hits) == list(expected)
+        assert set(ids(films.search(query, mode="hybrid"))) >= set(expected)
+        where = "year > 1900"
+        assert set(ids(films.search(query, mode="bm25", where=where))) == set(expected)
+
+    def test_several_passages_of_a_document(self, index):
+        index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
+        for mode in ("semantic", "bm25", "hybrid"):
+            hits = index.search("amber", 50, mode=mode, per_document=2)
+            assert sorted(ids(hits)) == ["b", "long", "long"]
+
+    def test_explanations(self, films):
+        hits = films.search("birch cedar", mode="hybrid", explain=True)
+        found = {hit.document_id: hit.explanation for hit in hits}
+        assert set(found["b"].words) == {"birch", "cedar"}
+        assert found["c"].words == ("cedar",)
+        assert found["d"].words == ()
+        assert {stage.name: stage.plan for stage in hits.stages}["vectors"].startswith("exact")
+
+    def test_duplicates_are_folded(self, films):
+        films.add([Document("again", "Amber birch")])
+        hits = films.search("amber", fold_duplicates=True)
+        assert (ids(hits)[0], hits[0].duplicates) == ("a", ("again",))
+
     def test_passages(self, films, encoder):
         passages = films.passages(where="year = 2001")
         assert passages.document_ids == ["b", "c"]

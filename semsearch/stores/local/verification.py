@@ -17,7 +17,7 @@ from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snaps
 from semsearch.stores.local.spaces import all_spaces, damaged
 from semsearch.stores.local.stored import DamageError
 from semsearch.stores.local.texts import wrong_texts
-from semsearch.stores.local.view import read_vectors, snapshot_record
+from semsearch.stores.local.view import snapshot_record, vector_blocks
 from semsearch.stores.local.words import wrongly_analysed
 from semsearch.stores.protocol import Fault, text_hash
 from semsearch.stores.space import Space
@@ -130,11 +130,10 @@ def _same_vectors(
     snapshot = open_snapshot(directory, record)  # whose file has just been found sound
     if snapshot is None or len(snapshot.index) != record.vectors:
         return False
-    ids, matrix = read_vectors(connection, space)
-    covered = ids <= record.last_chunk_id
-    ids, matrix = ids[covered], matrix[covered]
-    held_ids = snapshot.index.ids
-    places = numpy.searchsorted(held_ids, ids)
-    if len(ids) and (not len(held_ids) or places[-1] >= len(held_ids)):
-        return False
-    return bool((held_ids[places] == ids).all() and (snapshot.index.vectors(ids) == matrix).all())
+    for ids, matrix in vector_blocks(connection, space):
+        covered = ids[ids <= record.last_chunk_id]
+        if not numpy.isin(covered, snapshot.index.ids, assume_unique=True).all():
+            return False
+        if (snapshot.index.vectors(covered) != matrix[: len(covered)]).any():
+            return False
+    return True
