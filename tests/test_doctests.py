@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 
 MODULES = [
+    "semsearch.analysis.queries",
     "semsearch.clustering.clusters",
     "semsearch.corpus.corpus",
     "semsearch.encoders.loading",

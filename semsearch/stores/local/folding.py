@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.stores.local.schema import snapshots, spaces, vectors
-from semsearch.stores.local.settings import get_index_type
+from semsearch.stores.local.settings import get_index_type, get_setting, put_setting
 from semsearch.stores.local.snapshot import (
     SnapshotRecord,
     snapshot_fault,
@@ -21,6 +21,9 @@ from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
 #: A snapshot is rewritten when more than this part of it was deleted or stands in the tail.
 STALE_SHARE = 0.1
+
+#: The setting that has how many passages were ever deleted.
+DELETED = "deleted"
 
 
 def fold(
@@ -50,20 +53,19 @@ def fold(
     """
     with connection.begin():
         record = snapshot_record(connection, space)
-        total = _count(connection, space)
         wanted = get_index_type(connection)
-        kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
-        if record is None:
-            due = total > 0
-        elif not rewrite and not snapshot_fault(directory, record):
+        if record and not rewrite and not snapshot_fault(directory, record):
+            tail, gone = _stale_rows(connection, space, record)
+            kind = chosen_kind(wanted, record.vectors + tail - gone, space.dimension)
             share = 0 if thoroughly else STALE_SHARE
-            due = _stale_rows(connection, space, record, total) > share * record.vectors
-            due = due or not (loading or is_kind_of(record.kind, kind))
-        else:
-            due = True
-        if not due:
+            if tail + gone <= share * record.vectors and (loading or is_kind_of(record.kind, kind)):
+                return False
+        total = _count(connection, space)
+        if record is None and not total:
             return False
+        kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
         generation = record.generation + 1 if record else 1
+        deleted = get_setting(connection, DELETED, 0)
         new = write_snapshot(
             directory,
             space,
@@ -80,6 +82,7 @@ def fold(
             .values(row)
             .on_conflict_do_update(index_elements=["space_id"], set_=row)
         )
+        put_setting(connection, _deleted_before(space), deleted)
     remove_leftovers(connection, directory, keep_previous=True)
     return True
 
@@ -116,12 +119,26 @@ def _count(connection: Connection, space: Space) -> int:
     return connection.scalar(of_space) or 0
 
 
-def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord, total: int) -> int:
-    """How many rows stand in the tail or were deleted since a snapshot was written."""
+def count_deleted(connection: Connection, passages: int) -> None:
+    """Remember that so many passages were deleted: counting those that are left takes long."""
+    if passages:
+        put_setting(connection, DELETED, get_setting(connection, DELETED, 0) + passages)
+
+
+def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord) -> tuple[int, int]:
+    """How many rows stand in the tail, and how many were deleted since a snapshot was written."""
     tail = connection.scalar(
         select(func.count()).where(
             vectors.c.space_id == space.id, vectors.c.chunk_id > record.last_chunk_id
         )
     )
-    deleted = record.vectors - (total - (tail or 0))
-    return (tail or 0) + deleted
+    deleted = get_setting(connection, DELETED, 0)
+    before = get_setting(connection, _deleted_before(space), -1)
+    if before < 0:  # written by a version that did not count
+        return tail or 0, record.vectors - (_count(connection, space) - (tail or 0))
+    return tail or 0, deleted - before
+
+
+def _deleted_before(space: Space) -> str:
+    """The setting that has how many passages had been deleted when a snapshot was written."""
+    return f"deleted_before_{space.id}"

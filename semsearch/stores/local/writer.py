@@ -8,7 +8,7 @@ from pathlib import Path
 
 import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.analysis import Analyser, Language
@@ -16,7 +16,7 @@ from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.stores.local.compaction import compact
 from semsearch.stores.local.field_index import add_values, index_field
-from semsearch.stores.local.folding import fold, remove_leftovers
+from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
 from semsearch.stores.local.kinds import add_kinds, subtract_kinds
 from semsearch.stores.local.repair import discard_bad_vectors, rebuild
 from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
@@ -95,6 +95,9 @@ class LocalWriter:
             condition = self._state_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
             subtract_kinds(self._connection, condition)
+            owners = select(documents.c.document_id).where(condition)
+            gone = select(func.count()).where(chunks.c.document_id.in_(owners))
+            count_deleted(self._connection, self._connection.execute(gone).scalar_one())
             removed = self._connection.execute(delete(documents).where(condition)).rowcount
             if removed:
                 next_revision(self._connection)
@@ -229,7 +232,8 @@ class LocalWriter:
         owners = {row.external_id: row.document_id for row in rows}
         owned = values(owners.values())
         remove_words(self._connection, documents.c.document_id.in_(owned))
-        self._connection.execute(delete(chunks).where(chunks.c.document_id.in_(owned)))
+        old = delete(chunks).where(chunks.c.document_id.in_(owned))
+        count_deleted(self._connection, self._connection.execute(old).rowcount)
         first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
         passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
         chunk_ids = range(first, first + len(passages))
