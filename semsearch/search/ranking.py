@@ -23,11 +23,14 @@ from semsearch.search.queries import (
     query_vectors,
 )
 from semsearch.search.stopwatch import Stopwatch
-from semsearch.stores.protocol import Candidate, Restriction, StoreState
+from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, StoreState
 from semsearch.stores.space import Space
 
 #: How many documents each side of a hybrid search brings, or as many as are asked for.
 HYBRID_DEPTH = 100
+
+#: How many passages are read from the store at once.
+PASSAGES_AT_ONCE = 10_000
 
 #: Of how many hits, or as many as are asked for, those that differ from each other are chosen.
 DIVERSITY_DEPTH = 100
@@ -146,10 +149,7 @@ def _answers(
         if condition is not None and not any(rankings):
             index.explain_no_match(state, condition)
         with clock("fetch"):
-            found = [
-                _hits(state, query.text, ranked[:wanted], options)
-                for query, ranked in zip(queries, rankings, strict=True)
-            ]
+            found = _fetched(state, queries, [ranked[:wanted] for ranked in rankings], options)
             if not needs_vectors:
                 return [Answer(hits, {}) for hits in found]
             chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
@@ -235,9 +235,32 @@ def _item(candidate: Candidate, options: Options) -> int:
     return candidate.document_id if options.per_document == 1 else candidate.chunk_id
 
 
-def _hits(state: StoreState, query: str, ranked: Sequence[Ranked], options: Options) -> Hits:
-    """What was found, with passages and metadata; without the examples."""
-    passages = state.fetch([one.chunk_id for one in ranked])
+def _fetched(
+    state: StoreState,
+    queries: Sequence[Wanted],
+    rankings: Sequence[Sequence[Ranked]],
+    options: Options,
+) -> list[Hits]:
+    """What was found, with passages and metadata: read for several queries at once."""
+    found: list[Hits] = []
+    step = max(1, PASSAGES_AT_ONCE // (max(map(len, rankings), default=0) or 1))
+    for start in range(0, len(queries), step):
+        some = rankings[start : start + step]
+        passages = state.fetch(list({one.chunk_id for ranked in some for one in ranked}))
+        found += [
+            _hits(query.text, ranked, passages, options)
+            for query, ranked in zip(queries[start : start + step], some, strict=True)
+        ]
+    return found
+
+
+def _hits(
+    query: str,
+    ranked: Sequence[Ranked],
+    passages: Mapping[int, FoundPassage],
+    options: Options,
+) -> Hits:
+    """The passages that were found, without those of the examples."""
     hits = Hits(query)
     for one in ranked:
         chunk, metadata, title = passages[one.chunk_id]

@@ -220,7 +220,7 @@ class TestDevice:
 COUNT = 400
 
 
-@pytest.fixture(scope="module", params=["flat", "hnsw", "ivf"])
+@pytest.fixture(scope="module", params=["flat", "hnsw", "IVF20,PQ8x4fs"])
 def large(request, tmp_path_factory):
     with Index.create(tmp_path_factory.mktemp("plans") / "x", ["hashing:32"]) as index:
         documents = [
@@ -259,7 +259,11 @@ class TestFilterPlans:
         ],
     )
     @pytest.mark.parametrize("k", [1, 10, 300])
-    def test_all_that_match_or_k(self, large, where, holds, k):
+    @pytest.mark.parametrize("indexed", [(), ("part",), ("n", "part", "tags")])
+    def test_all_that_match_or_k(self, large, where, holds, k, indexed):
+        with large.writer() as writer:
+            for name in indexed:
+                writer.index_field(name)
         everything = large.search("word3 thing4", k=COUNT + 1)
         expected = [hit.document_id for hit in everything if holds(hit.metadata)][:k]
         found = large.search("word3 thing4", k=k, where=where)
@@ -273,3 +277,20 @@ class TestFilterPlans:
         numbers = ", ".join(str(hit.metadata["n"]) for hit in farthest)
         found = large.search("word3 thing4", k=10, where=f"n in ({numbers})")
         assert [hit.document_id for hit in found] == [hit.document_id for hit in farthest[:10]]
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_what_is_kept_of_a_filter_is_of_one_state(self, large, mode):
+        where = "n > 395 or n < -5"
+        with Index.open(large.path) as reader:
+            before = reader.search("word3 thing4", 50, where=where, mode=mode)
+            assert reader.search("word3 thing4", 50, where=where, mode=mode) == before
+            large.add([Document("new", "word3 thing4", metadata={"n": -9, "part": 1})])
+            found = reader.search("word3 thing4", 50, where=where, mode=mode)
+            assert found[0].document_id == "new"
+            large.delete(["new"])
+            assert reader.search("word3 thing4", 50, where=where, mode=mode) == before
+
+    def test_few_lists_are_kept(self, large):
+        expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
+        assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
+        assert len(large._store._listed) <= 16

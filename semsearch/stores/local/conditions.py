@@ -68,6 +68,7 @@ def to_sql(
     columns: Mapping[str, ColumnElement[str]],
     scalars: Collection[str] = (),
     indexed: Mapping[str, int] = MappingProxyType({}),
+    number: ColumnElement[int] = documents.c.document_id,
 ) -> ColumnElement[bool]:
     """An SQL expression that is true for the rows that meet a condition, and false for others.
 
@@ -77,11 +78,26 @@ def to_sql(
         columns: the fields that are a column of text and not a part of the metadata.
         scalars: fields that hold no list in any row.
         indexed: the numbers of fields whose values are in `field_values`, which is then asked.
+        number: the column with the document's number.
 
     Raises:
         FilterError: the condition is more than SQLite can run.
     """
-    return _Compiler(metadata, columns, scalars, indexed).sql(_reduced(condition))
+    return _Compiler(metadata, columns, scalars, indexed, number).sql(_reduced(condition))
+
+
+def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
+    """Whether `field_values` alone tells which documents meet a condition."""
+    match condition:
+        case Not(inner):
+            return is_found_by_index(inner, indexed)
+        case And(conditions) | Or(conditions):
+            return all(is_found_by_index(each, indexed) for each in conditions)
+        case In(name, values):
+            return name in indexed and all(map(_is_short, values))
+        case Comparison(name, _, value):
+            return name in indexed and _is_short(value)
+    return False
 
 
 def _reduced(condition: Condition) -> Condition:
@@ -138,11 +154,13 @@ class _Compiler:
         columns: Mapping[str, ColumnElement[str]],
         scalars: Collection[str],
         indexed: Mapping[str, int],
+        number: ColumnElement[int],
     ) -> None:
         self._metadata = metadata
         self._columns = columns
         self._scalars = scalars
         self._indexed = indexed
+        self._number = number
         self._tests = 0
 
     def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
@@ -187,7 +205,7 @@ class _Compiler:
                 field_values.c.field_id == self._indexed[name],
                 test(field_values.c.kind, field_values.c.value),
             )
-            return documents.c.document_id.in_(held)
+            return self._number.in_(held)
         if name in self._columns:
             column = self._columns[name]
             return test(case((column.is_not(None), "text")), column)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 from sqlalchemy import (
@@ -35,7 +35,7 @@ from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Kind
 from semsearch.stores.local import kinds
-from semsearch.stores.local.conditions import to_sql
+from semsearch.stores.local.conditions import is_found_by_index, to_sql
 from semsearch.stores.local.field_index import indexed
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
@@ -63,9 +63,11 @@ from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import Ids, IndexType
 
 #: Documents that meet a filter are listed where they are less than this share, by a sample of so
-#: many.
-LISTED_SHARE = 0.02
+#: many: each is read for it, or none is where an index of fields tells.
+LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 SAMPLE_DOCUMENTS = 500
+#: How many lists are kept.
+LISTS_KEPT = 16
 
 #: Stands around words that were found; no character of a text, as XML has it.
 MARK = "\x02"
@@ -115,7 +117,11 @@ _MATCHED = (
 _MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
+#: Sorted chunk ids, by revision and what their documents meet.
+Lists: TypeAlias = dict[tuple[int, Restriction], Ids]
+
 _NOTHING: Mapping[str, int] = MappingProxyType({})
+_NUMBER = documents.c.document_id
 
 
 class LocalState:
@@ -125,6 +131,7 @@ class LocalState:
         connection: in a transaction.
         directory: where the snapshots are.
         view_of: gives the vectors of a space at a revision.
+        listed: keeps the chunks that filters allow, for the states to come.
     """
 
     def __init__(
@@ -132,10 +139,12 @@ class LocalState:
         connection: Connection,
         directory: Path,
         view_of: Callable[[Connection, Space, int], SpaceView],
+        listed: Lists,
     ) -> None:
         self.connection = connection
         self._directory = directory
         self._view_of = view_of
+        self._listed = listed
 
     @property
     def max_tokens(self) -> int:
@@ -319,10 +328,11 @@ class LocalState:
         """
         view = self._view(space)
         clause = self._restricting(restriction)
-        share = self._share(clause)
-        is_listed = share < LISTED_SHARE
+        share = self._listed_share(restriction, clause)
+        is_listed = not share
         allowed = self._chunks_of(restriction) if is_listed else None
-        wanted = 2 * k + 8
+        # Several passages of a document take places, and deleted ones.
+        wanted = math.ceil(k * min(2, view.passages_per_document)) + 8
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
         reach = len(view) if allowed is None else len(allowed)
@@ -351,8 +361,8 @@ class LocalState:
         clause = self._restricting(restriction)
         if clause is None:
             return plan
-        share = self._share(clause)
-        if share >= LISTED_SHARE:
+        share = self._listed_share(restriction, clause)
+        if share:
             return f"{plan}; about {share:.0%} of the documents meet the filter: others left out"
         count = len(self._chunks_of(restriction))
         return f"{plan}; {count:,} passages meet the filter: listed first"
@@ -373,10 +383,10 @@ class LocalState:
         if match is None:
             return []
         clause = self._restricting(restriction)
-        share = self._share(clause)
+        share = self._listed_share(restriction, clause)
         parameters: dict[str, Any] = {"match": match}
         query = _BY_WORDS
-        if share < LISTED_SHARE and clause is not None:
+        if not share:
             query = _BY_WORDS_AMONG
             parameters["chunk_ids"] = self._chunks_of(restriction).tolist()
             clause, share = None, 1
@@ -494,7 +504,10 @@ class LocalState:
         return indexed(self.connection)
 
     def _clause(
-        self, condition: Condition, indexed_fields: Mapping[str, int] = _NOTHING
+        self,
+        condition: Condition,
+        indexed_fields: Mapping[str, int] = _NOTHING,
+        number: ColumnElement[int] = _NUMBER,
     ) -> ColumnElement[bool]:
         """A condition in SQL: with indexed fields, to find all documents that meet it."""
         return to_sql(
@@ -503,30 +516,55 @@ class LocalState:
             columns=kinds.BUILT_IN_COLUMNS,
             scalars=self._scalars,
             indexed=indexed_fields,
+            number=number,
         )
+
+    def _is_indexed(self, restriction: Restriction) -> bool:
+        """Whether documents are found without reading any."""
+        condition = restriction.condition
+        return condition is None or is_found_by_index(condition, self._indexed)
 
     def _chunks_of(self, restriction: Restriction) -> Ids:
-        """The sorted ids of all chunks whose document may be found."""
-        clause = self._restricting(restriction, self._indexed)
-        query = (
-            select(chunks.c.chunk_id)
-            .join(documents, documents.c.document_id == chunks.c.document_id)
-            .where(true() if clause is None else clause)
-        )
-        found = numpy.array(self.connection.scalars(query).all(), numpy.int64)
-        found.sort()
-        return found
+        """The sorted ids of all chunks whose document may be found; the last lists are kept."""
+        key = (self._revision, restriction)
+        if key not in self._listed:
+            number = chunks.c.document_id
+            query = select(chunks.c.chunk_id)
+            if not self._is_indexed(restriction):
+                query = query.join(documents, documents.c.document_id == number)
+            clause = self._restricting(restriction, self._indexed, number)
+            if clause is not None:
+                query = query.where(clause)
+            found = numpy.array(self.connection.scalars(query).all(), numpy.int64)
+            found.sort()
+            for old in list(self._listed)[: 1 - LISTS_KEPT]:
+                self._listed.pop(old, None)
+            self._listed[key] = found
+        return self._listed[key]
 
     def _restricting(
-        self, restriction: Restriction, indexed_fields: Mapping[str, int] = _NOTHING
+        self,
+        restriction: Restriction,
+        indexed_fields: Mapping[str, int] = _NOTHING,
+        number: ColumnElement[int] = _NUMBER,
     ) -> ColumnElement[bool] | None:
         """What documents have to meet; None for nothing."""
-        number, clauses = documents.c.document_id, []
+        clauses = []
         if restriction.condition is not None:
-            clauses.append(self._clause(restriction.condition, indexed_fields))
+            clauses.append(self._clause(restriction.condition, indexed_fields, number))
         clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
         clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
         return and_(*clauses) if clauses else None
+
+    def _listed_share(self, restriction: Restriction, clause: ColumnElement[bool] | None) -> float:
+        """Which share of the documents meets a restriction, or 0 to have them listed."""
+        if clause is None:
+            return 1
+        if (self._revision, restriction) in self._listed:
+            return 0
+        share = self._share(clause)
+        least = LISTED_SHARE_BY_INDEX if self._is_indexed(restriction) else LISTED_SHARE
+        return share if share >= least else 0
 
     def _documents_with(self, phrase: str) -> ScalarSelect[int]:
         """The documents of which a passage has a phrase; none, if it has no word."""
@@ -538,10 +576,8 @@ class LocalState:
         )
         return query.scalar_subquery()
 
-    def _share(self, clause: ColumnElement[bool] | None) -> float:
+    def _share(self, clause: ColumnElement[bool]) -> float:
         """Which share of the documents meets a condition, by a sample."""
-        if clause is None:
-            return 1
         highest = select(func.coalesce(func.max(documents.c.document_id), 0))
         last = self.connection.execute(highest).scalar_one()
         spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))

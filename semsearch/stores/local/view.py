@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from semsearch.protocols import Matrix
-from semsearch.stores.local.schema import snapshots, vectors
+from semsearch.stores.local.schema import chunks, documents, snapshots, vectors
 from semsearch.stores.local.settings import get_setting
 from semsearch.stores.local.snapshot import (
     Snapshot,
@@ -54,11 +54,13 @@ class SpaceView:
         snapshot: Snapshot | None,
         tail_ids: Ids,
         tail: Matrix,
+        passages_per_document: float,
     ) -> None:
         self._origin = origin
         self._snapshot = snapshot
         self._tail_ids = tail_ids
         self._tail = tail
+        self.passages_per_document = passages_per_document  # about
 
     @classmethod
     def load(
@@ -89,7 +91,8 @@ class SpaceView:
             else:
                 snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
-        return cls(origin, snapshot, *read_vectors(connection, space, after))
+        ids, tail = read_vectors(connection, space, after)
+        return cls(origin, snapshot, ids, tail, _passages_per_document(connection))
 
     def extended(self, connection: Connection, space: Space) -> SpaceView | None:
         """The view of a later state; None where more than a longer tail makes the difference."""
@@ -104,6 +107,7 @@ class SpaceView:
             self._snapshot,
             numpy.concatenate([self._tail_ids, ids]),
             numpy.concatenate([self._tail, tail]),
+            _passages_per_document(connection),
         )
 
     def is_intact(self) -> bool:
@@ -137,25 +141,24 @@ class SpaceView:
         widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
             raise DamageError("the vectors of the space have not the width of its encoder's")
-        # More than n, to see whether the n-th shares its score with others behind it.
-        reach = min(n + 8, len(self))
-        while True:
-            scores, ids = self._nearest(queries, reach, allowed)
-            if scores.shape[1] <= n or reach == len(self):
-                break
-            if ((scores[:, n - 1] - scores[:, -1] > ROUNDING) | (ids[:, -1] < 0)).all():
-                break
-            reach = min(4 * reach, len(self))
-        if scores.shape[1] > n:  # rows are sorted: cut what is worse than the n-th beyond rounding
-            width = (scores[:, n - 1 : n] - scores <= ROUNDING).any(axis=0).sum()
-            scores, ids = scores[:, :width], ids[:, :width]
+        return self._ranked(queries, n, min(n + 1, len(self)), allowed)
+
+    def _ranked(
+        self, queries: Matrix, n: int, reach: int, allowed: Ids | None
+    ) -> tuple[Matrix, Ids]:
+        """The same, by looking at the `reach` nearest; farther where the n-th shares its score."""
+        scores, ids = self._nearest(queries, reach, allowed)
         for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
             self._settle_ties(query, row_scores, row_ids)
         order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
-        return (
-            numpy.take_along_axis(scores, order, axis=1),
-            numpy.take_along_axis(ids, order, axis=1),
-        )
+        best = numpy.take_along_axis(scores, order, axis=1)
+        best_ids = numpy.take_along_axis(ids, order, axis=1)
+        if scores.shape[1] > n and reach < len(self):
+            shares = (best[:, -1] - scores.min(axis=1) <= ROUNDING) & (ids >= 0).all(axis=1)
+            if shares.any():
+                farther = self._ranked(queries[shares], n, min(4 * reach, len(self)), allowed)
+                best[shares], best_ids[shares] = farther
+        return best, best_ids
 
     def _nearest(self, queries: Matrix, n: int, allowed: Ids | None) -> tuple[Matrix, Ids]:
         """The `n` nearest, best first; equal scores in any order."""
@@ -197,6 +200,15 @@ class SpaceView:
             return self._tail_ids, self._tail
         kept = numpy.isin(self._tail_ids, allowed)
         return self._tail_ids[kept], self._tail[kept]
+
+
+def _passages_per_document(connection: Connection) -> float:
+    """By their highest numbers: counting takes long."""
+    highest = [
+        connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one()
+        for number in (chunks.c.chunk_id, documents.c.document_id)
+    ]
+    return float(highest[0] / highest[1]) if highest[1] else 1.0
 
 
 def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
