@@ -38,7 +38,7 @@ FARTHER = 0.4
 #: By what efforts grow until one is enough.
 EFFORT_STEP = 1.3
 
-#: How many vectors k-means is trained with for each of its clusters; FAISS takes no more.
+#: How many vectors k-means is trained with for each of its clusters; FAISS asks for 39.
 TRAINING_VECTORS_PER_LIST = 40
 #: How many the ranges of a quantiser are trained with, at least.
 TRAINING_VECTORS = 20_000
