@@ -42,6 +42,7 @@ class ExactVectors:
             raise ValueError("does not have one vector for each id")
         self.ids = ids
         self.flat = flat
+        self._last_places: tuple[Ids, Ids] | None = None
         #: A view of the file, shape (n, dimension).
         self.matrix: Matrix = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(
             flat.ntotal, flat.d
@@ -65,12 +66,20 @@ class ExactVectors:
         return cls(ids, flat)
 
     def places(self, allowed: Ids) -> Ids:
-        """Where those of these ids stand that are here; `allowed` is sorted."""
+        """Where those of these ids stand that are here.
+
+        Args:
+            allowed: sorted. What was found for it is remembered: it must not be changed.
+        """
         if not len(self.ids):
             return numpy.empty(0, numpy.int64)
+        last = self._last_places
+        if last is not None and last[0] is allowed:
+            return last[1]
         found: Ids = numpy.searchsorted(self.ids, allowed)
         found = found[: numpy.searchsorted(found, len(self.ids))]
         kept: Ids = found[self.ids[found] == allowed[: len(found)]]
+        self._last_places = allowed, kept
         return kept
 
     def named(self, places: Ids) -> Ids:

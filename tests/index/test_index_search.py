@@ -293,4 +293,4 @@ class TestFilterPlans:
     def test_few_lists_are_kept(self, large):
         expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
         assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
-        assert len(large._store._listed) <= 16
+        assert len(large._store._filters.lists) <= 16

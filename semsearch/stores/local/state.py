@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeVar
 
 import numpy
 from sqlalchemy import (
@@ -66,8 +66,13 @@ from semsearch.vector_indexes import Ids, IndexType
 #: many: each is read for it, or none is where an index of fields tells.
 LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 SAMPLE_DOCUMENTS = 500
-#: How many lists are kept.
-LISTS_KEPT = 16
+#: Where documents that meet a filter are rare among the nearest, others are left out until there
+#: should have been so many times as many as are wanted; then they are listed.
+MOST_LEFT_OUT = 50
+#: Of how many filters lists and shares are kept.
+FILTERS_KEPT = 16
+
+_Value = TypeVar("_Value")
 
 #: Stands around words that were found; no character of a text, as XML has it.
 MARK = "\x02"
@@ -117,8 +122,12 @@ _MATCHED = (
 _MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
-#: Sorted chunk ids, by revision and what their documents meet.
-Lists: TypeAlias = dict[tuple[int, Restriction], Ids]
+class FilterMemory(NamedTuple):
+    """What is known of the last filters, by the revision of the state."""
+
+    shares: dict[tuple[int, Restriction], float]  #: of the documents, by a sample
+    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the chunks that they allow
+
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 _NUMBER = documents.c.document_id
@@ -131,7 +140,7 @@ class LocalState:
         connection: in a transaction.
         directory: where the snapshots are.
         view_of: gives the vectors of a space at a revision.
-        listed: keeps the chunks that filters allow, for the states to come.
+        memory: what is known of filters, for the states to come.
     """
 
     def __init__(
@@ -139,12 +148,12 @@ class LocalState:
         connection: Connection,
         directory: Path,
         view_of: Callable[[Connection, Space, int], SpaceView],
-        listed: Lists,
+        memory: FilterMemory,
     ) -> None:
         self.connection = connection
         self._directory = directory
         self._view_of = view_of
-        self._listed = listed
+        self._memory = memory
 
     @property
     def max_tokens(self) -> int:
@@ -335,6 +344,7 @@ class LocalState:
         wanted = math.ceil(k * min(2, view.passages_per_document)) + 8
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
+        most = wanted * MOST_LEFT_OUT
         reach = len(view) if allowed is None else len(allowed)
         n = min(wanted if is_listed else math.ceil(wanted / share), reach)
         while len(open_queries) and n:
@@ -349,7 +359,8 @@ class LocalState:
             # took places: look further.
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
-            if len(open_queries) and clause is not None and allowed is None:
+            if len(open_queries) and not is_listed and clause is not None and n * share > most:
+                is_listed = True
                 allowed = self._chunks_of(restriction)
                 reach = len(allowed)
                 n = min(wanted, reach)
@@ -527,7 +538,8 @@ class LocalState:
     def _chunks_of(self, restriction: Restriction) -> Ids:
         """The sorted ids of all chunks whose document may be found; the last lists are kept."""
         key = (self._revision, restriction)
-        if key not in self._listed:
+        listed = self._memory.lists.get(key)
+        if listed is None:
             number = chunks.c.document_id
             query = select(chunks.c.chunk_id)
             if not self._is_indexed(restriction):
@@ -537,10 +549,8 @@ class LocalState:
                 query = query.where(clause)
             found = numpy.array(self.connection.scalars(query).all(), numpy.int64)
             found.sort()
-            for old in list(self._listed)[: 1 - LISTS_KEPT]:
-                self._listed.pop(old, None)
-            self._listed[key] = found
-        return self._listed[key]
+            return _kept(self._memory.lists, key, found)
+        return listed
 
     def _restricting(
         self,
@@ -560,9 +570,10 @@ class LocalState:
         """Which share of the documents meets a restriction, or 0 to have them listed."""
         if clause is None:
             return 1
-        if (self._revision, restriction) in self._listed:
-            return 0
-        share = self._share(clause)
+        key = (self._revision, restriction)
+        share = self._memory.shares.get(key)
+        if share is None:
+            share = _kept(self._memory.shares, key, self._share(clause))
         least = LISTED_SHARE_BY_INDEX if self._is_indexed(restriction) else LISTED_SHARE
         return share if share >= least else 0
 
@@ -594,6 +605,16 @@ class LocalState:
             query = query.where(clause)
         rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
         return {row.chunk_id: row.document_id for row in rows}
+
+
+def _kept(
+    known: dict[tuple[int, Restriction], _Value], key: tuple[int, Restriction], value: _Value
+) -> _Value:
+    """The value, which is remembered instead of the oldest ones."""
+    for old in list(known)[: 1 - FILTERS_KEPT]:
+        known.pop(old, None)
+    known[key] = value
+    return value
 
 
 def _best(

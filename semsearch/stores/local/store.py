@@ -15,7 +15,7 @@ from semsearch.protocols import Encoder
 from semsearch.stores.local.database import Database
 from semsearch.stores.local.settings import put_setting
 from semsearch.stores.local.spaces import all_spaces, insert_space
-from semsearch.stores.local.state import Lists, LocalState
+from semsearch.stores.local.state import FilterMemory, LocalState
 from semsearch.stores.local.view import SpaceView
 from semsearch.stores.space import Space, check_searchable
 
@@ -29,7 +29,7 @@ class LocalStore:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with their revision
-        self._listed: Lists = {}
+        self._filters = FilterMemory({}, {})
         self._missing: set[str] = set()  # snapshots whose file was gone
 
     @property
@@ -58,11 +58,11 @@ class LocalStore:
     def close(self) -> None:
         """Close the database and the snapshots."""
         self._views.clear()
-        self._listed.clear()
+        self._filters.lists.clear()
         self.database.close()
 
     def _state(self, connection: Connection) -> LocalState:
-        return LocalState(connection, self.path, self._view, self._listed)
+        return LocalState(connection, self.path, self._view, self._filters)
 
     def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
         """The vectors of a space in the state that `connection` reads, kept until it changes."""

@@ -198,7 +198,9 @@ class SpaceView:
     def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
         if allowed is None:
             return self._tail_ids, self._tail
-        kept = numpy.isin(self._tail_ids, allowed)
+        places = numpy.searchsorted(allowed, self._tail_ids)
+        places[places == len(allowed)] = 0
+        kept = allowed[places] == self._tail_ids if len(allowed) else numpy.zeros(len(places), bool)
         return self._tail_ids[kept], self._tail[kept]
 
 
