@@ -72,7 +72,7 @@ def parsed() -> argparse.Namespace:
     of_headline.add_argument("--repeats", type=int, default=3)
     of_headline.add_argument("--json", type=Path)
     of_tables = figures.add_parser("tables", prog="scripts/reproduce/tables")
-    of_tables.add_argument("--part", action="append", choices=["sts", "retrieval"])
+    of_tables.add_argument("--part", action="append", choices=["sts", "retrieval", "fusion"])
     of_tables.add_argument("--results", type=Path, default=ROOT / "RESULTS.md")
     of_training = figures.add_parser("training", prog="scripts/reproduce/training")
     of_training.add_argument("--seeds", type=int, default=3)

@@ -26,7 +26,7 @@ class RecallTest(NamedTuple):
     neighbours of its own vectors, HNSW over 107,525 definitions found 88 % of those of sentences.
     So a query here lies between two vectors, and 1.4 times as far in a random direction, which
     makes its nearest vector somewhat farther from it than definitions are from sentences. Recalls
-    of these queries and of sentences differ by at most 0.006 around 0.98, for IVF and HNSW, among
+    of these queries and of sentences differ by at most 0.01 around 0.98, for IVF and HNSW, among
     107,525 vectors and among a million (`scripts/bench/scale`).
 
     A neighbour counts as found when its score is no worse than the tenth best of exact search, so
