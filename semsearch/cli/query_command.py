@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -178,12 +178,13 @@ def command(
 
         def search(texts: Iterable[str]) -> list[Hits]:
             wanted: list[Query] = [[text, *also] if also else text for text in texts]
-            found = retriever.search_many(wanted, **options)
-            _tell_of_unread(found, options)
-            return found
+            return retriever.search_many(wanted, **options)
 
         if text is not None:
-            output.add(search([text])[0], heading=False)
+            (found,) = search([text])
+            output.add(found, heading=False)
+            if options["rerank_budget"] is not None and found.reranked is not None:
+                _tell(f"the cross-encoder read {found.reranked} documents")
         elif queries is not None:
             lines = _lines(queries, encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
@@ -199,14 +200,6 @@ def command(
                     _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
-
-
-def _tell_of_unread(found: Sequence[Hits], options: Mapping[str, Any]) -> None:
-    """Say how many passages the cross-encoder has read, where its time may have run out."""
-    if options["rerank_budget"] is not None:
-        for hits in found:
-            depth = options["rerank_depth"]
-            _tell(f"the cross-encoder read the first {hits.reranked} of up to {depth} documents")
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
