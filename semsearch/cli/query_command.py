@@ -161,10 +161,7 @@ def command(
     semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
-    if text is not None and queries is not None:
-        raise ArgumentError("give a TEXT or --queries, not both")
-    if encoding is not None and queries is None:
-        raise ArgumentError("--encoding is about the file of --queries")
+    _check_input(text, queries, encoding)
     directory = existing_index(directory)
     examples_alone = not (text or queries or also) and (options["like"] or options["unlike"])
     needs_encoder = options["mode"] != SearchMode.BM25.value and not examples_alone
@@ -183,8 +180,8 @@ def command(
         if text is not None:
             (found,) = search([text])
             output.add(found, heading=False)
-            if options["rerank_budget"] is not None and found.reranked is not None:
-                _tell(f"the cross-encoder read {found.reranked} documents")
+            if options["rerank_budget"] is not None:
+                _tell(f"the cross-encoder read {found.reranked or 0} documents")
         elif queries is not None:
             lines = _lines(queries, encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
@@ -200,6 +197,13 @@ def command(
                     _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+
+
+def _check_input(text: str | None, queries: str | None, encoding: str | None) -> None:
+    if text is not None and queries is not None:
+        raise ArgumentError("give a TEXT or --queries, not both")
+    if encoding is not None and queries is None:
+        raise ArgumentError("--encoding is about the file of --queries")
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
