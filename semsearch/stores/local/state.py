@@ -337,7 +337,7 @@ class LocalState:
         """
         view = self._view(space)
         clause = self._restricting(restriction)
-        share = self._listed_share(restriction, clause)
+        share = self._listed_share(restriction, clause, self._least_share(restriction))
         is_listed = not share
         allowed = self._chunks_of(restriction) if is_listed else None
         # Several passages of a document take places, and deleted ones.
@@ -372,7 +372,7 @@ class LocalState:
         clause = self._restricting(restriction)
         if clause is None:
             return plan
-        share = self._listed_share(restriction, clause)
+        share = self._listed_share(restriction, clause, self._least_share(restriction))
         if share:
             return f"{plan}; about {share:.0%} of the documents meet the filter: others left out"
         count = len(self._chunks_of(restriction))
@@ -394,7 +394,7 @@ class LocalState:
         if match is None:
             return []
         clause = self._restricting(restriction)
-        share = self._listed_share(restriction, clause)
+        share = self._listed_share(restriction, clause, LISTED_SHARE)
         parameters: dict[str, Any] = {"match": match}
         query = _BY_WORDS
         if not share:
@@ -566,16 +566,21 @@ class LocalState:
         clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
         return and_(*clauses) if clauses else None
 
-    def _listed_share(self, restriction: Restriction, clause: ColumnElement[bool] | None) -> float:
-        """Which share of the documents meets a restriction, or 0 to have them listed."""
+    def _listed_share(
+        self, restriction: Restriction, clause: ColumnElement[bool] | None, least: float
+    ) -> float:
+        """Which share of the documents meets a restriction; 0, to list them, below the least."""
         if clause is None:
             return 1
         key = (self._revision, restriction)
         share = self._memory.shares.get(key)
         if share is None:
             share = _kept(self._memory.shares, key, self._share(clause))
-        least = LISTED_SHARE_BY_INDEX if self._is_indexed(restriction) else LISTED_SHARE
         return share if share >= least else 0
+
+    def _least_share(self, restriction: Restriction) -> float:
+        """Below which share the vectors of those that meet a restriction are searched alone."""
+        return LISTED_SHARE_BY_INDEX if self._is_indexed(restriction) else LISTED_SHARE
 
     def _documents_with(self, phrase: str) -> ScalarSelect[int]:
         """The documents of which a passage has a phrase; none, if it has no word."""
