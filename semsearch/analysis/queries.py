@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-#: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number.
-_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]*\w[^"]*)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
+from semsearch.errors import ArgumentError
+
+#: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number. Possessive: it never goes back.
+_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]++)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
+_WORD = re.compile(r"\w")
+
+#: Each is a condition of its own; SQLite takes expressions up to 1,000 operators deep.
+MAX_PHRASES = 100
 
 
 class WordQuery(NamedTuple):
@@ -23,22 +29,40 @@ def parse_query(text: str) -> WordQuery:
 
     >>> parse_query('"carpe diem" film -comedy')
     WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
+
+    Raises:
+        ArgumentError: there are too many phrases and excluded words.
     """
     required: list[str] = []
     excluded: list[str] = []
-
-    def plain(found: re.Match[str]) -> str:
+    plain: list[str] = []
+    words: list[str] = []
+    place = 0
+    for found in _SPECIAL.finditer(text):
         minus, phrase, word = found.groups()
+        if phrase and not _WORD.search(phrase):
+            continue  # quotes around nothing
+        between = text[place : found.start()]
+        place = found.end()
+        words.append(between)
+        plain.append(between)
         if word or minus:
             excluded.append(word or phrase)
-            return " "
-        required.append(phrase)
-        return str(phrase)
-
-    without_signs = _SPECIAL.sub(plain, text)
+        else:
+            required.append(phrase)
+            plain.append(phrase)
     if not required and not excluded:
         return WordQuery(text, text, (), ())
-    words = _SPECIAL.sub(" ", text)
+    if len(required) + len(excluded) > MAX_PHRASES:
+        raise ArgumentError(
+            f"the query has {len(required) + len(excluded):,} phrases and excluded words; "
+            f"bm25 and hybrid take {MAX_PHRASES}"
+        )
+    rest = text[place:]
     return WordQuery(
-        " ".join(without_signs.split()), " ".join(words.split()), tuple(required), tuple(excluded)
+        _joined([*plain, rest]), _joined([*words, rest]), tuple(required), tuple(excluded)
     )
+
+
+def _joined(parts: list[str]) -> str:
+    return " ".join(" ".join(parts).split())

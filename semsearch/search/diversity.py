@@ -7,27 +7,8 @@ import numpy
 from semsearch.protocols import Matrix
 from semsearch.records import Hit
 
-#: From this cosine on, two passages say the same.
+#: From this cosine on, two passages are duplicates.
 DUPLICATE_COSINE = 0.95
-
-
-def diverse(
-    hits: list[Hit], vectors: Matrix, count: int, fold_duplicates: bool, mmr: float | None
-) -> list[Hit]:
-    """The first hits, of those that differ from each other.
-
-    Args:
-        hits: best first.
-        vectors: the unit vectors of their passages, shape (len(hits), dimension).
-        count: how many are wanted.
-        fold_duplicates: whether to leave out those that say the same as a better one.
-        mmr: the weight of relevance, or None to leave them in their order.
-    """
-    if fold_duplicates:
-        hits, vectors = without_duplicates(hits, vectors)
-    if mmr is not None:
-        hits = maximal_marginal_relevance(hits, vectors, mmr, count)
-    return hits[:count]
 
 
 def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Matrix]:
@@ -40,22 +21,21 @@ def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Mat
     Returns:
         Those hits and their vectors.
     """
-    alike = vectors @ vectors.T >= DUPLICATE_COSINE
-    kept: list[int] = []
-    folded: dict[int, list[str]] = {}
-    for place, hit in enumerate(hits):
-        first = next((other for other in kept if alike[other, place]), None)
-        if first is None:
-            kept.append(place)
-            folded[place] = []
+    kept: list[Hit] = []
+    kept_vectors = numpy.empty_like(vectors)
+    for hit, vector in zip(hits, vectors, strict=True):
+        alike = numpy.flatnonzero(kept_vectors[: len(kept)] @ vector >= DUPLICATE_COSINE)
+        if len(alike):
+            better = kept[alike[0]]
+            kept[alike[0]] = better._replace(duplicates=(*better.duplicates, hit.document_id))
         else:
-            folded[first].append(hit.document_id)
-    found = [hits[place]._replace(duplicates=tuple(folded[place])) for place in kept]
-    return found, vectors[kept]
+            kept_vectors[len(kept)] = vector
+            kept.append(hit)
+    return kept, kept_vectors[: len(kept)]
 
 
 def maximal_marginal_relevance(
-    hits: list[Hit], vectors: Matrix, relevance_weight: float, count: int
+    hits: list[Hit], vectors: Matrix, relevance_weight: float
 ) -> list[Hit]:
     """The hits in the order of Carbonell & Goldstein (SIGIR 1998).
 
@@ -67,7 +47,6 @@ def maximal_marginal_relevance(
         hits: best first.
         vectors: the unit vectors of their passages, shape (len(hits), dimension).
         relevance_weight: the paper's lambda, from 0 to 1.
-        count: how many are wanted.
     """
     scores = numpy.array([hit.score for hit in hits])
     relevance = (scores - scores.min(initial=numpy.inf)) if len(hits) else scores
@@ -77,7 +56,7 @@ def maximal_marginal_relevance(
     nearest = numpy.zeros(len(hits))  # cosine with what was chosen: nothing, at first
     is_open = numpy.ones(len(hits), bool)
     found = []
-    for _ in range(min(count, len(hits))):
+    for _ in hits:
         gain = relevance_weight * relevance - (1 - relevance_weight) * nearest
         place = int(numpy.where(is_open, gain, -numpy.inf).argmax())
         is_open[place] = False

@@ -34,12 +34,12 @@ def zscore_fusion(
 ) -> list[tuple[int, float]]:
     """Items with the weighted mean of their standard scores (z-scores) in all rankings.
 
-    The mean and deviation are those of the longest ranking's length: what a shorter one does not
-    list, it scored 0. Items that a ranking lacks have its least standard score. So a ranking in
-    which few stand out far decides where the other one sees little difference.
+    A ranking that is shorter than the longest one is filled up with scores of 0: it did not find
+    those items. An item that a ranking lacks has its least standard score. So a ranking in which
+    few items stand out decides where the other one hardly differs.
 
     Args:
-        rankings: of the depth that the means are taken of.
+        rankings: mean and standard deviation are those of all scores of a ranking.
         weights: how much each counts; all the same by default.
     """
     length = max(map(len, rankings), default=0)

@@ -13,6 +13,7 @@ from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
+from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 from semsearch.search.fusion import reciprocal_rank_fusion, zscore_fusion
 from semsearch.search.options import Fusion, Options
 from semsearch.search.queries import (
@@ -26,14 +27,14 @@ from semsearch.search.stopwatch import Stopwatch
 from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, StoreState
 from semsearch.stores.space import Space
 
-#: How many documents each side of a hybrid search brings, or as many as are asked for.
+#: How many documents of each side decide what a hybrid search finds first.
 HYBRID_DEPTH = 100
+
+#: How many hits maximal marginal relevance reorders.
+MMR_DEPTH = 100
 
 #: How many passages are read from the store at once.
 PASSAGES_AT_ONCE = 10_000
-
-#: Of how many hits, or as many as are asked for, those that differ from each other are chosen.
-DIVERSITY_DEPTH = 100
 
 
 class Searched(Protocol):
@@ -70,7 +71,8 @@ class Answer(NamedTuple):
     """The hits of one query before they are reranked and cut, with their vectors if needed."""
 
     hits: Hits
-    vectors: Mapping[int, Matrix]  #: by chunk id
+    found: int  #: how many there were, with the examples
+    vectors: Mapping[int, Matrix]  #: by chunk id; empty where none are needed
 
 
 def rank(index: Searched, space: Space, queries: Iterable[Query], options: Options) -> list[Hits]:
@@ -84,14 +86,19 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
     """
     clock = Stopwatch()
     wanted = checked_queries(queries, space, options)
+    depth = _depth(options)
     by_meaning = options.mode is not SearchMode.BM25 and bool(wanted)
     if by_meaning and not index.has_loaded(space):
         _look_ahead(index, space, options.where)
     vectors = _vectors(index, space, wanted, options, clock) if by_meaning else None
-    try:
-        answers = _answers(index, space, wanted, vectors, options, clock)
-    except IndexChangedError:  # written since; a new state is there
-        answers = _answers(index, space, wanted, vectors, options, clock)
+    while True:
+        try:
+            answers = _answers(index, space, wanted, vectors, depth, options, clock)
+        except IndexChangedError:  # written since; a new state is there
+            answers = _answers(index, space, wanted, vectors, depth, options, clock)
+        if not any(_lacks_hits(answer, depth, options) for answer in answers):
+            break
+        depth *= 4
     chosen = [_chosen(answer, options, clock) for answer in answers]
     if options.explain:
         from semsearch.search.explaining import explained  # seldom needed
@@ -128,21 +135,34 @@ def _vectors(
         return query_vectors(encoder, queries, examples)
 
 
+def _depth(options: Options) -> int:
+    """How many hits are needed to choose those that are asked for."""
+    wanted = options.offset + options.k + len(options.examples) * options.per_document
+    if options.rerank is not None:
+        wanted = max(wanted, options.rerank_depth)
+    return wanted if options.mmr is None else max(wanted, MMR_DEPTH)
+
+
+def _lacks_hits(answer: Answer, depth: int, options: Options) -> bool:
+    """Whether duplicates take the place of hits that a deeper search would find."""
+    if not options.fold_duplicates or answer.found < depth:
+        return False
+    vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in answer.hits])
+    distinct, _ = without_duplicates(answer.hits, vectors)
+    return len(distinct) < options.offset + options.k
+
+
 def _answers(
     index: Searched,
     space: Space,
     queries: Sequence[Wanted],
     vectors: Matrix | None,
+    wanted: int,
     options: Options,
     clock: Stopwatch,
 ) -> list[Answer]:
-    """The answers of one committed state, before they are reranked and cut."""
-    wanted = options.offset + options.k + len(options.examples)
-    if options.rerank is not None:
-        wanted = max(wanted, options.rerank_depth)
+    """At most `wanted` hits for each query, of one committed state, before they are reranked."""
     needs_vectors = options.fold_duplicates or options.mmr is not None
-    if needs_vectors:
-        wanted = max(wanted, DIVERSITY_DEPTH)
     with index.read() as state:
         condition = None if options.where is None else index.filter(state, options.where)
         rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
@@ -150,11 +170,14 @@ def _answers(
             index.explain_no_match(state, condition)
         with clock("fetch"):
             found = _fetched(state, queries, [ranked[:wanted] for ranked in rankings], options)
-            if not needs_vectors:
-                return [Answer(hits, {}) for hits in found]
-            chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
-            rows = dict(zip(chunk_ids, state.chunk_vectors(space, chunk_ids), strict=True))
-            return [Answer(hits, rows) for hits in found]
+            rows: dict[int, Matrix] = {}
+            if needs_vectors:
+                chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
+                rows = dict(zip(chunk_ids, state.chunk_vectors(space, chunk_ids), strict=True))
+    return [
+        Answer(hits, min(len(ranked), wanted), rows)
+        for hits, ranked in zip(found, rankings, strict=True)
+    ]
 
 
 def _rankings(
@@ -207,20 +230,14 @@ def _fused(
             Ranked(*item, HitScores(bm25=item.score), bm25_rank=place)
             for place, item in enumerate(words, start=1)
         ]
-    fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
     sides = [{_item(one, options): one for one in side} for side in (dense, words)]
-    fused = fuse(
-        [[(item, one.score) for item, one in side.items()] for side in sides],
-        [options.dense_weight, 1 - options.dense_weight],
-    )
     ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
     found = []
-    for item, score in fused:
+    for item, score in _fused_scores(sides, options):
         by_meaning, by_words = (side.get(item) for side in sides)
         scores = HitScores(by_meaning and by_meaning.score, by_words and by_words.score)
         best = (by_meaning or sides[1][item])._replace(score=score)
         found.append(Ranked(*best, scores, ranks[0].get(item), ranks[1].get(item)))
-    found.sort(key=lambda ranked: (-ranked.score, ranked.chunk_id))
     taken: Counter[int] = Counter()
     kept = []
     for ranked in found:
@@ -228,6 +245,26 @@ def _fused(
         if taken[ranked.document_id] <= options.per_document:
             kept.append(ranked)
     return kept
+
+
+def _fused_scores(
+    sides: Sequence[Mapping[int, Candidate]], options: Options
+) -> list[tuple[int, float]]:
+    """Items with their scores, best first.
+
+    The first of both sides are fused by themselves, so that the first pages are the same however
+    many hits are asked for. The others follow.
+    """
+    fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
+    weights = [options.dense_weight, 1 - options.dense_weight]
+    rankings = [[(item, one.score) for item, one in side.items()] for side in sides]
+    chunks = {item: one.chunk_id for side in reversed(sides) for item, one in side.items()}
+    first = fuse([ranking[:HYBRID_DEPTH] for ranking in rankings], weights)
+    first.sort(key=lambda scored: (-scored[1], chunks[scored[0]]))
+    known = dict(first)
+    least = min(known.values(), default=0.0)
+    others = fuse(rankings, weights) if len(known) < len(chunks) else []
+    return first + [(item, min(score, least)) for item, score in others if item not in known]
 
 
 def _item(candidate: Candidate, options: Options) -> int:
@@ -298,10 +335,12 @@ def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
     kept = [hit for hit in hits if least is None or hit.score >= least]
     wanted = options.offset + options.k
     if kept and answer.vectors:
-        from semsearch.search.diversity import diverse  # seldom needed
-
         with clock("diversity"):
             vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in kept])
-            kept = diverse(kept, vectors, wanted, options.fold_duplicates, options.mmr)
+            if options.fold_duplicates:
+                kept, vectors = without_duplicates(kept, vectors)
+            if options.mmr is not None:
+                first, rest = kept[:MMR_DEPTH], kept[MMR_DEPTH:]
+                kept = maximal_marginal_relevance(first, vectors[:MMR_DEPTH], options.mmr) + rest
     ranked = (hit._replace(rank=rank) for rank, hit in enumerate(kept[:wanted], start=1))
     return Hits(hits.query, list(ranked)[options.offset :], reranked=hits.reranked)

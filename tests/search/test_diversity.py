@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from semsearch import Document, Index
 from semsearch.records import Chunk, Hit
-from semsearch.search.diversity import diverse, maximal_marginal_relevance
+from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 
 
 def hits_of(scores):
@@ -38,7 +38,7 @@ def test_the_order_of_the_paper():
     cosines = cosine_similarity(vectors)
     for weight in (0.0, 0.3, 0.7, 1.0):
         chosen: list[int] = []
-        while len(chosen) < 6:
+        while len(chosen) < 12:
             gains = {
                 place: weight * relevance[place]
                 - (1 - weight) * max([cosines[place][other] for other in chosen] or [0])
@@ -46,24 +46,25 @@ def test_the_order_of_the_paper():
                 if place not in chosen
             }
             chosen.append(max(gains, key=lambda place: (gains[place], -place)))
-        found = maximal_marginal_relevance(hits_of(scores), vectors, weight, 6)
+        found = maximal_marginal_relevance(hits_of(scores), vectors, weight)
         assert ids(found) == [str(place + 1) for place in chosen], weight
 
 
 def test_relevance_alone_changes_nothing():
     hits = hits_of([0.9, 0.5, 0.5, 0.1])
-    assert diverse(hits, unit(numpy.eye(4)), 3, False, 1.0) == hits[:3]
+    assert maximal_marginal_relevance(hits, unit(numpy.eye(4)), 1.0) == hits
 
 
 def test_equal_scores():
     hits = hits_of([0.5, 0.5, 0.5])
     vectors = unit([[1, 0], [1, 0.1], [0, 1]])
-    assert ids(diverse(hits, vectors, 3, False, 0.5)) == ["1", "3", "2"]
+    assert ids(maximal_marginal_relevance(hits, vectors, 0.5)) == ["1", "3", "2"]
 
 
 def test_duplicates_name_the_better_one():
     vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
-    found = diverse(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors, 5, True, None)
+    found, kept = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)
+    assert (kept == vectors[[0, 1, 4]]).all()
     assert {hit.document_id: hit.duplicates for hit in found} == {
         "1": ("3",),
         "2": ("4",),
@@ -107,3 +108,15 @@ class TestOnAnIndex:
         every = index.search("red bird", 5, mmr=0.4)
         for offset, k in itertools.product(range(6), (1, 2)):
             assert index.search("red bird", k, offset=offset, mmr=0.4) == every[offset : offset + k]
+
+    def test_many_duplicates_take_no_places(self, index):
+        """However many there are, as many hits come as there are others."""
+        index.add(Document(f"again {n}", "red bird sings") for n in range(300))
+        index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(30))
+        for mode in ("semantic", "bm25", "hybrid"):
+            hits = index.search("red bird sings", 20, mode=mode, fold_duplicates=True)
+            assert len(hits) == 20
+            assert len(hits[0].duplicates) == 302
+            assert not any(hit.duplicates for hit in hits[1:])
+        nearest = index.search("red bird sings", fold_duplicates=True, where="id like 'again%'")
+        assert len(nearest) == 1

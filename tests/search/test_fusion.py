@@ -6,6 +6,7 @@ import numpy
 import pytest
 from scipy.stats import zscore
 
+from semsearch import Document, Index
 from semsearch.search.fusion import reciprocal_rank_fusion, zscore_fusion
 
 
@@ -47,3 +48,26 @@ def test_ends(fuse):
     assert [item for item, _ in fuse([[(5, 2.0), (4, 1.0)], []])] == [5, 4]
     one_sided = fuse([[(1, 2.0), (2, 1.0)], [(2, 2.0), (1, 1.0)]], [1.0, 0.0])
     assert [item for item, _ in one_sided] == [1, 2]
+
+
+@pytest.mark.parametrize("fusion", ["zscores", "rrf"])
+@pytest.mark.parametrize("dense_weight", [0.5, 0.1])
+def test_pages_far_behind(tmp_path, fusion, dense_weight):
+    """What stands first does not depend on how many are asked for."""
+    random = numpy.random.default_rng(0)
+    words = [f"word{n}" for n in range(40)]
+    with Index.create(tmp_path / "x", "hashing:16") as index:
+        index.add(
+            Document(str(n), " ".join(random.choice(words, random.integers(3, 12))))
+            for n in range(400)
+        )
+        options = {"mode": "hybrid", "fusion": fusion, "dense_weight": dense_weight}
+        every = index.search("word1 word2 word3", 400, **options)
+        assert len(every) == len({hit.document_id for hit in every}) == 400
+        scores = [hit.score for hit in every]
+        assert scores == sorted(scores, reverse=True)
+        for k in (10, 100, 150):
+            fewer = index.search("word1 word2 word3", k, **options)[:100]
+            assert [(hit.document_id, hit.score) for hit in fewer] == [
+                (hit.document_id, hit.score) for hit in every[: min(k, 100)]
+            ]

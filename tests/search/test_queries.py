@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, load_encoder
+from semsearch.analysis import parse_query
 from semsearch.errors import ArgumentError
 
 TEXTS = {
@@ -78,6 +79,21 @@ class TestWords:
         for mode in ("bm25", "hybrid"):
             with pytest.raises(ArgumentError, match="the query excludes words, and has none"):
                 index.search("-comedy", mode=mode)
+
+    @pytest.mark.parametrize("query", ["-no " * 101 + "heist", '"a b" ' * 60 + "-c " * 60])
+    def test_too_many_phrases(self, index, query):
+        with pytest.raises(ArgumentError, match="phrases and excluded words; .* take 100"):
+            index.search(query, mode="bm25")
+        assert len(index.search("-no " * 100 + "heist", mode="bm25")) == 3
+
+    @pytest.mark.parametrize("query", ['"' + "a" * 10**6, '"' * 10**6, '-"' + "é " * 10**5])
+    def test_long_ones_are_read_in_no_time(self, query):
+        """By a pattern that goes back, the first took hours."""
+        assert parse_query(query).required == ()
+
+    @pytest.mark.parametrize("query", ['""', '"?!"', '-"…"', "--", '"a"b'])
+    def test_what_is_no_phrase(self, query):
+        assert parse_query(query) == (query, query, (), ())
 
     def test_a_document_is_judged_whole(self, tmp_path):
         """Its passage without an excluded word does not save it."""
