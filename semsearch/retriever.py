@@ -123,7 +123,7 @@ class Retriever:
             SpaceError: the space was dropped.
             IndexClosedError: the retriever or its index was closed.
         """
-        checked = Options.checked(k, **options)
+        checked = Options(k, **options)
         self._check_open()
         return rank(self.index, self.space, [query], checked)[0]
 
@@ -132,7 +132,7 @@ class Retriever:
     ) -> list[Hits]:
         """The answers to several queries, in their order, encoded together. See `search`."""
         self._check_open()
-        return rank(self.index, self.space, queries, Options.checked(k, **options))
+        return rank(self.index, self.space, queries, Options(k, **options))
 
     def _check_open(self) -> None:
         if self.closed:

@@ -208,12 +208,12 @@ def _index_corpus(
                 summary = writer.sync(read, skipped=documents.skipped, allow_removals=allowed)
             else:
                 summary = writer.upsert(read)
-            for name in filter_columns:
-                writer.index_field(name)
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():
         tell_unknown_words(name, encoder)
+    if filter_columns:
+        _change(directory, {}, None, filter_columns, wait)
 
 
 def _change(
@@ -229,17 +229,15 @@ def _change(
     with Index.open(directory) as index, index.writer(wait=wait) as writer:
         if language:
             writer.set_language(language)
-            click.echo(visible(f"{directory}: the words are those of '{language}' for BM25"))
+            click.echo(visible(f"{directory}: BM25 uses the stemmer '{language}'"))
         for name in filter_columns:
             writer.index_field(name)
-            click.echo(visible(f"{directory}: filters find documents by '{name}'"))
+            click.echo(visible(f"{directory}: field '{name}' is indexed for filters"))
         if index_type:
             writer.set_index_type(**index_type)
             writer.optimise()
             for name, snapshot in index.info().snapshots.items():
-                told = (
-                    f"space '{name}' is searched by {snapshot.kind}, recall {snapshot.recall:.3f}"
-                )
+                told = f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}"
                 click.echo(visible(f"{directory}: {told}"))
 
 

@@ -82,7 +82,7 @@ def _lines(info: IndexInfo) -> list[str]:
         f"index: {info.path} (format {info.format})",
         f"documents: {info.documents:,}",
         f"chunks: {info.chunks:,}",
-        f"words for BM25: {_told_language(info)}",
+        f"BM25: {_stemming(info)}",
         f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
     ]
     lines += [
@@ -109,13 +109,13 @@ def _lines(info: IndexInfo) -> list[str]:
     return lines
 
 
-def _told_language(info: IndexInfo) -> str:
+def _stemming(info: IndexInfo) -> str:
     if info.language is None:
-        return "stemmed by Porter's stemmer of English, no stop words"
-    if not info.language.stop_words and info.language.name == "none":
-        return "as they are, no stop words"
+        return "Porter stemmer (English), no stop words"
+    if info.language.name == "none":
+        return "no stemmer, no stop words"
     count = len(info.language.stop_words)
-    return f"stemmed by Snowball's of {info.language.name}, {count or 'no'} stop words"
+    return f"Snowball stemmer '{info.language.name}', {count or 'no'} stop words"
 
 
 def _described(field: Field) -> str:

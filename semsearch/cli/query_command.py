@@ -162,6 +162,8 @@ def command(
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
     _check_input(text, queries, encoding)
+    if options["explain"] and format_name == "csv":
+        raise ArgumentError("--explain is for the formats table and jsonl")
     directory = existing_index(directory)
     examples_alone = not (text or queries or also) and (options["like"] or options["unlike"])
     needs_encoder = options["mode"] != SearchMode.BM25.value and not examples_alone

@@ -413,7 +413,7 @@ class Index:
                 with what it never holds.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        checked = Options.checked(k, **options)
+        checked = Options(k, **options)
         return rank(self, self.complete_space(space), [query], checked)[0]
 
     def search_many(
@@ -425,7 +425,7 @@ class Index:
         **options: Unpack[SearchOptions],
     ) -> list[Hits]:
         """The answers to several queries, in their order, encoded together. See `search`."""
-        checked = Options.checked(k, **options)
+        checked = Options(k, **options)
         return rank(self, self.complete_space(space), queries, checked)
 
     def more_like(
@@ -461,7 +461,7 @@ class Index:
             FilterError: the filter cannot be used.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        checked = Options.checked(k, **(options | {"like": examples}))
+        checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise ArgumentError("more_like needs the id of a document")
         return rank(self, self.complete_space(space), [[]], checked)[0]

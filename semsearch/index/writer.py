@@ -12,6 +12,7 @@ from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.filters import BUILT_IN_FIELDS, metadata_field, metadata_name, qualified
 from semsearch.index.batch import BatchResult, BatchWriter
 from semsearch.index.completion import complete_space
 from semsearch.index.plan import Change
@@ -270,28 +271,35 @@ class IndexWriter:
     def index_field(self, name: str) -> None:
         """Let filters find documents by the values of a metadata field.
 
-        Without an index, a filter that few documents meet is tested on each of them. Values of
-        up to 63 characters are found by it, with ``=``, ``in``, ``<`` and the like.
+        Without an index, a filter that few documents meet is tested on each document. The index
+        serves comparisons, ``in`` and ``between`` with texts of up to 63 characters, numbers and
+        booleans.
+
+        Args:
+            name: the field as filters call it: ``year``, or ``metadata.id``. ``id`` and ``title``
+                of documents always have an index.
 
         Raises:
             ArgumentError: no document has such a field.
         """
-        check_text("the field", name)
+        field = qualified(check_text("the field", name))
         with self._store.state() as state:
-            known = state.field_names()
-        if name not in known:
+            known = [metadata_field(one) for one in state.field_names()]
+        if field in BUILT_IN_FIELDS:
+            raise ArgumentError(f"'{field}' always has an index")
+        if field not in known:
             raise ArgumentError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
-        self._store.index_field(name)
+        self._store.index_field(metadata_name(field))
 
     def set_language(self, name: str) -> None:
-        """Let BM25 stem words as a language does, and leave its stop words out of queries.
+        """Choose the stemmer and the stop words of BM25.
 
-        The words of all passages are indexed anew; vectors stay as they are.
+        The words of all passages are indexed again; vectors stay as they are.
 
         Args:
-            name: of a stemmer of Snowball (``english``, ``german``, …), or ``none`` for words as
-                they are. Until it is set, words are stemmed by Porter's stemmer of English, and
-                there are no stop words.
+            name: a Snowball stemmer (``english``, ``german``, …), or ``none`` for no stemming.
+                The default is the Porter stemmer for English, without stop words. Stop words
+                are removed from queries only; not every language has a list.
 
         Raises:
             ArgumentError: there is no such stemmer.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from semsearch.arguments import (
     check_choice,
@@ -82,85 +83,58 @@ class SearchOptions(TypedDict, total=False):
     explain: bool
 
 
-class Options(NamedTuple):
-    """The options of a search, checked."""
+@dataclass(frozen=True)
+class Options:
+    """The options of a search, which check themselves; see `SearchOptions`.
 
-    k: int
-    offset: int
-    min_score: float | None
-    where: str | None
-    mode: SearchMode
-    fusion: Fusion
-    dense_weight: float
-    examples: dict[str, float]  #: ids of documents with their weights
-    per_document: int
-    fold_duplicates: bool
-    mmr: float | None
-    rerank: Reranker | None
-    rerank_depth: int
-    rerank_budget: float | None
-    explain: bool
+    Raises:
+        ArgumentError: one of them cannot be used.
+    """
 
-    @classmethod
-    def checked(
-        cls,
-        k: int = 10,
-        *,
-        offset: int = 0,
-        min_score: float | None = None,
-        where: str | None = None,
-        mode: SearchMode | str = SearchMode.SEMANTIC,
-        fusion: Fusion | str = Fusion.ZSCORES,
-        dense_weight: float = 0.5,
-        like: Examples = (),
-        unlike: Examples = (),
-        per_document: int = 1,
-        fold_duplicates: bool = False,
-        mmr: float | None = None,
-        rerank: Reranker | None = None,
-        rerank_depth: int = RERANK_DEPTH,
-        rerank_budget: float | None = None,
-        explain: bool = False,
-    ) -> Options:
-        """The options, if they can be used; see `SearchOptions`.
+    k: int = 10
+    offset: int = 0
+    min_score: float | None = None
+    where: str | None = None
+    mode: SearchMode | str = SearchMode.SEMANTIC
+    fusion: Fusion | str = Fusion.ZSCORES
+    dense_weight: float = 0.5
+    like: Examples = ()
+    unlike: Examples = ()
+    per_document: int = 1
+    fold_duplicates: bool = False
+    mmr: float | None = None
+    rerank: Reranker | None = None
+    rerank_depth: int = RERANK_DEPTH
+    rerank_budget: float | None = None
+    explain: bool = False
+    examples: Mapping[str, float] = field(init=False)  #: weights by id, of like and unlike
 
-        Raises:
-            ArgumentError: one of them cannot.
-        """
-        if where is not None:
-            check_text("where", where)
-        if rerank is not None and not callable(getattr(rerank, "score", None)):
+    def __post_init__(self) -> None:
+        if self.where is not None:
+            check_text("where", self.where)
+        if self.rerank is not None and not callable(getattr(self.rerank, "score", None)):
             raise ArgumentError(
-                f"rerank must be a reranker (load_reranker returns one), not {shown(rerank)}"
+                f"rerank must be a reranker (load_reranker returns one), not {shown(self.rerank)}"
             )
-        if min_score is not None and (
-            isinstance(min_score, bool) or not isinstance(min_score, (int, float))
+        if self.min_score is not None and (
+            isinstance(self.min_score, bool) or not isinstance(self.min_score, (int, float))
         ):
-            raise ArgumentError(f"min_score must be a number, not {shown(min_score)}")
-        checked_mode = check_choice("mode", SearchMode, mode)
-        examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(unlike).items()}
-        examples |= _weights(like)
-        if examples and checked_mode is SearchMode.BM25:
+            raise ArgumentError(f"min_score must be a number, not {shown(self.min_score)}")
+        for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
+            self._set(name, check_whole_number(name, getattr(self, name), least))
+        self._set("mode", check_choice("mode", SearchMode, self.mode))
+        self._set("fusion", check_choice("fusion", Fusion, self.fusion))
+        for name, most in (("dense_weight", 1), ("mmr", 1), ("rerank_budget", math.inf)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, most)
+        examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(self.unlike).items()}
+        examples |= _weights(self.like)
+        if examples and self.mode is SearchMode.BM25:
             raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
-        return cls(
-            check_whole_number("k", k, 1),
-            check_whole_number("offset", offset, 0),
-            min_score,
-            where,
-            checked_mode,
-            check_choice("fusion", Fusion, fusion),
-            check_number("dense_weight", dense_weight, 0, 1),
-            examples,
-            check_whole_number("per_document", per_document, 1),
-            bool(fold_duplicates),
-            None if mmr is None else check_number("mmr", mmr, 0, 1),
-            rerank,
-            check_whole_number("rerank_depth", rerank_depth, 1),
-            None
-            if rerank_budget is None
-            else check_number("rerank_budget", rerank_budget, 0, math.inf),
-            bool(explain),
-        )
+        self._set("examples", examples)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
 
 def _weights(examples: Examples) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from semsearch.errors import ArgumentError
 from semsearch.vector_indexes.flat import FlatIndex
 from semsearch.vector_indexes.protocol import VectorIndex
 from semsearch.vector_indexes.refined import RefinedIndex
+
+logger = logging.getLogger(__name__)
 
 AUTO, FLAT, HNSW, IVF = "auto", "flat", "hnsw", "ivf"
 
@@ -101,11 +104,20 @@ def index_class(kind: str) -> type[VectorIndex] | None:
 
 
 def _sub_quantisers(count: int, dimension: int, memory: int | None) -> int:
-    """About a quarter of the dimension, of which it is a multiple; fewer for less memory.
+    """About a quarter of the dimension, which it divides; fewer for less memory.
 
     A code has half a byte for each of them, and 8 bytes for its id.
     """
-    fitting = [m for m in range(1, max(1, dimension // 4) + 1) if dimension % m == 0]
-    if memory is not None:
-        fitting = [m for m in fitting if count * (m / 2 + 8) <= memory] or fitting[:1]
-    return fitting[-1]
+    possible = [m for m in range(1, max(1, dimension // 4) + 1) if dimension % m == 0]
+    if memory is None:
+        return possible[-1]
+    fitting = [m for m in possible if count * (m / 2 + 8) <= memory]
+    if not fitting:
+        least = count * (possible[0] / 2 + 8)
+        logger.warning(
+            "the codes of %s vectors need %.0f bytes at least, more than the %s of --memory",
+            f"{count:,}",
+            least,
+            f"{memory:,}",
+        )
+    return max(fitting, default=possible[0])

@@ -379,6 +379,7 @@ class TestRanking:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (["--explain", "--format", "csv"], "--explain is for the formats table and jsonl"),
             (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
             (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
             (["--per-document", "0"], "per_document must be at least 1"),
@@ -397,13 +398,11 @@ class TestRanking:
 class TestLookups:
     def test_language(self, run):
         run("index", "corpus.csv", "--encoder", "hashing", "--language", "english")
-        assert "words for BM25: stemmed by Snowball's of english, 33 stop words" in (
-            run("info").stdout
-        )
+        assert "BM25: Snowball stemmer 'english', 33 stop words" in (run("info").stdout)
         assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "english"
         told = run("index", "--language", "none").stdout
-        assert told == "indexes/corpus: the words are those of 'none' for BM25\n"
-        assert "words for BM25: as they are, no stop words" in run("info").stdout
+        assert told == "indexes/corpus: BM25 uses the stemmer 'none'\n"
+        assert "BM25: no stemmer, no stop words" in run("info").stdout
 
     def test_an_unknown_language_is_told_before_anything_is_read(self, run, tmp_path):
         result = run("index", "corpus.csv", "--language", "klingon", code=1)
@@ -414,11 +413,20 @@ class TestLookups:
         run("index", "corpus.csv", "--encoder", "hashing", "--filter-column", "year")
         assert "field year: number (3 documents), such as 1951, indexed" in run("info").stdout
         told = run("index", "--filter-column", "genres").stdout
-        assert told == "indexes/corpus: filters find documents by 'genres'\n"
+        assert told == "indexes/corpus: field 'genres' is indexed for filters\n"
         shown = json.loads(run("info", "--format", "json").stdout)
         assert shown["indexed_fields"] == ["genres", "year"]
         result = run("index", "--filter-column", "yeer", code=1)
         assert error_of(result) == "no field 'yeer' (fields: genres, year)"
+        result = run("index", "--filter-column", "title", code=1)
+        assert error_of(result) == "'title' always has an index"
+
+    def test_a_misspelt_column_loses_nothing(self, run):
+        options = ["--encoder", "hashing", "--filter-column", "yeer"]
+        result = run("index", "corpus.csv", *options, code=1)
+        assert "3 documents (3 added)" in result.stdout
+        assert "Error: no field 'yeer' (fields: genres, year)" in result.stderr
+        assert "documents: 3" in run("info").stdout
 
 
 class TestIndexType:

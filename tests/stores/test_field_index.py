@@ -67,7 +67,7 @@ def answers(index):
 def indexed(index):
     with index.writer() as writer:
         for name in index.fields():
-            writer.index_field(name)
+            writer.index_field(f"metadata.{name}")
 
 
 def plan_of(index, where):
@@ -140,7 +140,13 @@ def test_open_readers_and_repetitions(index):
 
 def test_unknown_fields(index):
     with index.writer() as writer:
-        with pytest.raises(ArgumentError, match=r"no field 'yeer' .fields: genres, id, note"):
+        with pytest.raises(
+            ArgumentError, match=r"no field 'yeer' .fields: genres, metadata.id, note"
+        ):
             writer.index_field("yeer")
+        with pytest.raises(ArgumentError, match="'id' always has an index"):
+            writer.index_field("id")
+        writer.index_field("metadata.id")
+        assert index.info().indexed_fields == ["id"]
         with pytest.raises(ArgumentError, match="the field must be a string"):
             writer.index_field(3)
