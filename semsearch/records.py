@@ -93,7 +93,7 @@ class Chunk(NamedTuple):
 
 
 class HitScores(NamedTuple):
-    """What a document was scored by; None where it was not, or is not among a side's best."""
+    """The scores that make up `Hit.score`; None if not computed, or not among the best."""
 
     cosine: float | None = None
     bm25: float | None = None
@@ -109,7 +109,7 @@ class HitScores(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """How a hit came about."""
+    """Why a document is a hit."""
 
     first_rank: int  #: before it was reranked or others were left out
     first_score: float
@@ -122,7 +122,7 @@ class Explanation(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A part of a search, of all queries that were asked together."""
+    """The time that a part of a search took, for all queries of one call."""
 
     name: str
     milliseconds: float
@@ -210,7 +210,7 @@ class Hits(list[Hit]):
         return super().__getitem__(place)
 
     def parts(self) -> list[str]:
-        """The names of scores that the hits have beside their only one: of hybrid search, say."""
+        """The names of the scores in `Hit.scores`, where a hit has more than one."""
         return [
             name
             for name in HitScores._fields

@@ -1,4 +1,4 @@
-"""From texts and queries to the words that SQLite's FTS5 compares."""
+"""Texts and queries in the form that SQLite's FTS5 indexes and searches."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ _TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 
 
 class Language(NamedTuple):
-    """What is special about the words of a language.
+    """The stemmer and the stop words of a language.
 
     Args:
-        name: of Snowball's stemmer, or ``none``.
-        stop_words: what a query leaves out, unless it has no other words.
+        name: a Snowball stemmer, or ``none``.
+        stop_words: removed from queries, unless a query has no other words.
     """
 
     name: str
     stop_words: tuple[str, ...] = ()
 
 
-#: What does without a stemmer.
+#: No stemming, no stop words.
 NONE = "none"
 
 
 def language(name: str) -> Language:
-    """The language of a name, with its stop words, as bm25s has them.
+    """The language of that name, with bm25s's list of its stop words, if there is one.
 
     Args:
-        name: of a stemmer of Snowball (``english``, ``german``, …); ``none`` for no stems and no
-            stop words.
+        name: a Snowball stemmer (``english``, ``german``, …), or ``none``.
 
     Raises:
         ArgumentError: there is no such stemmer.
@@ -65,11 +64,11 @@ def language(name: str) -> Language:
 
 
 class Analyser:
-    """What FTS5 is given for texts and queries.
+    """Prepares texts and queries for FTS5.
 
     Args:
-        language: whose stems and stop words are used; None stems as Porter (1980) does English,
-            which FTS5 does itself, and knows no stop words.
+        language: the stemmer and stop words; None is FTS5's own Porter stemmer for English (1980),
+            without stop words.
     """
 
     def __init__(self, language: Language | None = None) -> None:
@@ -77,17 +76,17 @@ class Analyser:
 
     @property
     def tokenizer(self) -> str:
-        """That of FTS5's table."""
+        """The tokenizer of the FTS5 table."""
         return _TOKENIZER if self._language else f"porter {_TOKENIZER}"
 
     def searchable(self, text: str) -> str:
-        """What FTS5 is given for a text."""
+        """A text as FTS5 indexes it."""
         if self._language is None:
             return searchable(text)
         return " ".join(self._stems(self._words(in_pairs(folded(text)))))
 
     def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
-        """What FTS5 is asked for a query: any of its words and phrases; None when it has none.
+        """An FTS5 query for any of the words and phrases; None if there are none.
 
         Raises:
             ArgumentError: it has too many.
@@ -141,7 +140,7 @@ class Analyser:
         return Stemmer(self._language.name)
 
     def _words(self, piece: str) -> list[str]:
-        # FTS5 would cut stems at it.
+        # FTS5 splits words at underscores, after they were stemmed.
         return words(piece if self._language is None else piece.replace("_", " "))
 
     def _stems(self, listed: list[str]) -> list[str]:

@@ -143,28 +143,27 @@ index_type_options = together(
     click.option(
         "--index-type",
         metavar="TYPE",
-        help="How vectors are searched: flat (exact), ivf, hnsw, a FAISS factory string of these "
-        "two, or auto: flat up to 50,000 passages, then ivf.  [default: the index's own, or auto]",
+        help="Vector index: flat (exact), ivf, hnsw, a FAISS factory string of these two, or auto: "
+        "flat up to 50,000 passages, then ivf.  [default: the index's own, or auto]",
     ),
     click.option(
         "--recall",
         type=float,
         metavar="R",
-        help="The share of the 10 nearest that ivf and hnsw are tuned to find.  [default: the "
-        "index's own, or 0.98]",
+        help="Target recall@10 of ivf and hnsw.  [default: the index's own, or 0.98]",
     ),
     click.option(
         "--memory",
         type=Size(),
-        help="What the codes may take that ivf searches; fewer bytes need more of the vectors.",
+        help="Maximum size of the ivf codes, such as 50MB.  [default: the index's own, or none]",
     ),
 )
 
 language_option = click.option(
     "--language",
     metavar="NAME",
-    help="Whose stems and stop words BM25 uses (english, german, …), or none.  [default: the "
-    "index's own, or Porter's stems of English]  [needs the extra 'languages']",
+    help="Stemmer and stop words of BM25 (english, german, …), or none.  [default: the index's "
+    "own, or the Porter stemmer]  [needs the extra 'languages']",
 )
 
 filter_column_option = click.option(
@@ -172,7 +171,7 @@ filter_column_option = click.option(
     "filter_columns",
     metavar="FIELD",
     multiple=True,
-    help="A metadata field by whose values filters find documents, without testing each.",
+    help="Index a metadata field for fast filters.",
 )
 
 wait_option = click.option(

@@ -44,14 +44,14 @@ ranking_options = together(
         type=click.Choice([mode.value for mode in SearchMode]),
         default="semantic",
         show_default=True,
-        help='By meaning, by words, or both. The latter two understand "a phrase" and -word.',
+        help='By meaning, by words, or both. The latter two support "a phrase" and -word.',
     ),
     click.option(
         "--fusion",
         type=click.Choice([fusion.value for fusion in Fusion]),
         default=Fusion.ZSCORES.value,
         show_default=True,
-        help="How hybrid makes one ranking of two: by standard scores, or by reciprocal ranks.",
+        help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
     ),
     click.option(
         "--dense-weight",
@@ -59,25 +59,23 @@ ranking_options = together(
         default=0.5,
         show_default=True,
         metavar="W",
-        help="How much meaning counts in hybrid, from 0 to 1.",
+        help="Weight of the semantic ranking in hybrid mode, from 0 to 1.",
     ),
-    click.option("--min-score", type=float, metavar="S", help="Leave out lower scores."),
+    click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score."),
     click.option(
         "--per-document",
         type=int,
         default=1,
         show_default=True,
         metavar="N",
-        help="How many passages of a document may be found.",
+        help="Maximum number of passages per document.",
     ),
-    click.option(
-        "--fold-duplicates", is_flag=True, help="Leave out passages that say the same as a better."
-    ),
+    click.option("--fold-duplicates", is_flag=True, help="Drop near-duplicates of better hits."),
     click.option(
         "--mmr",
         type=float,
         metavar="W",
-        help="Hits that differ from each other: 1 is relevance alone, 0 difference alone.",
+        help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
     ),
 )
 
@@ -94,24 +92,24 @@ rerank_options = together(
         default=RERANK_DEPTH,
         show_default=True,
         metavar="N",
-        help="How many.",
+        help="How many documents the cross-encoder reads.",
     ),
     click.option(
         "--rerank-budget",
         type=Duration(),
-        help="How long it may take for a query; the most promising are read first.",
+        help="Time limit per query; the best-ranked documents are read first.",
     ),
 )
 
 example_options = together(
     click.option(
-        "--also", metavar="TEXT", multiple=True, help="Another text that hits should be like."
+        "--also", metavar="TEXT", multiple=True, help="Another query text; the vectors are added."
     ),
     click.option(
-        "--like", metavar="ID", multiple=True, help="A document that hits should be like."
+        "--like", metavar="ID", multiple=True, help="A document that hits should resemble."
     ),
     click.option(
-        "--unlike", metavar="ID", multiple=True, help="A document that hits should not be like."
+        "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
     ),
 )
 
@@ -129,7 +127,11 @@ example_options = together(
 @format_option(
     "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
 )
-@click.option("--explain", is_flag=True, help="Say how each hit came about, and how long it took.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show ranks, matched words and the nearest sentence of each hit, and timings.",
+)
 @click.option("--show", metavar="FIELD", multiple=True, help="A field for the table.")
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."

@@ -1,4 +1,4 @@
-"""Hits that differ from each other: duplicates folded, maximal marginal relevance."""
+"""Diversity of hits: near-duplicates dropped, maximal marginal relevance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DUPLICATE_COSINE = 0.95
 
 
 def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Matrix]:
-    """The hits that say something else than each better one, which names those left out.
+    """The hits without near-duplicates of better ones, which list the ids of those dropped.
 
     Args:
         hits: best first.

@@ -1,4 +1,4 @@
-"""Why a hit is one: its words, and the sentence that is nearest to the query."""
+"""Explanations of hits: matched words and the sentence nearest to the query."""
 
 from __future__ import annotations
 

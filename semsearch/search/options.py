@@ -1,4 +1,4 @@
-"""What can be asked of a search."""
+"""Search options and their validation."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from semsearch.records import SearchMode
 #: Ids of documents, or one, or weights by id.
 Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
 
-#: How many documents a cross-encoder reads again.
+#: How many documents a cross-encoder reads by default.
 RERANK_DEPTH = 100
 
-#: What a document that repels weighs in a query, beside 1 for a text or one that attracts.
+#: The weight of `unlike` documents in a query; texts and `like` documents have 1.
 UNLIKE_WEIGHT = -0.5
 
 
 class Fusion(Enum):
-    """How hybrid search makes one ranking of two; see `semsearch.search.fusion`."""
+    """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
 
     ZSCORES = "zscores"
     RRF = "rrf"
@@ -41,29 +41,27 @@ class SearchOptions(TypedDict, total=False):
     """What `search` and `search_many` take, of an index as of a retriever. All can be left out.
 
     Attributes:
-        offset: how many of the best hits to leave out, for the pages after the first.
-        min_score: leave out hits with a lower score.
+        offset: how many of the best hits to skip, for pages after the first.
+        min_score: drop hits with a lower score.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
-            The two that read words understand ``"an exact phrase"``, which a hit's document must
-            have, and ``-word`` or ``-"a phrase"``, which it must not have.
-        fusion: how hybrid search makes one ranking of two: ``zscores`` (the default) or ``rrf``.
-        dense_weight: how much the side of the vectors counts in it, from 0 to 1; 0.5 by default.
-        like: ids of documents that the hits should resemble, or weights by id. They are added to
-            the query's vector (Rocchio 1971), and are no hits themselves.
-        unlike: ids of documents that the hits should not resemble; each weighs -0.5.
-        per_document: how many passages of a document may be hits; 1 by default.
-        fold_duplicates: leave out a hit whose passage says the same as that of a better one
-            (cosine of at least 0.95); that one names its document in `Hit.duplicates`.
-        mmr: from 0 to 1: order hits by maximal marginal relevance (Carbonell & Goldstein 1998),
-            where 1 is relevance alone and 0 is difference from the hits before alone.
-        rerank: a cross-encoder, which reads the passages of the first documents again; the score
-            of those is then its.
-        rerank_depth: how many it reads at most; 100 by default.
-        rerank_budget: how many seconds it may take. It reads the most promising ones first; those
-            that it has not read follow the others as they were.
-        explain: keep in `Hit.explanation` how each hit came about, and in `Hits.stages` how long
-            each stage took.
+            In the latter two, ``"an exact phrase"`` is required in the document, and ``-word`` or
+            ``-"a phrase"`` excludes it.
+        fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
+        dense_weight: the weight of the semantic ranking in it, from 0 to 1; 0.5 by default.
+        like: ids of documents that hits should resemble, or weights by id. Their vectors are added
+            to the query's (Rocchio 1971); they are not hits themselves.
+        unlike: ids of documents that hits should not resemble; each has the weight -0.5.
+        per_document: the maximum number of passages per document; 1 by default.
+        fold_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine of
+            at least 0.95); their ids are in `Hit.duplicates` of that hit.
+        mmr: reorder the first 100 hits by maximal marginal relevance (Carbonell & Goldstein 1998);
+            the weight of relevance, from 0 (diversity only) to 1 (relevance only).
+        rerank: a cross-encoder that scores the passages of the first documents again.
+        rerank_depth: how many documents it reads at most; 100 by default.
+        rerank_budget: time limit in seconds. The best-ranked documents are read first, at least 8;
+            those not read follow in their previous order, with their previous scores.
+        explain: fill in `Hit.explanation` and `Hits.stages` (timings).
     """
 
     offset: int
@@ -124,7 +122,8 @@ class Options:
             self._set(name, check_whole_number(name, getattr(self, name), least))
         self._set("mode", check_choice("mode", SearchMode, self.mode))
         self._set("fusion", check_choice("fusion", Fusion, self.fusion))
-        for name, most in (("dense_weight", 1), ("mmr", 1), ("rerank_budget", math.inf)):
+        check_number("dense_weight", self.dense_weight, 0, 1)
+        for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), 0, most)
         examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(self.unlike).items()}

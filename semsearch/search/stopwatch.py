@@ -1,4 +1,4 @@
-"""How long the stages of a search take."""
+"""Timings of the stages of a search."""
 
 from __future__ import annotations
 

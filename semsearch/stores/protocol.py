@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
 
 
 class Restriction(NamedTuple):
-    """What documents have to meet to be found."""
+    """Which documents may be found."""
 
     condition: Condition | None = None
     required: tuple[str, ...] = ()  #: phrases that a passage of theirs has, as BM25 reads words
@@ -232,7 +232,7 @@ class StoreState(Protocol):
         """
 
     def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
-        """How `search_vectors` goes about it, for people."""
+        """A description of how `search_vectors` would search."""
 
     def search_words(
         self,

@@ -29,7 +29,7 @@ class FlatIndex(FaissIndex):
 
     @property
     def plan(self) -> str:
-        """How it searches, for people."""
+        """A description of how it searches."""
         return "exact"
 
     @classmethod

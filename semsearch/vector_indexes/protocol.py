@@ -31,7 +31,7 @@ class VectorIndex(Protocol):
 
     @property
     def plan(self) -> str:
-        """How it searches, for people."""
+        """A description of how it searches."""
 
     def __len__(self) -> int:
         """How many vectors there are."""

@@ -113,7 +113,7 @@ class RefinedIndex(FaissIndex):
 
     @property
     def plan(self) -> str:
-        """How it searches, for people."""
+        """A description of how it searches."""
         effort = "efSearch" if self._is_hnsw else "nprobe"
         return f"{'hnsw' if self._is_hnsw else 'ivf'} ({effort} {self._effort})"
 

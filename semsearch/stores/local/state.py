@@ -367,16 +367,16 @@ class LocalState:
         return found
 
     def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
-        """How `search_vectors` goes about it, for people."""
+        """A description of how `search_vectors` would search."""
         plan = self._view(space).plan
         clause = self._restricting(restriction)
         if clause is None:
             return plan
         share = self._listed_share(restriction, clause, self._least_share(restriction))
         if share:
-            return f"{plan}; about {share:.0%} of the documents meet the filter: others left out"
+            return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
         count = len(self._chunks_of(restriction))
-        return f"{plan}; {count:,} passages meet the filter: listed first"
+        return f"{plan}; {count:,} passages match the filter, searched alone"
 
     def search_words(
         self,

@@ -119,7 +119,7 @@ class SpaceView:
 
     @property
     def plan(self) -> str:
-        """How it is searched, for people."""
+        """A description of how it is searched."""
         parts = []
         if self._snapshot:
             parts.append(f"{self._snapshot.index.plan} over {len(self._snapshot.index):,} vectors")
