@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -253,18 +254,19 @@ def _fused_scores(
     """Items with their scores, best first.
 
     The first of both sides are fused by themselves, so that the first pages are the same however
-    many hits are asked for. The others follow.
+    many hits are asked for. The others follow, with lower scores.
     """
     fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
     weights = [options.dense_weight, 1 - options.dense_weight]
     rankings = [[(item, one.score) for item, one in side.items()] for side in sides]
     chunks = {item: one.chunk_id for side in reversed(sides) for item, one in side.items()}
-    first = fuse([ranking[:HYBRID_DEPTH] for ranking in rankings], weights)
-    first.sort(key=lambda scored: (-scored[1], chunks[scored[0]]))
-    known = dict(first)
-    least = min(known.values(), default=0.0)
-    others = fuse(rankings, weights) if len(known) < len(chunks) else []
-    return first + [(item, min(score, least)) for item, score in others if item not in known]
+    scores = dict(fuse([ranking[:HYBRID_DEPTH] for ranking in rankings], weights))
+    if len(scores) < len(chunks):
+        others = [scored for scored in fuse(rankings, weights) if scored[0] not in scores]
+        below = math.nextafter(min(scores.values()), -math.inf)
+        excess = max(0.0, others[0][1] - below)
+        scores |= {item: min(score - excess, below) for item, score in others}
+    return sorted(scores.items(), key=lambda scored: (-scored[1], chunks[scored[0]]))
 
 
 def _item(candidate: Candidate, options: Options) -> int:
