@@ -76,6 +76,12 @@ class HeldOut(NamedTuple):
     retrieval: RetrievalSet
     asked: Sequence[str]  #: of the same documents; whose nearest they are needs no judgements
 
+    @property
+    def texts(self) -> int:
+        """How many are encoded to measure one model."""
+        retrieval = len(self.retrieval.documents) + len(self.retrieval.queries)
+        return 2 * len(self.pairs) + retrieval + len(self.asked)
+
 
 def read_held_out() -> HeldOut:
     """The test split of STS Benchmark, and SciFact, with the claims of both its splits.

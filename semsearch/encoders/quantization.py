@@ -10,11 +10,14 @@ import io
 import json
 import logging
 import shutil
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy
 
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.openvino_library import import_openvino, openvino_core
@@ -40,6 +43,10 @@ VERSION = 7
 
 #: What is never quantised, besides products of two activations: vectors of words are looked up.
 FLOATS = ["Gather"]
+
+#: How many texts are encoded between two looks at the clock, and when that is told again.
+TEXTS_AT_ONCE = 256
+SECONDS_BETWEEN_LINES = 10
 
 #: The calibration's texts: as many notes of the sample joined, so that some are short, some long.
 JOINED = (1, 1, 2, 4)
@@ -78,26 +85,64 @@ class Halves(NamedTuple):
 
     queries: TextModel
     documents: TextModel
+    countdown: Countdown | None = None
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of queries, shape (len(texts), dimension)."""
-        return self.queries.encode(texts, self.queries.facts.prompts.get("query", ""))
+        return self._encode(self.queries, texts, "query")
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of documents, shape (len(texts), dimension)."""
-        return self.documents.encode(texts, self.documents.facts.prompts.get("document", ""))
+        return self._encode(self.documents, texts, "document")
+
+    def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
+        rows = []
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            some = texts[start : start + TEXTS_AT_ONCE]
+            rows.append(model.encode(some, model.facts.prompts.get(name, "")))
+            if self.countdown:
+                self.countdown.count(len(some))
+        return numpy.concatenate(rows)
+
+
+class Countdown:
+    """Logs now and then how many texts are encoded, and how long the others will take.
+
+    Args:
+        texts: how many there are.
+    """
+
+    def __init__(self, texts: int) -> None:
+        self._texts = texts
+        self._done = 0
+        self._started = self._logged = time.monotonic()
+
+    def count(self, texts: int) -> None:
+        """So many more are encoded."""
+        self._done += texts
+        now = time.monotonic()
+        if now - self._logged >= SECONDS_BETWEEN_LINES:
+            self._logged = now
+            left = (now - self._started) * (self._texts - self._done) / self._done
+            told = f"{self._done:,} of {self._texts:,} texts encoded, about {left:.0f} s left"
+            logger.warning("int8: %s", told)
 
 
 def _quantize(converted: Converted, draft: Path) -> None:
     """Write the quantised model and its measured losses into a folder."""
     held_out = read_held_out()  # first: without it, all the rest were for nothing
-    logger.warning("quantising the model, and measuring what it loses; this is done once")
+    logger.warning(
+        "int8: quantising the model and measuring what it loses takes a few minutes, once"
+    )
     quantize(converted, draft)
     exact = converted.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
     documents = converted._replace(folder=draft).text_model(floats)
+    countdown = Countdown(2 * held_out.texts)
     parity = measure_parity(
-        held_out, Halves(exact, exact), Halves(converted.text_model(floats), documents)
+        held_out,
+        Halves(exact, exact, countdown),
+        Halves(converted.text_model(floats), documents, countdown),
     )
     logger.warning("int8: %s", parity)
     OpenVINORuntime(draft, floats).keep_compiled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy
@@ -109,6 +110,19 @@ class TestInt8:
         assert 0.9 < nearness < 1 - 1e-7
         (file,) = cache.glob("int8-*/model.xml")
         assert "FakeQuantize" in file.read_text("utf-8")
+
+    def test_how_far_it_has_come_is_told(self, plain_bert, monkeypatch, caplog):
+        self.generous(monkeypatch)
+        monkeypatch.setattr(quantization, "SECONDS_BETWEEN_LINES", 0)
+        load_encoder(str(plain_bert), precision="int8").description()
+        lines = [record.getMessage() for record in caplog.records]
+        assert lines[0].endswith("takes a few minutes, once")
+        told = [re.match(r"int8: (\d+) of (\d+) texts encoded, about", line) for line in lines]
+        counts = [tuple(map(int, found.groups())) for found in told if found]
+        assert counts == sorted(counts)
+        assert len(counts) > 2
+        # Both forms: 35 pairs, 36 documents, 3 queries and their different texts.
+        assert counts[-1] == (2 * (70 + 36 + 3 + 3),) * 2
 
     def test_it_is_quantised_once(self, plain_bert, monkeypatch):
         self.generous(monkeypatch)
