@@ -73,7 +73,7 @@ def indexed(index):
 def plan_of(index, where):
     """What SQLite says of how it would find the documents."""
     with index.read() as state:
-        clause = state._clause(index.filter(state, where), state._indexed)
+        clause = state._restrictions.all_that_meet(index.filter(state, where))
         query = clause.compile(state.connection, compile_kwargs={"literal_binds": True})
         statement = f"EXPLAIN QUERY PLAN SELECT document_id FROM documents WHERE {query}"
         return " ".join(row[3] for row in state.connection.exec_driver_sql(statement))

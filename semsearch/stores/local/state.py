@@ -8,19 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
-    ScalarSelect,
     Text,
     and_,
     bindparam,
-    case,
     exists,
     func,
     literal_column,
@@ -29,14 +26,13 @@ from sqlalchemy import (
     true,
 )
 
-from semsearch.analysis import Analyser
 from semsearch.filters import Condition, Value, metadata_name
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Kind
 from semsearch.stores.local import kinds
-from semsearch.stores.local.conditions import is_found_by_index, to_sql
 from semsearch.stores.local.field_index import indexed
+from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
 from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
 from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.settings import get_index_type, get_language, get_setting
@@ -62,17 +58,12 @@ from semsearch.stores.protocol import (
 from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import Ids, IndexType
 
-#: Documents that meet a filter are listed where they are less than this share, by a sample of so
-#: many: each is read for it, or none is where an index of fields tells.
+#: Documents that meet a filter are listed where they are less than this share: each is read for it,
+#: or none is where an index of fields tells.
 LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
-SAMPLE_DOCUMENTS = 500
 #: Where documents that meet a filter are rare among the nearest, others are left out until there
 #: should have been so many times as many as are wanted; then they are listed.
 MOST_LEFT_OUT = 50
-#: Of how many filters lists and shares are kept.
-FILTERS_KEPT = 16
-
-_Value = TypeVar("_Value")
 
 #: Stands around words that were found; no character of a text, as XML has it.
 MARK = "\x02"
@@ -122,17 +113,6 @@ _MATCHED = (
 _MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
-class FilterMemory(NamedTuple):
-    """What is known of the last filters, by the revision of the state."""
-
-    shares: dict[tuple[int, Restriction], float]  #: of the documents, by a sample
-    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the chunks that they allow
-
-
-_NOTHING: Mapping[str, int] = MappingProxyType({})
-_NUMBER = documents.c.document_id
-
-
 class LocalState:
     """What a transaction reads; see `semsearch.stores.protocol.StoreState`.
 
@@ -140,7 +120,7 @@ class LocalState:
         connection: in a transaction.
         directory: where the snapshots are.
         view_of: gives the vectors of a space at a revision.
-        memory: what is known of filters, for the states to come.
+        memory: what is known of restrictions, for the states to come.
     """
 
     def __init__(
@@ -148,7 +128,7 @@ class LocalState:
         connection: Connection,
         directory: Path,
         view_of: Callable[[Connection, Space, int], SpaceView],
-        memory: FilterMemory,
+        memory: RestrictionMemory,
     ) -> None:
         self.connection = connection
         self._directory = directory
@@ -256,7 +236,7 @@ class LocalState:
             .order_by(chunks.c.chunk_id)
         )
         if condition is not None:
-            query = query.where(self._clause(condition, self._indexed))
+            query = query.where(self._restrictions.all_that_meet(condition))
         rows = self.connection.execute(query).all()
         chunk_ids = numpy.array([row.chunk_id for row in rows], numpy.int64)
         matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
@@ -313,7 +293,7 @@ class LocalState:
         if selection.ids is not None:
             clauses.append(documents.c.external_id.in_(values(selection.ids)))
         if selection.condition is not None:
-            clauses.append(self._clause(selection.condition, self._indexed))
+            clauses.append(self._restrictions.all_that_meet(selection.condition))
         if selection.unseen:
             clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
         return and_(*clauses)
@@ -336,11 +316,12 @@ class LocalState:
         left out; those that meet another one are listed first.
         """
         view = self._view(space)
-        clause = self._restricting(restriction)
-        share = self._listed_share(restriction, clause, self._least_share(restriction))
+        share = self._listed_share(restriction, self._least_share(restriction))
         is_listed = not share
-        allowed = self._chunks_of(restriction) if is_listed else None
-        # Several passages of a document take places, and deleted ones.
+        allowed = self._restrictions.chunks(restriction) if is_listed else None
+        clause = None if is_listed else self._restrictions.clause(restriction)
+        # Several passages of a document take places, and deleted ones. An approximate index, too,
+        # finds more of the `k` nearest among a few more.
         wanted = math.ceil(k * min(2, view.passages_per_document)) + 8
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
@@ -349,7 +330,7 @@ class LocalState:
         n = min(wanted if is_listed else math.ceil(wanted / share), reach)
         while len(open_queries) and n:
             scores, ids = view.search(queries[open_queries], n, allowed)
-            owners = self._owners(numpy.unique(ids), clause if allowed is None else None)
+            owners = self._owners(numpy.unique(ids), clause)
             for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
                 scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
                 found[query] = _best(scored, owners, per_document)[:k]
@@ -360,8 +341,8 @@ class LocalState:
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
             if len(open_queries) and not is_listed and clause is not None and n * share > most:
-                is_listed = True
-                allowed = self._chunks_of(restriction)
+                is_listed, clause = True, None
+                allowed = self._restrictions.chunks(restriction)
                 reach = len(allowed)
                 n = min(wanted, reach)
         return found
@@ -369,13 +350,12 @@ class LocalState:
     def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
         plan = self._view(space).plan
-        clause = self._restricting(restriction)
-        if clause is None:
+        if restriction == NO_RESTRICTION:
             return plan
-        share = self._listed_share(restriction, clause, self._least_share(restriction))
+        share = self._listed_share(restriction, self._least_share(restriction))
         if share:
             return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
-        count = len(self._chunks_of(restriction))
+        count = len(self._restrictions.chunks(restriction))
         return f"{plan}; {count:,} passages match the filter, searched alone"
 
     def search_words(
@@ -390,17 +370,16 @@ class LocalState:
         The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
         b = 0.75; Robertson & Zaragoza 2009).
         """
-        match = self._analyser.match_expression(text, restriction.required)
+        match = self._restrictions.analyser.match_expression(text, restriction.required)
         if match is None:
             return []
-        clause = self._restricting(restriction)
-        share = self._listed_share(restriction, clause, LISTED_SHARE)
+        share = self._listed_share(restriction, LISTED_SHARE)
         parameters: dict[str, Any] = {"match": match}
-        query = _BY_WORDS
-        if not share:
-            query = _BY_WORDS_AMONG
-            parameters["chunk_ids"] = self._chunks_of(restriction).tolist()
-            clause, share = None, 1
+        if share:
+            query, clause = _BY_WORDS, self._restrictions.clause(restriction)
+        else:
+            query, clause, share = _BY_WORDS_AMONG, None, 1
+            parameters["chunk_ids"] = self._restrictions.chunks(restriction).tolist()
         found: list[Candidate] = []
         n = math.ceil((2 * k + 8) / share)
         while True:
@@ -415,7 +394,7 @@ class LocalState:
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
         """The words of chunks, as BM25 reads them, that a text or phrases have too."""
-        match = self._analyser.match_expression(text, phrases)
+        match = self._restrictions.analyser.match_expression(text, phrases)
         if match is None:
             return {}
         rows = self.connection.execute(_MATCHED, {"match": match, "chunk_ids": list(chunk_ids)})
@@ -453,7 +432,7 @@ class LocalState:
 
     def check(self, condition: Condition) -> None:
         """Refuse a condition that SQLite cannot run."""
-        self._clause(condition)
+        self._restrictions.check(condition)
 
     def field_names(self) -> list[str]:
         """The names of the metadata fields that documents have, sorted."""
@@ -469,7 +448,7 @@ class LocalState:
 
     def matches(self, condition: Condition) -> bool:
         """Whether any document meets a condition."""
-        clause = self._clause(condition, self._indexed)
+        clause = self._restrictions.all_that_meet(condition)
         query = select(documents.c.document_id).where(clause).limit(1)
         return self.connection.scalar(query) is not None
 
@@ -494,113 +473,21 @@ class LocalState:
         mark_seen(self.connection, seen)
 
     def _view(self, space: Space) -> SpaceView:
-        return self._view_of(self.connection, space, self._revision)
+        return self._view_of(self.connection, space, self._restrictions.revision)
 
     @cached_property
-    def _revision(self) -> int:
-        return get_setting(self.connection, "revision", 0)
+    def _restrictions(self) -> Restrictions:
+        return Restrictions(self.connection, self._memory)
 
-    @cached_property
-    def _analyser(self) -> Analyser:
-        return Analyser(get_language(self.connection))
-
-    @cached_property
-    def _scalars(self) -> set[str]:
-        """The fields that hold no list in any document, as conditions call them."""
-        return kinds.scalar_fields(self.connection)
-
-    @cached_property
-    def _indexed(self) -> Mapping[str, int]:
-        """The fields with an index, as conditions call them."""
-        return indexed(self.connection)
-
-    def _clause(
-        self,
-        condition: Condition,
-        indexed_fields: Mapping[str, int] = _NOTHING,
-        number: ColumnElement[int] = _NUMBER,
-    ) -> ColumnElement[bool]:
-        """A condition in SQL: with indexed fields, to find all documents that meet it."""
-        return to_sql(
-            condition,
-            metadata=documents.c.metadata,
-            columns=kinds.BUILT_IN_COLUMNS,
-            scalars=self._scalars,
-            indexed=indexed_fields,
-            number=number,
-        )
-
-    def _is_indexed(self, restriction: Restriction) -> bool:
-        """Whether documents are found without reading any."""
-        condition = restriction.condition
-        return condition is None or is_found_by_index(condition, self._indexed)
-
-    def _chunks_of(self, restriction: Restriction) -> Ids:
-        """The sorted ids of all chunks whose document may be found; the last lists are kept."""
-        key = (self._revision, restriction)
-        listed = self._memory.lists.get(key)
-        if listed is None:
-            number = chunks.c.document_id
-            query = select(chunks.c.chunk_id)
-            if not self._is_indexed(restriction):
-                query = query.join(documents, documents.c.document_id == number)
-            clause = self._restricting(restriction, self._indexed, number)
-            if clause is not None:
-                query = query.where(clause)
-            found = numpy.array(self.connection.scalars(query).all(), numpy.int64)
-            found.sort()
-            return _kept(self._memory.lists, key, found)
-        return listed
-
-    def _restricting(
-        self,
-        restriction: Restriction,
-        indexed_fields: Mapping[str, int] = _NOTHING,
-        number: ColumnElement[int] = _NUMBER,
-    ) -> ColumnElement[bool] | None:
-        """What documents have to meet; None for nothing."""
-        clauses = []
-        if restriction.condition is not None:
-            clauses.append(self._clause(restriction.condition, indexed_fields, number))
-        clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
-        clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
-        return and_(*clauses) if clauses else None
-
-    def _listed_share(
-        self, restriction: Restriction, clause: ColumnElement[bool] | None, least: float
-    ) -> float:
+    def _listed_share(self, restriction: Restriction, least: float) -> float:
         """Which share of the documents meets a restriction; 0, to list them, below the least."""
-        if clause is None:
-            return 1
-        key = (self._revision, restriction)
-        share = self._memory.shares.get(key)
-        if share is None:
-            share = _kept(self._memory.shares, key, self._share(clause))
+        share = self._restrictions.share(restriction)
         return share if share >= least else 0
 
     def _least_share(self, restriction: Restriction) -> float:
         """Below which share the vectors of those that meet a restriction are searched alone."""
-        return LISTED_SHARE_BY_INDEX if self._is_indexed(restriction) else LISTED_SHARE
-
-    def _documents_with(self, phrase: str) -> ScalarSelect[int]:
-        """The documents of which a passage has a phrase; none, if it has no word."""
-        match = self._analyser.phrase_term(phrase) or '""'
-        query = (
-            select(chunks.c.document_id)
-            .join(_words, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))
-            .where(literal_column("chunks_fts").op("MATCH")(match))
-        )
-        return query.scalar_subquery()
-
-    def _share(self, clause: ColumnElement[bool]) -> float:
-        """Which share of the documents meets a condition, by a sample."""
-        highest = select(func.coalesce(func.max(documents.c.document_id), 0))
-        last = self.connection.execute(highest).scalar_one()
-        spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
-        met = func.sum(case((clause, 1), else_=0))
-        sample = documents.c.document_id.in_(values(spread.tolist()))
-        count, sum_met = self.connection.execute(select(func.count(), met).where(sample)).one()
-        return float(sum_met / count) if count else 0
+        is_indexed = self._restrictions.is_indexed(restriction)
+        return LISTED_SHARE_BY_INDEX if is_indexed else LISTED_SHARE
 
     def _owners(self, chunk_ids: Ids, clause: ColumnElement[bool] | None) -> dict[int, int]:
         """The document of each chunk that the database still has, if it meets a condition."""
@@ -610,16 +497,6 @@ class LocalState:
             query = query.where(clause)
         rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
         return {row.chunk_id: row.document_id for row in rows}
-
-
-def _kept(
-    known: dict[tuple[int, Restriction], _Value], key: tuple[int, Restriction], value: _Value
-) -> _Value:
-    """The value, which is remembered instead of the oldest ones."""
-    for old in list(known)[: 1 - FILTERS_KEPT]:
-        known.pop(old, None)
-    known[key] = value
-    return value
 
 
 def _best(

@@ -13,9 +13,10 @@ from semsearch.closing import closed_on_error
 from semsearch.errors import IndexChangedError, IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.stores.local.database import Database
+from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.settings import put_setting
 from semsearch.stores.local.spaces import all_spaces, insert_space
-from semsearch.stores.local.state import FilterMemory, LocalState
+from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.view import SpaceView
 from semsearch.stores.space import Space, check_searchable
 
@@ -29,7 +30,7 @@ class LocalStore:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with their revision
-        self._filters = FilterMemory({}, {})
+        self._filters = RestrictionMemory({}, {})
         self._missing: set[str] = set()  # snapshots whose file was gone
 
     @property

@@ -1,0 +1,190 @@
+"""Which documents a search may find: as conditions in SQL, or as a list of their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
+
+import numpy
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    ScalarSelect,
+    and_,
+    case,
+    func,
+    literal_column,
+    select,
+    table,
+)
+
+from semsearch.analysis import Analyser
+from semsearch.filters import Condition
+from semsearch.stores.local import kinds
+from semsearch.stores.local.conditions import is_found_by_index, to_sql
+from semsearch.stores.local.field_index import indexed
+from semsearch.stores.local.schema import chunks, documents
+from semsearch.stores.local.settings import get_language, get_setting
+from semsearch.stores.local.values import values
+from semsearch.stores.protocol import Restriction
+from semsearch.vector_indexes import Ids
+
+#: The share of documents that meet a restriction is estimated from so many.
+SAMPLE_DOCUMENTS = 500
+#: The shares and lists of so many restrictions are kept.
+RESTRICTIONS_KEPT = 16
+
+_Value = TypeVar("_Value")
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+_NUMBER = documents.c.document_id
+_WORDS = table("chunks_fts")
+
+
+class RestrictionMemory(NamedTuple):
+    """What is known of the last restrictions, by the revision of the state."""
+
+    shares: dict[tuple[int, Restriction], float]  #: of the documents, by a sample
+    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the chunks that they allow
+
+
+class Restrictions:
+    """Restrictions of one state.
+
+    Args:
+        connection: in a transaction.
+        memory: what is known of them, for the states to come.
+    """
+
+    def __init__(self, connection: Connection, memory: RestrictionMemory) -> None:
+        self._connection = connection
+        self._memory = memory
+
+    @cached_property
+    def revision(self) -> int:
+        """The number of the state."""
+        return get_setting(self._connection, "revision", 0)
+
+    @cached_property
+    def analyser(self) -> Analyser:
+        """Reads texts as BM25 does."""
+        return Analyser(get_language(self._connection))
+
+    def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
+        """A condition in SQL, to find all documents that meet it."""
+        return self._clause(condition, self._indexed)
+
+    def check(self, condition: Condition) -> None:
+        """Refuse a condition that SQLite cannot run."""
+        if (self.revision, Restriction(condition)) not in self._memory.shares:
+            self._clause(condition)
+
+    def clause(
+        self,
+        restriction: Restriction,
+        indexed_fields: Mapping[str, int] = _NOTHING,
+        number: ColumnElement[int] = _NUMBER,
+    ) -> ColumnElement[bool] | None:
+        """What documents have to meet; None for nothing.
+
+        Args:
+            restriction: which.
+            indexed_fields: where documents are not found yet, to find all of them.
+            number: the column of the documents' numbers.
+        """
+        clauses = []
+        if restriction.condition is not None:
+            clauses.append(self._clause(restriction.condition, indexed_fields, number))
+        clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
+        clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
+        return and_(*clauses) if clauses else None
+
+    def share(self, restriction: Restriction) -> float:
+        """Which share of the documents meets a restriction, by a sample."""
+        key = (self.revision, restriction)
+        share = self._memory.shares.get(key)
+        if share is None:
+            clause = self.clause(restriction)
+            share = 1 if clause is None else _kept(self._memory.shares, key, self._sampled(clause))
+        return share
+
+    def is_indexed(self, restriction: Restriction) -> bool:
+        """Whether documents are found without reading any."""
+        condition = restriction.condition
+        return condition is None or is_found_by_index(condition, self._indexed)
+
+    def chunks(self, restriction: Restriction) -> Ids:
+        """The sorted ids of all chunks whose document may be found; the last lists are kept."""
+        key = (self.revision, restriction)
+        listed = self._memory.lists.get(key)
+        if listed is None:
+            number = chunks.c.document_id
+            query = select(chunks.c.chunk_id)
+            if not self.is_indexed(restriction):
+                query = query.join(documents, documents.c.document_id == number)
+            clause = self.clause(restriction, self._indexed, number)
+            if clause is not None:
+                query = query.where(clause)
+            found = numpy.array(self._connection.scalars(query).all(), numpy.int64)
+            found.sort()
+            return _kept(self._memory.lists, key, found)
+        return listed
+
+    @cached_property
+    def _scalars(self) -> set[str]:
+        """The fields that hold no list in any document, as conditions call them."""
+        return kinds.scalar_fields(self._connection)
+
+    @cached_property
+    def _indexed(self) -> Mapping[str, int]:
+        """The fields with an index, as conditions call them."""
+        return indexed(self._connection)
+
+    def _clause(
+        self,
+        condition: Condition,
+        indexed_fields: Mapping[str, int] = _NOTHING,
+        number: ColumnElement[int] = _NUMBER,
+    ) -> ColumnElement[bool]:
+        """A condition in SQL: with indexed fields, to find all documents that meet it."""
+        return to_sql(
+            condition,
+            metadata=documents.c.metadata,
+            columns=kinds.BUILT_IN_COLUMNS,
+            scalars=self._scalars,
+            indexed=indexed_fields,
+            number=number,
+        )
+
+    def _documents_with(self, phrase: str) -> ScalarSelect[int]:
+        """The documents of which a passage has a phrase; none, if it has no word."""
+        match = self.analyser.phrase_term(phrase) or '""'
+        query = (
+            select(chunks.c.document_id)
+            .join(_WORDS, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))
+            .where(literal_column("chunks_fts").op("MATCH")(match))
+        )
+        return query.scalar_subquery()
+
+    def _sampled(self, clause: ColumnElement[bool]) -> float:
+        """Which share of the documents meets a condition, by a sample."""
+        highest = select(func.coalesce(func.max(documents.c.document_id), 0))
+        last = self._connection.execute(highest).scalar_one()
+        spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
+        met = func.sum(case((clause, 1), else_=0))
+        sample = documents.c.document_id.in_(values(spread.tolist()))
+        count, sum_met = self._connection.execute(select(func.count(), met).where(sample)).one()
+        return float(sum_met / count) if count else 0
+
+
+def _kept(
+    known: dict[tuple[int, Restriction], _Value], key: tuple[int, Restriction], value: _Value
+) -> _Value:
+    """The value, which is remembered instead of the oldest ones."""
+    for old in list(known)[: 1 - RESTRICTIONS_KEPT]:
+        known.pop(old, None)
+    known[key] = value
+    return value
