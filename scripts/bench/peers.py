@@ -66,7 +66,7 @@ def main() -> int:
         bench = Bench(arguments, Path(name), systems, corpora)
         results = Results(
             vars(arguments),
-            dict(installed_versions()),
+            installed_versions(),
             [told_corpus(corpus) for corpus in corpora],
             left_out=left_out,
         )
@@ -157,6 +157,7 @@ class Bench:
         self.faults = 0
         self._arguments = arguments
         self._folder = folder
+        self._models = folder / "models"
         self._corpora = corpora
         self._one = corpus_of("one-text", corpora[-1].texts[:1], folder)
         self._queried = corpora[-1]
@@ -166,6 +167,8 @@ class Bench:
         """Do all sections that were asked for."""
         sections = self._arguments.sections
         self._left_out = results.left_out
+        prepare = lambda system: self._run(system.prepare_command(self._models))  # noqa: E731
+        self._rounds("model", 1, self.systems, prepare)
         self._rounds("first", 1, self.systems, lambda system: self._index(system, self._one))
         self.faults = 0  # what cannot do one text cannot run here at all
         if "machine" in sections:
@@ -202,10 +205,14 @@ class Bench:
             system: bulk_figures(system, corpus, rounds, peaks)
             for system, rounds in measured.items()
         }
-        peers = [figure for system, figure in figures.items() if system.tool != OURS]
-        fastest = max((peer.rate.median for peer in peers), default=None)
-        rests = [peer.rate_without_start.median for peer in peers if peer.rate_without_start]
-        for figure in figures.values():
+        for system, figure in figures.items():
+            alike = [
+                figures[peer]
+                for peer in figures
+                if peer.tool != OURS and peer.precision == system.precision
+            ]
+            fastest = max((peer.rate.median for peer in alike), default=None)
+            rests = [peer.rate_without_start.median for peer in alike if peer.rate_without_start]
             if fastest:
                 figure.ratio = figure.rate.median / fastest
             if rests and figure.rate_without_start:
@@ -218,7 +225,7 @@ class Bench:
         def measure(system: System) -> Finished:
             if system is HELP:
                 return self._run(HELP.help_command())
-            return self._run(system.query_command(self._index_path(system, self._queried), text))
+            return self._query(system, text)
 
         asked = [*self.systems]
         if any(system.tool == OURS for system in asked):
@@ -236,7 +243,9 @@ class Bench:
         def measure(system: System) -> dict[str, Any]:
             folder = self._index_path(system, self._queried)
             told: dict[str, Any] = json.loads(
-                self._run(system.warm_command(folder, queries)).output.splitlines()[-1]
+                self._run(system.warm_command(self._models, folder, queries)).output.splitlines()[
+                    -1
+                ]
             )
             return told
 
@@ -256,7 +265,11 @@ class Bench:
         folder = self._index_path(system, self._queried)
         if not folder.exists():
             self._index(system, self._queried)
-        return self._run(system.query_command(folder, self._queried.texts[-1]))
+        return self._query(system, self._queried.texts[-1])
+
+    def _query(self, system: System, text: str) -> Finished:
+        folder = self._index_path(system, self._queried)
+        return self._run(system.query_command(self._models, folder, text))
 
     def _rounds(
         self, title: str, repeats: int, systems: Sequence[System], measure: Callable[[System], T]
@@ -293,7 +306,7 @@ class Bench:
     def _index(self, system: System, corpus: Corpus) -> Finished:
         folder = self._index_path(system, corpus)
         shutil.rmtree(folder, ignore_errors=True)
-        return self._run(system.index_command(corpus.file, folder))
+        return self._run(system.index_command(self._models, corpus.file, folder))
 
     def _run(self, command: Sequence[str]) -> Finished:
         """Run a command to its end.

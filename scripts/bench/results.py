@@ -38,7 +38,7 @@ class Finished(NamedTuple):
 class BulkFigures:
     """How fast a system indexed a corpus.
 
-    The rates are of documents a second; the ratios are to the fastest peer's rate.
+    The rates are of documents a second; the ratios are to the fastest peer in the same precision.
     """
 
     system: str
@@ -73,7 +73,7 @@ class Results:
     """All that a run found."""
 
     options: dict[str, Any]
-    versions: dict[str, str]
+    versions: dict[str, dict[str, str]]  #: by environment and package
     corpora: list[dict[str, Any]]
     machine: dict[str, Any] | None = None
     bulk: list[BulkFigures] = field(default_factory=list)

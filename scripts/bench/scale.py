@@ -1,7 +1,7 @@
 """How indexing and searching grow: the same measures at several sizes, in one run.
 
 The passages are the WordNet definitions, encoded once; more of them are made so: a definition and
-one of its ten nearest neighbours are drawn (seed 0), the new vector lies between the two, a
+one of its ten nearest neighbours are drawn (seeds 0 and 1), the new vector lies between the two, a
 quarter to three quarters of the way, and an eighth of its length in a random direction. Queries
 are sentences of the STS Benchmark.
 """
@@ -27,16 +27,20 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from scripts.bench.scale_peers import PEERS
 from scripts.bench.systems import messages
 from scripts.shared.corpora import distinct, sts_sentences
 from semsearch import Document, Index, load_encoder
 from semsearch.protocols import Matrix, TokenSpans
 
-SIZES = (10_000, 100_000, 1_000_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 1000
+#: Of them, those whose recall is measured.
+MEASURED = 200
 #: Fields that these shares of the documents meet.
 FILTERS = {"50 %": "half = 1", "5 %": "twentieth = 1", "0.5 %": "rare = 1", "0.01 %": "few = 1"}
 ONE_IN = {"half": 2, "twentieth": 20, "rare": 200, "few": 10_000}
+RECALL = 0.98
 WORDS = ["small dog", "the act of moving", "king of france", "of the and a"]
 
 
@@ -47,10 +51,9 @@ class Given:
     max_document_tokens = 256
     max_query_tokens = None
 
-    def __init__(self, vectors: Matrix, file: Path | None = None) -> None:
-        self._vectors = vectors
+    def __init__(self, file: Path) -> None:
         self._file = file
-        self.dimension = vectors.shape[1]
+        self.dimension = numpy.load(file, mmap_mode="r").shape[1]
 
     def description(self) -> Mapping[str, Any]:
         """Nothing."""
@@ -63,58 +66,64 @@ class Given:
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """The rows that the texts name."""
         numbers = [int(text.split(" ", 1)[0]) for text in texts]
-        if self._file is None:
-            found: Matrix = self._vectors[numbers]
-            return found
         # Mapped for a moment, so that it is not counted as memory of the index.
         return numpy.array(numpy.load(self._file, mmap_mode="r")[numbers])
 
     encode_queries = encode_documents
 
 
-def encoded(folder: Path, data: Path) -> tuple[list[str], Matrix, Matrix]:
-    """Definitions, their vectors, and those of the queries; computed once."""
-    file = folder / "definitions.npz"
+def encode(folder: Path, data: Path) -> None:
+    """Write the vectors of the definitions and of the queries, if they are not there."""
+    if (folder / "definitions.npy").exists():
+        return
+    encoder = load_encoder("minilm", precision="fp32")
+    queries = list(islice(distinct(sts_sentences(data)), QUERIES))
+    numpy.save(folder / "queries.npy", encoder.encode_queries(queries))
+    numpy.save(folder / "definitions.npy", encoder.encode_documents(definitions(data)))
+
+
+def definitions(data: Path) -> list[str]:
+    """The texts."""
     lines = (data / "corpora" / "wordnet_definitions.jsonl").read_text("utf-8").splitlines()
-    texts = [json.loads(line)["text"] for line in lines]
-    if not file.exists():
-        encoder = load_encoder("minilm", precision="fp32")
-        queries = list(islice(distinct(sts_sentences(data)), QUERIES))
-        numpy.savez(
-            file,
-            definitions=encoder.encode_documents(texts),
-            queries=encoder.encode_queries(queries),
-        )
-    stored = numpy.load(file)
-    return texts, stored["definitions"], stored["queries"]
+    return [json.loads(line)["text"] for line in lines]
 
 
-def made(definitions: Matrix, count: int, folder: Path) -> tuple[Matrix, NDArray[numpy.int64]]:
-    """`count` vectors, the definitions first, and of which definition each is made."""
-    origins = numpy.arange(min(count, len(definitions)))
-    if count <= len(definitions):
-        return definitions[:count], origins
-    file = folder / f"made-{count}.npy"
-    random = numpy.random.default_rng(0)
-    more = random.integers(0, len(definitions), count - len(definitions))
-    origins = numpy.concatenate([origins, more])
-    if not file.exists():
-        graph = faiss.index_factory(definitions.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
-        graph.add(definitions)
-        neighbours = graph.search(definitions, 11)[1][:, 1:]
-        vectors = numpy.empty((count, definitions.shape[1]), numpy.float32)
-        vectors[: len(definitions)] = definitions
+def origins_of(count: int, data: Path) -> NDArray[numpy.int64]:
+    """Of which definition each of `count` vectors is made."""
+    there = len(definitions(data))
+    more = numpy.random.default_rng(0).integers(0, there, max(0, count - there))
+    return numpy.concatenate([numpy.arange(min(count, there)), more])
+
+
+def make(folder: Path, count: int, data: Path) -> dict[str, float]:
+    """Write `count` vectors, the definitions first."""
+    file = vectors_of(folder, count)
+    if file.exists():
+        return {}
+    known = numpy.load(folder / "definitions.npy")
+    vectors = numpy.empty((count, known.shape[1]), numpy.float32)
+    vectors[: len(known)] = known[:count]
+    more = origins_of(count, data)[len(known) :]
+    if len(more):
+        graph = faiss.index_factory(known.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
+        graph.add(known)
+        neighbours = graph.search(known, 11)[1][:, 1:]
+        random = numpy.random.default_rng(1)
         for start in range(0, len(more), 100_000):
             some = more[start : start + 100_000]
             others = neighbours[some, random.integers(0, 10, len(some))]
             part = random.uniform(0.25, 0.75, (len(some), 1))
-            rows = (1 - part) * definitions[some] + part * definitions[others]
+            rows = (1 - part) * known[some] + part * known[others]
             noise = random.standard_normal(rows.shape)
-            rows = _unit(rows) + _unit(noise) / 8
-            place = len(definitions) + start
-            vectors[place : place + len(some)] = _unit(rows)
-        numpy.save(file, vectors)
-    return numpy.load(file, mmap_mode="r"), origins
+            place = len(known) + start
+            vectors[place : place + len(some)] = _unit(_unit(rows) + _unit(noise) / 8)
+    numpy.save(file, vectors)
+    return {}
+
+
+def vectors_of(folder: Path, count: int) -> Path:
+    """The file of the vectors."""
+    return folder / f"made-{count}.npy"
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[Any]:
@@ -122,46 +131,37 @@ def _unit(rows: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def documents(texts: Sequence[str], origins: NDArray[numpy.int64]) -> Iterator[Document]:
+def documents(count: int, data: Path) -> Iterator[Document]:
     """One document a vector."""
-    fields = values_of(len(origins))
-    for number, origin in enumerate(origins.tolist()):
+    texts, fields = definitions(data), values_of(count)
+    for number, origin in enumerate(origins_of(count, data).tolist()):
         metadata = {name: int(values[number]) for name, values in fields.items()}
         yield Document(str(number), f"{number} {texts[origin]}", metadata=metadata)
 
 
 def values_of(count: int) -> dict[str, NDArray[numpy.int64]]:
     """The values of the fields that filters test, 1 where they are met."""
-    random = numpy.random.default_rng(1)
-    return {name: random.integers(0, one_in, count) for name, one_in in ONE_IN.items()}
+    random = numpy.random.default_rng(2)
+    return {name: random.permutation(count) % one_in for name, one_in in ONE_IN.items()}
 
 
 def load(folder: Path, count: int, data: Path, index_type: str) -> dict[str, float]:
-    """Index so many passages; seconds and memory of this process, with the vectors that it reads.
+    """Index so many passages; seconds, and the peak of memory of this process.
 
     The fields of the filters are indexed afterwards.
     """
-    texts, definitions, _ = encoded(folder, data)
-    vectors, origins = made(definitions, count, folder)
-    before = _peak_kib()
     started = time.perf_counter()
-    file = folder / f"made-{count}.npy"
-    given = Given(vectors, file if file.exists() else None)
+    given = Given(vectors_of(folder, count))
     with Index.create(folder / f"index-{count}", [given]) as index, index.writer() as new:
         new.set_index_type(index_type)
-        new.upsert(documents(texts, origins))
+        new.upsert(documents(count, data))
         seconds = time.perf_counter() - started
-        peak = _peak_kib()
+        peak = peak_mebibytes()
         started = time.perf_counter()
         for name in ONE_IN:
             new.index_field(name)
         fields = time.perf_counter() - started
-    return {
-        "load s": seconds,
-        "fields s": fields,
-        "load MiB": peak / 1024,
-        "load MiB before": before / 1024,
-    }
+    return {"load s": seconds, "fields s": fields, "load MiB": peak}
 
 
 #: A process that answers one query, and tells its memory: its own, and with what it has mapped.
@@ -179,13 +179,14 @@ PROCESSES = 7
 
 def cold(folder: Path, count: int, data: Path) -> dict[str, float]:
     """Whole processes that answer one query: the first one reads the vectors to check them."""
+    del data
+    time.sleep(4)  # what was just written is not remembered
     seconds = []
     for _ in range(1 + PROCESSES):
         started = time.perf_counter()
         command = [sys.executable, "-c", ONE_QUERY, str(folder / f"index-{count}")]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         seconds.append(time.perf_counter() - started)
-        time.sleep(4)  # a file that was just written is not remembered
     own, most = map(int, told.split())
     return {
         "first process ms": seconds[0] * 1000,
@@ -195,45 +196,53 @@ def cold(folder: Path, count: int, data: Path) -> dict[str, float]:
     }
 
 
-def _peak_kib() -> int:
+def peak_mebibytes() -> float:
     """Of this process alone; what getrusage tells begins with the peak of the one before it."""
     status = Path("/proc/self/status").read_text("ascii")
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])  # type: ignore[index]
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
 def add(folder: Path, count: int, data: Path) -> dict[str, float]:
-    """Seconds that 100 documents more take."""
-    _, definitions, _ = encoded(folder, data)
-    new = [Document(f"new {n}", f"{n} a new one {time.time_ns()}") for n in range(100)]
-    started = time.perf_counter()
-    with Index.open(folder / f"index-{count}", [Given(definitions)]) as index:
-        index.add(new)
-    return {"add 100 ms": (time.perf_counter() - started) * 1000}
+    """Milliseconds that 100 documents more take: the median of five times."""
+    del data
+    given = Given(vectors_of(folder, count))
+    seconds = []
+    for _ in range(5):
+        moment = time.time_ns()
+        new = [Document(f"new {moment} {n}", f"{n} a new one {moment}") for n in range(100)]
+        started = time.perf_counter()
+        with Index.open(folder / f"index-{count}", [given]) as index:
+            index.add(new)
+        seconds.append(time.perf_counter() - started)
+    return {"add 100 ms": float(numpy.median(seconds)) * 1000}
+
+
+def exact_index(folder: Path, count: int) -> Any:
+    """All vectors, compared one by one."""
+    vectors = numpy.load(vectors_of(folder, count))
+    exact = faiss.IndexFlatIP(vectors.shape[1])
+    exact.add(vectors)
+    return exact
 
 
 def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
     """Warm queries of one process, by vector, with filters, by words."""
-    _, definitions, queries = encoded(folder, data)
-    vectors, _ = made(definitions, count, folder)
-    exact = faiss.IndexFlatIP(vectors.shape[1])
-    exact.add(numpy.ascontiguousarray(vectors))
-    few = queries[:200]
+    del data
+    queries = numpy.load(folder / "queries.npy")
+    exact = exact_index(folder, count)
+    few = queries[:MEASURED]
     found: dict[str, float] = {}
-    with Index.open(folder / f"index-{count}", [Given(definitions)]) as index:
+    with Index.open(folder / f"index-{count}", [Given(vectors_of(folder, count))]) as index:
         (snapshot,) = index.info().snapshots.values()
         found["told recall"] = snapshot.recall
-        found |= _bare(folder / f"index-{count}" / snapshot.file, queries)
         best = exact.search(few, 10)[0]
         answers = index.search_many(list(few), k=10)
         scores = numpy.array([[hit.score for hit in hits] for hits in answers])
         found["recall"] = float((scores >= best[:, -1:] - 1e-5).mean())
-        found |= _timed("", lambda row: index.search(queries[row]), 300)
-        started = time.perf_counter()
-        index.search_many(list(queries), k=10)
-        found["many q/s"] = len(queries) / (time.perf_counter() - started)
-        found["of FAISS"] = found["many q/s"] / found["FAISS q/s"]
+        found |= timed("", lambda row: index.search(queries[row]), 300)
+        found |= _many(index, folder / f"index-{count}" / snapshot.file, queries)
         for share, where in FILTERS.items():
-            found |= _timed(
+            found |= timed(
                 f" {share}", lambda row, where=where: index.search(queries[row], where=where), 100
             )
             field = where.split()[0]
@@ -248,20 +257,33 @@ def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
             ]
             is_met = bool(reached)
             found[f"recall {share}"] = float(numpy.concatenate(reached).mean()) if is_met else 1.0
-        found |= _timed(" bm25", lambda row: index.search(WORDS[row % 4], mode="bm25"), 40)
+        found |= timed(" bm25", lambda row: index.search(WORDS[row % 4], mode="bm25"), 40)
     return found
 
 
-def _bare(file: Path, queries: Matrix) -> dict[str, float]:
-    """Queries per second of FAISS alone, over the same file with the same parameters."""
-    index = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
-    index.search(queries[:10], 10)
-    started = time.perf_counter()
-    index.search(queries, 10)
-    return {"FAISS q/s": len(queries) / (time.perf_counter() - started)}
+def _many(index: Index, file: Path, queries: Matrix) -> dict[str, float]:
+    """Queries per second, and of FAISS alone over the same file with the same parameters.
+
+    FAISS gives numbers of vectors, ours passages with their texts and fields.
+    """
+    bare = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
+    bare.search(queries[:10], 10)
+    index.search_many(list(queries), k=10)
+    rates: dict[str, list[float]] = {"FAISS q/s": [], "many q/s": []}
+    for _ in range(3):
+        for name, search in (
+            ("FAISS q/s", lambda: bare.search(queries, 10)),
+            ("many q/s", lambda: index.search_many(list(queries), k=10)),
+        ):
+            started = time.perf_counter()
+            search()
+            rates[name].append(len(queries) / (time.perf_counter() - started))
+    found = {name: float(numpy.median(values)) for name, values in rates.items()}
+    return found | {"of FAISS": found["many q/s"] / found["FAISS q/s"]}
 
 
-def _timed(name: str, search: Any, times: int) -> dict[str, float]:
+def timed(name: str, search: Any, times: int) -> dict[str, float]:
+    """Milliseconds of single queries: the median and the 95th percentile."""
     search(0)
     seconds = []
     for row in range(times):
@@ -274,16 +296,63 @@ def _timed(name: str, search: Any, times: int) -> dict[str, float]:
 
 def words(folder: Path, count: int, data: Path) -> dict[str, float]:
     """The same queries by words, stemmed as English and without stop words."""
+    del data
     with Index.open(folder / f"index-{count}") as index:
         started = time.perf_counter()
         with index.writer() as writer:
             writer.set_language("english")
         found = {"language s": time.perf_counter() - started}
         search = lambda row: index.search(WORDS[row % 4], mode="bm25")  # noqa: E731
-        return found | _timed(" bm25 english", search, 40)
+        return found | timed(" bm25 english", search, 40)
 
 
-STEPS = {step.__name__: step for step in (load, cold, searched, add, words)}
+def peer_build(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
+    """Put the same documents and vectors into another store."""
+    place = folder / f"{peer}-{count}"
+    if place.exists():
+        return {}
+    vectors = numpy.load(vectors_of(folder, count), mmap_mode="r")
+    started = time.perf_counter()
+    PEERS[peer].build(place, documents(count, data), vectors)
+    seconds = time.perf_counter() - started
+    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    return {
+        f"{peer} load s": seconds,
+        f"{peer} load MiB": peak_mebibytes(),
+        f"{peer} MB": size / 1e6,
+    }
+
+
+def peer_search(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
+    """Single queries of another store, as far as they have to go for the recall.
+
+    How far that is, other queries tell than those that are measured.
+    """
+    del data
+    going = PEERS[peer].open(folder / f"{peer}-{count}")
+    queries = numpy.load(folder / "queries.npy")
+    best = _nearest(folder, count, queries[: 2 * MEASURED])
+    for effort in PEERS[peer].efforts:
+        search = going(effort)
+        if _recall(search, queries, best, range(MEASURED, 2 * MEASURED)) >= RECALL:
+            break
+    found = {f"{peer} recall": _recall(search, queries, best, range(MEASURED))}
+    found |= timed(f" {peer}", lambda row: search(queries[row]), 300)
+    return found | {f"{peer} effort": float(effort)}
+
+
+def _nearest(folder: Path, count: int, queries: Matrix) -> Matrix:
+    """The numbers of the ten nearest vectors."""
+    return numpy.array(exact_index(folder, count).search(queries, 10)[1])
+
+
+def _recall(search: Any, queries: Matrix, best: Any, rows: range) -> float:
+    shared = [len(set(search(queries[row])) & set(map(str, best[row].tolist()))) for row in rows]
+    return sum(shared) / (10 * len(rows))
+
+
+OURS = {step.__name__: step for step in (make, load, cold, searched, add, words)}
+OTHERS = {step.__name__: step for step in (peer_build, peer_search)}
 
 
 def main() -> None:
@@ -291,45 +360,116 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--index-type", default="auto")
-    parser.add_argument("--folder", type=Path, help="keeps vectors and indexes for the next run")
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    add = parser.add_argument
+    add("--sizes", type=int, nargs="+", default=SIZES)
+    add("--index-type", default="auto")
+    add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="other stores (all)")
+    add("--folder", type=Path, help="keeps vectors and indexes for the next run")
+    add("--json", type=Path, metavar="FILE", help="where the figures go, beside those of before")
+    add("--plot", type=Path, metavar="FILE", help="where curves go (.png or .svg)")
+    add("--step", choices=[*OURS, *OTHERS], help=argparse.SUPPRESS)
+    add("--peer", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     data = Path(os.environ["SEMSEARCH_DATA"])
     if arguments.step:
         (size,) = arguments.sizes
+        step = (OURS | OTHERS)[arguments.step]
         options = {"index_type": arguments.index_type} if arguments.step == "load" else {}
-        print(json.dumps(STEPS[arguments.step](arguments.folder, size, data, **options)))
+        options |= {"peer": arguments.peer} if arguments.peer else {}
+        print(json.dumps(step(arguments.folder, size, data, **options)))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        encoded(folder, data)
-        columns = {size: _measured(folder, size, arguments.index_type) for size in arguments.sizes}
+        encode(folder, data)
+        columns = _columns(arguments.json)
+        for size in arguments.sizes:
+            for figures in _measured(folder, size, arguments):
+                columns.setdefault(size, {}).update(figures)
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(columns, indent=2) + "\n", "utf-8")
+    columns = dict(sorted(columns.items()))
     table = Table("", *(f"{size:,}" for size in columns))
-    for name in next(iter(columns.values())):
-        table.add_row(name, *(f"{column[name]:,.4g}" for column in columns.values()))
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    for name in names:
+        told = (column.get(name) for column in columns.values())
+        table.add_row(name, *("-" if value is None else f"{value:,.4g}" for value in told))
     Console().print(table)
+    if arguments.plot:
+        plot(columns, arguments.plot)
 
 
-def _measured(folder: Path, size: int, index_type: str) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for step in STEPS:
+def _columns(file: Path | None) -> dict[int, dict[str, float]]:
+    """The figures of another run, by size."""
+    if file is None or not file.exists():
+        return {}
+    return {int(size): figures for size, figures in json.loads(file.read_text("utf-8")).items()}
+
+
+def _measured(folder: Path, size: int, arguments: argparse.Namespace) -> Iterator[dict[str, float]]:
+    steps = [[step] for step in OURS]
+    steps += [[step, "--peer", peer] for peer in arguments.peers for step in OTHERS]
+    for step, *options in steps:
         if step == "load" and (folder / f"index-{size}").exists():
             continue
-        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step]
-        command += ["--sizes", str(size), "--index-type", index_type, "--folder", str(folder)]
-        messages.print(f"{size:,}: {step}")
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        found |= json.loads(output.splitlines()[-1])
+        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step, *options]
+        command += ["--sizes", str(size), "--folder", str(folder)]
+        command += ["--index-type", arguments.index_type]
+        messages.print(f"{size:,}: {' '.join([step, *options[1:]])}")
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            messages.print(f"failed (exit status {done.returncode})")
+            continue
+        yield json.loads(done.stdout.splitlines()[-1])
         if step == "load":
             with Index.open(folder / f"index-{size}") as index:
                 info = index.info()
             (snapshot,) = info.snapshots.values()
-            found["SQLite MB"] = info.files["index.sqlite"] / 1e6
-            found["vectors MB"] = info.files[snapshot.file] / 1e6
-    return found
+            yield {
+                "SQLite MB": info.files["index.sqlite"] / 1e6,
+                "vectors MB": info.files[snapshot.file] / 1e6,
+            }
+
+
+def plot(columns: Mapping[int, Mapping[str, float]], file: Path) -> None:
+    """Draw what grows with the number of passages."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    for axis, (title, names) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
+        for name, label in names.items():
+            points = [(size, one[name]) for size, one in columns.items() if name in one]
+            if points:
+                axis.plot(*zip(*points, strict=True), marker="o", label=label)
+        axis.set(xscale="log", yscale="log", xlabel="passages")
+        axis.set_title(title, loc="left", fontsize="medium")
+        axis.legend(fontsize="small")
+        axis.grid(alpha=0.3)
+    figure.savefig(file, dpi=150)
+
+
+PANELS = {
+    "seconds to build, without encoding": {
+        "load s": "semsearch",
+        **{f"{peer} load s": peer for peer in PEERS},
+    },
+    "milliseconds of one query (median), recall@10 of 0.98": {
+        "p50 ms": "semsearch",
+        **{f"p50 {peer} ms": peer for peer in PEERS},
+    },
+    "milliseconds of one query (median), semsearch": {
+        "p50 ms": "semantic",
+        **{f"p50 {share} ms": f"filter that {share} meet" for share in FILTERS},
+        "p50 bm25 ms": "BM25",
+        "p50 bm25 english ms": "BM25, English stop words",
+    },
+    "memory and files of semsearch, MB": {
+        "load MiB": "peak of loading",
+        "own MiB": "of a query, its own",
+        "SQLite MB": "SQLite",
+        "vectors MB": "vectors",
+    },
+}
 
 
 if __name__ == "__main__":

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
 ONE_PEER = Path(__file__).resolve().with_name("one_peer.py")
 
-#: The modules that each peer cannot do without.
+ROOT = Path(__file__).resolve().parents[2]
+
+#: What scripts/bench/peers installs besides: optimum-intel wants other versions of transformers.
+OTHER_ENVIRONMENT = ROOT / ".venv-bench" / "bin" / "python"
+
+
+class Peer(NamedTuple):
+    """A tool that ours is compared with.
+
+    Args:
+        modules: what it cannot do without.
+        precision: in which it computes, on a processor that has it.
+        python: of the environment that it is installed in.
+    """
+
+    modules: tuple[str, ...]
+    precision: str = "fp32"
+    python: Path = Path(sys.executable)
+
+
 PEERS = {
-    "script": ("sentence_transformers", "faiss"),
-    "txtai": ("txtai",),
-    "chroma": ("chromadb", "sentence_transformers"),
-    "lancedb": ("lancedb", "sentence_transformers"),
+    "script": Peer(("sentence_transformers", "faiss")),
+    "script-bf16": Peer(("sentence_transformers", "faiss"), "bf16"),
+    "openvino": Peer(("optimum.intel", "faiss"), "bf16", OTHER_ENVIRONMENT),
+    "openvino-int8": Peer(("optimum.intel", "nncf", "faiss"), "int8", OTHER_ENVIRONMENT),
+    "fastembed": Peer(("fastembed", "faiss"), python=OTHER_ENVIRONMENT),
+    "txtai": Peer(("txtai",)),
+    "chroma": Peer(("chromadb", "sentence_transformers")),
+    "lancedb": Peer(("lancedb", "sentence_transformers")),
 }
 
 OURS = "ours"
@@ -29,11 +53,34 @@ PACKAGES = (
     "openvino",
     "torch",
     "sentence-transformers",
+    "transformers",
     "faiss-cpu",
     "txtai",
     "chromadb",
     "lancedb",
+    "optimum-intel",
+    "fastembed",
+    "onnxruntime",
 )
+
+#: Programs for either environment: the names on the command line that it lacks; versions of them.
+MISSING = """
+import json, sys
+from importlib.util import find_spec
+def is_missing(name):
+    try:
+        return find_spec(name) is None
+    except ModuleNotFoundError:
+        return True
+print(json.dumps([name for name in sys.argv[1:] if is_missing(name)]))
+"""
+VERSIONS = """
+import json, platform, sys
+from importlib import metadata
+installed = {found.name for found in metadata.distributions()}
+found = {name: metadata.version(name) for name in sys.argv[1:] if name in installed}
+print(json.dumps({"python": platform.python_version(), **found}))
+"""
 
 messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
@@ -55,29 +102,34 @@ class System:
         """What a table calls it."""
         return f"{OURS} {self.precision}" if self.tool == OURS else self.tool
 
-    def index_command(self, corpus: Path, folder: Path) -> list[str]:
+    def prepare_command(self, models: Path) -> list[str]:
+        """Converts the model, where the tool needs that."""
+        return [*self._program("prepare"), str(models / self.tool)]
+
+    def index_command(self, models: Path, corpus: Path, folder: Path) -> list[str]:
         """Makes an index."""
         if self.tool == OURS:
             options = ["--index", str(folder), "--precision", self.precision]
             return [*semsearch(), "index", str(corpus), *options]
-        return [*self._program(), "index", str(corpus), str(folder)]
+        return [*self._program("index"), str(models / self.tool), str(corpus), str(folder)]
 
-    def query_command(self, folder: Path, text: str) -> list[str]:
+    def query_command(self, models: Path, folder: Path, text: str) -> list[str]:
         """Asks an index."""
         if self.tool == OURS:
             return [*semsearch(), "query", text, "--index", str(folder)]
-        return [*self._program(), "query", str(folder), text]
+        return [*self._program("query"), str(models / self.tool), str(folder), text]
 
-    def warm_command(self, folder: Path, queries: Path) -> list[str]:
+    def warm_command(self, models: Path, folder: Path, queries: Path) -> list[str]:
         """Asks an index many times, and prints the median."""
-        return [*self._program(), "warm", str(folder), str(queries)]
+        return [*self._program("warm"), str(models / self.tool), str(folder), str(queries)]
 
     def help_command(self) -> list[str]:
         """Asks for help alone."""
         return [*semsearch(), "--help"]
 
-    def _program(self) -> list[str]:
-        return [sys.executable, str(ONE_PEER), self.tool]
+    def _program(self, action: str) -> list[str]:
+        python = sys.executable if self.tool == OURS else str(PEERS[self.tool].python)
+        return [python, str(ONE_PEER), self.tool, action]
 
 
 #: The command without work, timed among the cold queries.
@@ -91,13 +143,27 @@ def at_hand(arguments: argparse.Namespace) -> tuple[list[System], dict[str, str]
         if tool == OURS:
             systems += [System(tool, precision) for precision in arguments.precisions]
             continue
-        missing = [module for module in PEERS[tool] if find_spec(module) is None]
-        if missing:
-            left_out[tool] = f"{', '.join(missing)} is not installed; the extra 'bench' brings it"
+        peer = PEERS[tool]
+        if missing := missing_modules(peer):
+            left_out[tool] = f"{', '.join(missing)} is not installed; scripts/bench/peers does that"
             messages.print(f"{tool} is left out: {left_out[tool]}")
         else:
-            systems.append(System(tool, "fp32"))
+            systems.append(System(tool, peer.precision))
     return systems, left_out
+
+
+def missing_modules(peer: Peer) -> list[str]:
+    """Which of its modules its environment lacks."""
+    if not peer.python.exists():
+        return list(peer.modules)
+    found: list[str] = _told_by(peer.python, MISSING, peer.modules)
+    return found
+
+
+def _told_by(python: Path, program: str, arguments: Sequence[str]) -> Any:
+    """What a program prints as JSON, in the environment of that interpreter."""
+    command = [str(python), "-c", program, *arguments]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def semsearch() -> list[str]:
@@ -105,11 +171,11 @@ def semsearch() -> list[str]:
     return [str(Path(sys.executable).with_name("semsearch"))]
 
 
-def installed_versions() -> Iterator[tuple[str, str]]:
-    """Of the packages that matter here."""
-    yield "python", sys.version.partition(" ")[0]
-    for name in PACKAGES:
-        try:
-            yield name, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+def installed_versions() -> dict[str, dict[str, str]]:
+    """Of the packages that matter here, by environment."""
+    pythons = {"main": Path(sys.executable), "other": OTHER_ENVIRONMENT}
+    return {
+        name: _told_by(python, VERSIONS, PACKAGES)
+        for name, python in pythons.items()
+        if python.exists()
+    }
