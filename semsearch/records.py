@@ -209,6 +209,15 @@ class Hits(list[Hit]):
             return Hits(self.query, found, reranked=self.reranked, stages=self.stages)
         return super().__getitem__(place)
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values: query and hits; also reranked and stages, where there are any."""
+        found: dict[str, Any] = {"query": self.query, "hits": [hit.to_dict() for hit in self]}
+        if self.reranked is not None:
+            found["reranked"] = self.reranked
+        if self.stages:
+            found["stages"] = [stage._asdict() for stage in self.stages]
+        return found
+
     def parts(self) -> list[str]:
         """The names of the scores in `Hit.scores`, where a hit has more than one."""
         return [

@@ -28,6 +28,7 @@ FLOORS = [
     "retriever mining clustering inspection training unsupervised",
     "evaluation",
     "comparison report",
+    "service",
     "cli",
     "__main__",
 ]

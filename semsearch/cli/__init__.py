@@ -21,6 +21,8 @@ __all__ = ["main", "run"]
 COMMANDS = {
     "index": "Encode a corpus into an index.",
     "query": "Find what is meant.",
+    "serve": "Serve indexes over HTTP.",
+    "mcp": "Let agents search indexes (Model Context Protocol).",
     "pairs": "Find the most similar pairs of a collection.",
     "cluster": "Group the passages of an index by what they are about.",
     "compare": "Show what several systems find, side by side.",
@@ -31,12 +33,22 @@ COMMANDS = {
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
     "verify": "Check an index, and repair it.",
+    "completion": "Print the completion script of a shell.",
     "datasets": "Published data sets: list, find, fetch.",
 }
 
 
 class MainGroup(LazyGroup):
-    """Says our errors in one line."""
+    """Says our errors in one line; without a command, what is here and what can be done."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Fill the context's parameters from the command line."""
+        if not args and not context.resilient_parsing:
+            from semsearch.cli.overview import show_overview
+
+            show_overview()
+            context.exit()
+        return super().parse_args(context, args)
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
@@ -82,7 +94,7 @@ def run() -> NoReturn:
     gc.set_threshold(200_000)  # imports make much and drop little: collecting so often is in vain
     status: object
     try:
-        status = main.main()
+        status = main.main(prog_name="semsearch")
     except SystemExit as leaving:
         status = leaving.code
     except OSError as error:  # of the output; files of ours raise errors of ours

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option, space_option
+from semsearch.cli.options import format_option, index_option, space_option, where_option
+from semsearch.cli.places import existing_index
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.clustering import (
@@ -44,7 +45,7 @@ from semsearch.stores.protocol import Passages
     metavar="M",
     help=f"With --min-score, how many make a group.  [default: {DEFAULT_MIN_SIZE}]",
 )
-@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@where_option
 @format_option(
     "table",
     "jsonl",

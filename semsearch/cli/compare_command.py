@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.options import format_option, index_option, where_option
+from semsearch.cli.places import existing_index
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.comparison import (
     Neighbours,
@@ -46,7 +47,7 @@ CELL_MAX_CHARACTERS = 160
 )
 @index_option
 @click.option("-k", metavar="N", help="How many documents each finds.  [default: 10]", type=int)
-@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@where_option
 @click.option("--judge", metavar="MODEL", help="A cross-encoder that scores what was found.")
 @format_option("table", "jsonl", description="For people, or one line a system.")
 def command(

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.completing import complete_field
+from semsearch.cli.options import index_option, wait_option
+from semsearch.cli.places import existing_index
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError
@@ -18,7 +20,12 @@ from semsearch.index.preview import preview_delete
 @click.command("delete", cls=Command)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
-@click.option("--where", metavar="EXPR", help="Documents whose metadata meet this.")
+@click.option(
+    "--where",
+    metavar="EXPR",
+    shell_complete=complete_field,
+    help="Documents whose metadata meet this.",
+)
 @removals_option
 @dry_run_option
 @wait_option

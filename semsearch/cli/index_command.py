@@ -14,15 +14,14 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import (
-    INDEXES,
     directory_option,
-    existing_index,
     filter_column_option,
     index_type_options,
     language_option,
     precision_option,
     wait_option,
 )
+from semsearch.cli.places import INDEXES, existing_index
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible

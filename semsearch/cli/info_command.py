@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.options import format_option, index_option
+from semsearch.cli.places import existing_index
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo

@@ -9,12 +9,11 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from semsearch.errors import ArgumentError, IndexNotFoundError
+from semsearch.cli.completing import complete_field, complete_index, complete_space
+from semsearch.cli.places import INDEXES
+from semsearch.errors import ArgumentError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-#: Where indexes are made unless `--index` says otherwise.
-INDEXES = Path("indexes")
 
 
 class Decorator(Protocol):
@@ -39,7 +38,13 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
     """``--index DIR``, which a command takes as `directory`."""
     place = click.Path(path_type=Path)
     return click.option(
-        "--index", "directory", metavar="DIR", type=place, envvar=envvar, help=description
+        "--index",
+        "directory",
+        metavar="DIR",
+        type=place,
+        envvar=envvar,
+        shell_complete=complete_index,
+        help=description,
     )
 
 
@@ -77,7 +82,17 @@ index_option = directory_option(
 )
 
 space_option = click.option(
-    "--space", metavar="NAME", help="The embedding space of the index.  [default: the first]"
+    "--space",
+    metavar="NAME",
+    shell_complete=complete_space,
+    help="The embedding space of the index.  [default: the first]",
+)
+
+where_option = click.option(
+    "--where",
+    metavar="EXPR",
+    shell_complete=complete_field,
+    help="Only documents whose metadata meet this.",
 )
 
 
@@ -187,21 +202,12 @@ report_option = click.option(
 )
 
 
-def existing_index(directory: Path | None) -> Path:
-    """The index that is meant: the one named, or the only one there is.
-
-    Raises:
-        IndexNotFoundError: none is named, and there is none or more than one.
-    """
-    if directory is not None:
-        return directory
-    found = sorted(file.parent for file in INDEXES.glob("*/index.sqlite"))
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise IndexNotFoundError(
-            f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
-            "or name one with --index"
-        )
-    names = ", ".join(str(path) for path in found)
-    raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
+indexes_option = click.option(
+    "--index",
+    "directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    shell_complete=complete_index,
+    help=f"An index, by the name of its directory; may be repeated.  [default: all of {INDEXES}/]",
+)

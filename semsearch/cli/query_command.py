@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.completing import complete_field
 from semsearch.cli.options import (
     Duration,
-    existing_index,
     format_option,
     index_option,
     no_encoder_option,
     space_option,
     together,
+    where_option,
 )
+from semsearch.cli.places import existing_index
 from semsearch.cli.render import hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
@@ -118,7 +120,7 @@ example_options = together(
 @click.argument("text", required=False)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
-@click.option("--where", metavar="EXPR", help="Only documents whose metadata meet this.")
+@where_option
 @space_option
 @no_encoder_option
 @ranking_options
@@ -132,7 +134,13 @@ example_options = together(
     is_flag=True,
     help="Show ranks, matched words and the nearest sentence of each hit, and timings.",
 )
-@click.option("--show", metavar="FIELD", multiple=True, help="A field for the table.")
+@click.option(
+    "--show",
+    metavar="FIELD",
+    multiple=True,
+    shell_complete=complete_field,
+    help="A field for the table.",
+)
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
 )

@@ -127,12 +127,7 @@ class HitsAsJsonLines:
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
         del heading  # each line carries its query
-        line: dict[str, Any] = {"query": hits.query, "hits": [hit.to_dict() for hit in hits]}
-        if hits.reranked is not None:
-            line["reranked"] = hits.reranked
-        if hits.stages:
-            line["stages"] = [stage._asdict() for stage in hits.stages]
-        write_line(json_text(line))
+        write_line(json_text(hits.to_dict()))
 
 
 class HitsAsCsv:

@@ -1,0 +1,40 @@
+"""``semsearch mcp``: indexes for agents."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from semsearch.cli.command import Command
+from semsearch.cli.options import indexes_option
+from semsearch.cli.places import all_indexes
+from semsearch.errors import MissingExtraError
+
+
+@click.command("mcp", cls=Command)
+@indexes_option
+def command(directories: tuple[Path, ...]) -> None:
+    """Let agents search indexes, by the Model Context Protocol over standard input and output.
+
+    The tools search, fetch documents, find similar ones and describe the indexes; none writes.
+    Programs such as editors and chat clients start this command by themselves:
+
+    \b
+    {"mcpServers": {"films": {"command": "semsearch", "args": ["mcp", "--index", "/data/films"]}}}
+    """
+    if find_spec("mcp") is None:
+        raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
+    from semsearch.index import Index
+    from semsearch.service.agents import create_server
+    from semsearch.service.worker import Worker
+
+    workers: dict[str, Worker] = {}
+    try:
+        for name, directory in all_indexes(directories).items():
+            workers[name] = Worker(Index.open(directory))
+        create_server(workers).run()
+    finally:
+        for worker in workers.values():
+            worker.close()

@@ -1,0 +1,99 @@
+"""``semsearch serve``: indexes over HTTP."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from semsearch.cli.command import Command
+from semsearch.cli.options import Duration, indexes_option
+from semsearch.cli.places import all_indexes
+from semsearch.cli.render import visible
+from semsearch.errors import MissingExtraError
+
+TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
+#: How long requests that are being served may take when the service stops.
+SECONDS_TO_STOP = 10
+
+
+@click.command("serve", cls=Command)
+@indexes_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
+@click.option(
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="Another name it is called by."
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    metavar="URL",
+    multiple=True,
+    help="A web page's origin that may call it, such as https://example.org.",
+)
+@click.option(
+    "--concurrency",
+    default=64,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many requests are served at once; more get status 429.",
+)
+@click.option(
+    "--timeout", type=Duration(), help="How long a request may take.  [default: 30s]", default="30s"
+)
+def command(
+    directories: tuple[Path, ...],
+    host: str,
+    port: int,
+    writable: bool,
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+    concurrency: int,
+    timeout: float,
+) -> None:
+    """Serve indexes over HTTP, until Ctrl-C.
+
+    /docs describes the interface, /metrics is for Prometheus. What other processes commit is found
+    by the next query. Set SEMSEARCH_TOKEN to demand a token; it is needed to listen on more than
+    this machine.
+
+    \b
+    semsearch serve --index indexes/films
+    curl "http://127.0.0.1:8080/v1/indexes/films/search?query=a+heist+goes+wrong&k=3"
+    SEMSEARCH_TOKEN=... semsearch serve --host 0.0.0.0 --allow-host search.example.org
+    """
+    for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "serve", "serving")
+    from semsearch.index import Index
+    from semsearch.service import create_app
+    from semsearch.service.settings import is_every_address, settings_for
+
+    settings = settings_for(
+        host,
+        os.environ.get(TOKEN),
+        hosts,
+        origins=frozenset(origins),
+        writable=writable,
+        concurrency=concurrency,
+        seconds=timeout,
+    )
+    indexes = all_indexes(directories)
+    for directory in indexes.values():
+        Index.open(directory).close()  # what is wrong with it is better told now
+    if is_every_address(host) and not hosts:
+        click.echo("other machines are let in by the names that --allow-host gives", err=True)
+    import uvicorn
+
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(visible(f"serving {', '.join(indexes)} at http://{shown}:{port}"), err=True)
+    uvicorn.run(
+        create_app(indexes, settings),
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=SECONDS_TO_STOP,
+    )

@@ -1,0 +1,6 @@
+"""Indexes over HTTP: requests in, hits out; the extra ``serve``."""
+
+from semsearch.service.app import create_app
+from semsearch.service.settings import Settings
+
+__all__ = ["Settings", "create_app"]

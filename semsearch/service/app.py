@@ -1,0 +1,332 @@
+"""The HTTP interface: each route translates, `Index` thinks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import Path as PathParameter
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi_offline import FastAPIOffline
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from semsearch.errors import MissingExtraError, SemsearchError
+from semsearch.index import Index
+from semsearch.records import Document
+from semsearch.service.guard import Guard
+from semsearch.service.metrics import Metrics
+from semsearch.service.problems import problem, status_of
+from semsearch.service.requests import DocumentRequest, Mode, SearchRequest
+from semsearch.service.settings import Settings
+from semsearch.service.worker import Worker
+from semsearch.version import __version__
+
+Name = Annotated[str, PathParameter(description="The name of the index.")]
+Id = Annotated[str, PathParameter(description="The id of the document.")]
+
+INDEX = "/v1/indexes/{name}"
+DOCUMENT = INDEX + "/documents/{id:path}"
+
+WRITING = ["PUT", "DELETE"]
+
+
+def create_app(
+    indexes: Mapping[str, str | PathLike[str]], settings: Settings | None = None
+) -> FastAPI:
+    """The service of some indexes, which are open while it runs.
+
+    >>> from semsearch import Document, Index
+    >>> from semsearch.service import create_app
+    >>> with Index.create("birds", "hashing") as index:
+    ...     _ = index.add([Document("a", "red bird"), Document("b", "blue fish")])
+    >>> app = create_app({"birds": "birds"})
+
+    Args:
+        indexes: directories by the names under which they are served.
+        settings: what is allowed, and to whom; None takes the defaults of `Settings`.
+    """
+    service = Service(indexes, settings or Settings())
+    app = FastAPIOffline(
+        title="semsearch",
+        version=__version__,
+        summary="Search passages by what they mean.",
+        lifespan=service.running,
+        redoc_url=None,
+    )
+    service.add_routes(app)
+    app.add_exception_handler(SemsearchError, _ours)
+    app.add_exception_handler(StarletteHTTPException, _of_http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _fault)
+    app.middleware("http")(service.metrics.measured)
+    if service.settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(service.settings.origins),
+            allow_methods=["GET", "POST", *WRITING],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    app.add_middleware(Guard, settings=service.settings)
+    return app
+
+
+class Service:
+    """What the routes do.
+
+    Args:
+        indexes: directories by name.
+        settings: what is allowed.
+    """
+
+    def __init__(self, indexes: Mapping[str, str | PathLike[str]], settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self._indexes = indexes
+        self._workers: dict[str, Worker] = {}
+        self._agents: ASGIApp | None = None
+
+    @asynccontextmanager
+    async def running(self, app: FastAPI) -> AsyncIterator[None]:
+        """From the loading of the models to the closing of the indexes."""
+        del app
+        try:
+            for name, path in self._indexes.items():
+                self._workers[name] = Worker(Index.open(Path(path)), self.metrics.encoded_together)
+            for worker in self._workers.values():
+                await worker.call(_warm)
+            async with self._serving_agents():
+                yield
+        finally:
+            while self._workers:
+                self._workers.popitem()[1].close()
+
+    @asynccontextmanager
+    async def _serving_agents(self) -> AsyncIterator[None]:
+        """Answer at /mcp, where the extra for it is installed."""
+        if find_spec("mcp") is None:
+            yield
+            return
+        from semsearch.service.agents import agents_app, create_server
+
+        server = create_server(self._workers)
+        self._agents = agents_app(server)
+        async with server.session_manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an agent."""
+        app = self._agents or problem(
+            HTTPStatus.NOT_IMPLEMENTED, str(MissingExtraError("mcp", "mcp", "answering agents"))
+        )
+        await app(scope, receive, send)
+
+    def add_routes(self, app: FastAPI) -> None:
+        """Answer under these paths."""
+        app.router.routes.append(Route("/mcp", self))
+        get, post = app.get, app.post
+        get("/health", summary="Whether the service is up")(self.health)
+        get("/metrics", summary="Figures for Prometheus", response_class=Response)(
+            self.metrics.response
+        )
+        get("/v1/indexes", summary="The indexes, and what they hold")(self.indexes)
+        get(INDEX + "/search", summary="Search an index")(self.search)
+        post(INDEX + "/search", summary="Search an index, with all options")(self.search_with_body)
+        post(INDEX + "/compare", summary="Search by every space and by BM25")(self.compare)
+        get(DOCUMENT + "/similar", summary="Documents like one")(self.similar)
+        get(DOCUMENT, summary="A document, as it was added")(self.document)
+        if self.settings.writable:
+            status = HTTPStatus.NO_CONTENT
+            app.put(DOCUMENT, summary="Add or replace a document", status_code=status)(self.put)
+            app.delete(DOCUMENT, summary="Remove a document", status_code=status)(self.delete)
+
+    async def health(self) -> dict[str, str]:
+        """That it is up."""
+        return {"status": "ok", "version": __version__}
+
+    async def indexes(self) -> list[dict[str, Any]]:
+        """Names, numbers of documents, spaces and fields."""
+        return [
+            {"name": name, **await worker.call(_described)}
+            for name, worker in self._workers.items()
+        ]
+
+    async def search(
+        self,
+        name: Name,
+        query: Annotated[list[str], Query(description="A text, or several.")],
+        k: Annotated[int, Query(ge=1)] = 10,
+        offset: Annotated[int, Query(ge=0)] = 0,
+        where: str | None = None,
+        mode: Mode = "semantic",
+        space: str | None = None,
+        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        explain: bool = False,
+    ) -> Any:
+        """The hits of a text; of several, a list of them."""
+        request = SearchRequest(
+            query=query[0] if len(query) == 1 else query,
+            k=k,
+            offset=offset,
+            where=where,
+            mode=mode,
+            space=space,
+            min_score=min_score,
+            explain=explain,
+        )
+        return await self.search_with_body(name, request)
+
+    async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
+        """The hits of a text; of several, a list of them."""
+        worker = self._worker(name)
+        self._check_size(request)
+        found = await worker.search(request.queries(), request.options())
+        answers = [hits.to_dict() for hits in found]
+        return answers[0] if isinstance(request.query, str) else answers
+
+    async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
+        """The hits of a text by each system; `mode` and `space` are not looked at."""
+        worker, queries = self._worker(name), request.queries()
+        self._check_size(request)
+        if len(queries) != 1:
+            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "compare takes one query")
+        spaces = await worker.call(lambda index: [space.name for space in index.spaces()])
+        systems: dict[str, dict[str, str | None]] = {
+            space: {"mode": "semantic", "space": space} for space in spaces
+        }
+        systems["bm25"] = {"mode": "bm25", "space": None}
+        found = {}
+        for system, options in systems.items():
+            (hits,) = await worker.search(queries, request.options() | options)
+            found[system] = [hit.to_dict() for hit in hits]
+        return {"query": queries[0], "systems": found}
+
+    async def similar(
+        self,
+        name: Name,
+        id: Id,  # noqa: A002
+        k: Annotated[int, Query(ge=1)] = 10,
+        where: str | None = None,
+        space: str | None = None,
+    ) -> dict[str, Any]:
+        """The documents nearest to one, without it."""
+        worker = self._worker(name)
+        self._check_size(SearchRequest(query="", k=k))
+        await worker.call(lambda index: _document(index, id))
+        found = await worker.call(lambda index: index.more_like(id, k, where=where, space=space))
+        return {"id": id, "hits": [hit.to_dict() for hit in found]}
+
+    async def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
+        """Id, title, text and metadata."""
+        found = await self._worker(name).call(lambda index: _document(index, id))
+        return {
+            "id": found.id,
+            "title": found.title,
+            "text": found.text,
+            "metadata": dict(found.metadata),
+        }
+
+    async def put(self, name: Name, id: Id, request: DocumentRequest) -> None:  # noqa: A002
+        """It can be found when this returns."""
+        document = Document(id, request.text, request.title, request.metadata)
+        await self._worker(name).call(lambda index: index.add([document]))
+
+    async def delete(self, name: Name, id: Id) -> None:  # noqa: A002
+        """It cannot be found any more when this returns."""
+        await self._worker(name).call(lambda index: _delete(index, id))
+
+    def _worker(self, name: str) -> Worker:
+        if name not in self._workers:
+            known = ", ".join(self._workers)
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
+        return self._workers[name]
+
+    def _check_size(self, request: SearchRequest) -> None:
+        """Refuse what would take too long.
+
+        Raises:
+            HTTPException: there is too much of something.
+        """
+        settings, queries = self.settings, request.queries()
+        limits = {
+            f"a request has 1 to {settings.max_queries} queries": (
+                0 < len(queries) <= settings.max_queries
+            ),
+            f"a query has at most {settings.max_characters:,} characters": all(
+                len(query) <= settings.max_characters for query in queries
+            ),
+            f"offset + k is at most {settings.max_hits:,}": (
+                request.offset + request.k <= settings.max_hits
+            ),
+        }
+        for detail, is_met in limits.items():
+            if not is_met:
+                raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, SemsearchError)  # noqa: S101 - what it is registered for
+    return problem(status_of(error), str(error))
+
+
+async def _of_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, StarletteHTTPException)  # noqa: S101
+    return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    told = []
+    for one in error.errors():
+        place, *within = one["loc"]
+        told.append(f"{'.'.join(map(str, within)) or place}: {one['msg']}")
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(told))
+
+
+async def _fault(request: Request, error: Exception) -> JSONResponse:
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the service; see its log")
+
+
+def _warm(index: Index) -> None:
+    """Load what the first query needs."""
+    if len(index) and index.space().complete:
+        index.search("warm", 1)
+
+
+def _described(index: Index) -> dict[str, Any]:
+    info = index.info()
+    return {
+        "documents": info.documents,
+        "passages": info.chunks,
+        "spaces": [
+            {"name": space.name, "encoder": space.spec, "dimension": space.dimension}
+            for space in info.spaces
+        ],
+        "fields": {field.name: list(field.kinds) for field in info.fields},
+    }
+
+
+def _document(index: Index, name: str) -> Document:
+    found = index.get(name)
+    if found is None:
+        raise _no_document(name)
+    return found
+
+
+def _delete(index: Index, name: str) -> None:
+    if name not in index:
+        raise _no_document(name)
+    index.delete([name])
+
+
+def _no_document(name: str) -> HTTPException:
+    return HTTPException(HTTPStatus.NOT_FOUND, f"no document '{name}'")

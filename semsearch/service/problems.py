@@ -1,0 +1,54 @@
+"""Errors as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    FilterError,
+    IndexBusyError,
+    MissingExtraError,
+    NoVectorError,
+    SemsearchError,
+    SpaceError,
+)
+
+#: The caller's mistakes, and what passes by itself; any other error is a fault of the server.
+STATUSES: dict[type[SemsearchError], HTTPStatus] = {
+    ArgumentError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    BadRowError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    FilterError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    NoVectorError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    SpaceError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    IndexBusyError: HTTPStatus.CONFLICT,
+    MissingExtraError: HTTPStatus.NOT_IMPLEMENTED,
+}
+
+
+def problem(
+    status: int, detail: str, headers: dict[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    """An answer that says what is wrong.
+
+    Args:
+        status: of HTTP.
+        detail: a line for people.
+        headers: of the answer.
+        more: further members.
+    """
+    found = HTTPStatus(status)
+    content = {"title": found.phrase, "status": found.value, "detail": detail, **more}
+    return JSONResponse(content, found.value, headers, media_type="application/problem+json")
+
+
+def status_of(error: SemsearchError) -> HTTPStatus:
+    """The status that an error of ours is told with."""
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return status
+    return HTTPStatus.SERVICE_UNAVAILABLE

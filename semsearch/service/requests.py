@@ -1,0 +1,59 @@
+"""What clients send."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Mode = Literal["semantic", "bm25", "hybrid"]
+
+
+class SearchRequest(BaseModel):
+    """A search; see `semsearch.search.options.SearchOptions`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str | list[str] = Field(description="A text, or several, each with its own answer.")
+    k: int = Field(default=10, ge=1, description="How many documents.")
+    offset: int = Field(default=0, ge=0, description="How many of the best hits to skip.")
+    where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
+    mode: Mode = Field(default="semantic", description="By meaning, by words, or both.")
+    space: str | None = Field(
+        default=None, description="The embedding space; the first one by default."
+    )
+    min_score: float | None = Field(
+        default=None, allow_inf_nan=False, description="Drop hits with a lower score."
+    )
+    explain: bool = Field(default=False, description="Explain hits, and time the search.")
+    fusion: Literal["zscores", "rrf"] = Field(default="zscores", description="Of hybrid search.")
+    dense_weight: float = Field(
+        default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
+    )
+    per_document: int = Field(
+        default=1, ge=1, le=100, description="Passages of a document at most."
+    )
+    fold_duplicates: bool = Field(default=False, description="Drop near-duplicates of better hits.")
+    mmr: float | None = Field(
+        default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
+    )
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `Index.search_many`, but for the queries."""
+        return self.model_dump(exclude={"query"})
+
+    def queries(self) -> list[str]:
+        """The texts, one or more."""
+        return [self.query] if isinstance(self.query, str) else self.query
+
+
+class DocumentRequest(BaseModel):
+    """A document that is put into an index."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(description="What is searched.")
+    title: str | None = Field(default=None, description="Shown with hits; not searched.")
+    metadata: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Fields, for filters and for people."
+    )

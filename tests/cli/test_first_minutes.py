@@ -1,0 +1,96 @@
+"""`semsearch` without a command, and what shells complete."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+from semsearch.cli.completion_command import SHELLS
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+
+
+@pytest.fixture
+def birds():
+    with Index.create("indexes/birds", "hashing") as index:
+        index.add([Document("a", "a red bird", metadata={"year": 1999, "colour": "red"})])
+
+
+@pytest.fixture
+def fish(birds):
+    with Index.create("indexes/fish", "hashing:32") as index:
+        index.add([Document("a", "a fish"), Document("b", "another fish")])
+
+
+def said(*arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_nothing_is_here():
+    assert "No index under indexes/ yet." in said()
+    assert "semsearch index --sample" in said()
+
+
+def test_one_index(birds):
+    first, *rest = said().splitlines()
+    assert first == "indexes/birds  1 document"
+    assert any(line.startswith('  semsearch query "…"  ') for line in rest)
+
+
+def test_several_indexes_and_a_broken_one(fish, tmp_path):
+    (tmp_path / "indexes" / "broken").mkdir()
+    (tmp_path / "indexes" / "broken" / "index.sqlite").write_text("no database")
+    lines = said().splitlines()
+    assert lines[0] == "indexes/birds   1 document"
+    assert lines[1].startswith("indexes/broken  ")
+    assert lines[2] == "indexes/fish    2 documents"
+    assert "semsearch info --index indexes/birds" in said()
+
+
+def completed(*arguments):
+    """What is offered for the last argument."""
+    *before, last = arguments
+    found = ShellComplete(main, {}, "semsearch", "_SEMSEARCH_COMPLETE")
+    return [(item.type, item.value) for item in found.get_completions(list(before), last)]
+
+
+def test_commands_and_options():
+    assert completed("qu") == [("plain", "query")]
+    assert ("plain", "--where") in completed("query", "--w")
+
+
+def test_indexes(fish):
+    names = [("plain", "indexes/birds"), ("plain", "indexes/fish")]
+    assert completed("query", "--index", "") == names
+    assert completed("serve", "--index", "indexes/f") == names[1:]
+    assert completed("info", "--index", "/data/") == [("dir", "/data/")]
+
+
+def test_spaces_and_fields(fish):
+    of_birds = ("query", "--index", "indexes/birds")
+    assert completed(*of_birds, "--space", "") == [("plain", "hashing")]
+    assert completed(*of_birds, "--show", "c") == [("plain", "colour")]
+    assert completed(*of_birds, "--where", "ye") == [("plain", "year")]
+    assert completed("query", "--space", "") == []  # which of the two is meant?
+    assert completed("query", "--index", "nowhere", "--space", "") == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_scripts(shell, tmp_path):
+    script = said("completion", shell)
+    assert f"_SEMSEARCH_COMPLETE={shell}_complete" in script
+    if shell == "bash":
+        file = tmp_path / "script"
+        file.write_text(script)
+        subprocess.run(["bash", "-n", file], check=True)

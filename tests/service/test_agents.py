@@ -1,0 +1,156 @@
+"""The tools for agents, used by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from semsearch import Document, Index
+
+pytest.importorskip("mcp", reason="agents need the extra 'mcp'")
+from click.testing import CliRunner
+from fastapi.testclient import TestClient
+from mcp import Client, StdioServerParameters
+
+from semsearch.cli import main, mcp_command
+from semsearch.service import create_app
+from semsearch.service.agents import DOCUMENT_CHARACTERS, NOTE, create_server
+from semsearch.service.worker import Worker
+
+LONG = "a long story of birds. " * 1500
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "birds", "hashing") as index:
+        index.add(
+            [
+                Document("a", "a red bird sings", "Robin", {"year": 1999}),
+                Document("b", "a blue fish swims", "Carp", {"year": 2005}),
+                Document("long", LONG),
+            ]
+        )
+    return tmp_path / "birds"
+
+
+@pytest.fixture
+def workers(path):
+    workers = {"birds": Worker(Index.open(path))}
+    yield workers
+    for worker in workers.values():
+        worker.close()
+
+
+def use(server, *calls):
+    """What tools answer, one after the other, and the tools that there are."""
+
+    async def used():
+        async with Client(server) as client:
+            tools = (await client.list_tools()).tools
+            return [await client.call_tool(*call) for call in calls], tools
+
+    return asyncio.run(used())
+
+
+def answer_of(server, *call):
+    (result,), _ = use(server, call)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def fault_of(server, *call):
+    (result,), _ = use(server, call)
+    assert result.is_error
+    return result.content[0].text
+
+
+def test_the_tools_only_read(workers):
+    _, tools = use(create_server(workers))
+    assert [tool.name for tool in tools] == [
+        "search",
+        "fetch_document",
+        "find_similar",
+        "describe_indexes",
+    ]
+    for tool in tools:
+        assert tool.annotations.read_only_hint
+        assert not tool.annotations.destructive_hint
+        assert tool.description
+    assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
+
+
+def test_search(workers):
+    server = create_server(workers)
+    found = answer_of(server, "search", {"query": "red bird", "k": 1})
+    assert found["note"] == NOTE
+    (hit,) = found["hits"]
+    assert (hit["id"], hit["title"], hit["text"]) == ("a", "Robin", "a red bird sings")
+    assert hit["metadata"] == {"year": 1999}
+    found = answer_of(server, "search", {"query": "red bird", "where": "year > 2000"})
+    assert [hit["id"] for hit in found["hits"]] == ["b"]
+
+
+def test_a_document_in_parts(workers):
+    server = create_server(workers)
+    first = answer_of(server, "fetch_document", {"id": "long"})
+    assert first["next_start"] == DOCUMENT_CHARACTERS
+    rest = answer_of(server, "fetch_document", {"id": "long", "start": first["next_start"]})
+    assert first["text"] + rest["text"] == LONG
+    assert rest["next_start"] is None
+
+
+def test_similar_ones_and_what_there_is(workers):
+    server = create_server(workers)
+    found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
+    assert [hit["id"] for hit in found["hits"]] == ["b"]
+    described = answer_of(server, "describe_indexes", {})["indexes"]["birds"]
+    assert described["documents"] == 3
+    assert described["fields"]["year"]["example"] in (1999, 2005)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("search", {"query": "x", "where": "yaer > 1"}), "year"),
+        (("search", {"query": ""}), "empty"),
+        (("search", {"query": "x", "k": 51}), "50"),
+        (("search", {"query": "x", "index": "cats"}), "indexes: birds"),
+        (("fetch_document", {"id": "z"}), "no document 'z'"),
+        (("find_similar", {"id": "z"}), "'z'"),
+    ],
+)
+def test_faults_are_for_the_agent(workers, call, said):
+    assert said in fault_of(create_server(workers), *call)
+
+
+@pytest.mark.slow
+def test_the_command_over_standard_input_and_output(path):
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "semsearch", "mcp", "--index", str(path)]
+    )
+    found = answer_of(command, "search", {"query": "red bird", "k": 1})
+    assert found["hits"][0]["id"] == "a"
+
+
+def test_over_http(path):
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": "red bird", "k": 1}},
+    }
+    headers = {"Accept": "application/json, text/event-stream"}
+    with TestClient(create_app({"birds": path}), base_url="http://localhost") as client:
+        told = client.post("/mcp", json=request, headers=headers).json()
+        assert told["result"]["structuredContent"]["hits"][0]["id"] == "a"
+        foreign = client.post("/mcp", json=request, headers=headers | {"Host": "evil.example"})
+        assert foreign.status_code == 403
+
+
+def test_without_the_extra(path, monkeypatch):
+    monkeypatch.setattr(mcp_command, "find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["mcp", "--index", str(path)])
+    assert result.exit_code == 1
+    assert "pip install 'semsearch[mcp]'" in result.output

@@ -1,0 +1,53 @@
+"""Whatever the schema allows, and what it does not, never makes the service fail (Schemathesis)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+pytest.importorskip("schemathesis", reason="requests are made up by Schemathesis")
+import schemathesis
+from schemathesis import GenerationMode
+
+from semsearch.service import Settings, create_app
+
+pytestmark = pytest.mark.slow
+
+WRITABLE = Settings(writable=True)
+OPERATIONS = [
+    (method, path, mode)
+    for path, methods in create_app({}, WRITABLE).openapi()["paths"].items()
+    for method in methods
+    for mode in GenerationMode
+    # An id can be any text, so that nothing can be wrong with it.
+    if mode is GenerationMode.POSITIVE or method in ("post", "put") or path.endswith("/search")
+]
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    path = tmp_path_factory.mktemp("service") / "birds"
+    with Index.create(path, "hashing") as index:
+        index.add([Document(name, f"a {name} bird", metadata={"year": 1}) for name in "abc"])
+    return create_app({"birds": path}, WRITABLE)
+
+
+@pytest.mark.parametrize(("method", "path", "mode"), OPERATIONS)
+def test_no_request_makes_it_fail(app, method, path, mode):
+    schema = schemathesis.openapi.from_dict(app.openapi())
+    schema.app = app
+    operation = schema[path][method]
+
+    @given(case=operation.as_strategy(generation_mode=mode), is_known=st.booleans())
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    def check(case, is_known):
+        if is_known and "name" in case.path_parameters:
+            case.path_parameters["name"] = "birds"
+        response = case.call(base_url="http://localhost")
+        assert response.status_code < 500, response.text
+
+    check()

@@ -1,0 +1,376 @@
+"""The HTTP interface, asked through its ASGI application."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from http import HTTPStatus
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import ArgumentError, EncoderError
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+from fastapi.testclient import TestClient
+
+from semsearch.service import Settings, create_app
+from semsearch.service.settings import settings_for
+
+BASE = "http://localhost"
+BIRDS = "/v1/indexes/birds"
+DOCUMENTS = [
+    Document("a", "a red bird sings", "Robin", {"year": 1999, "tags": ["red"]}),
+    Document("b", "a blue fish swims", "Carp", {"year": 2005, "tags": []}),
+    Document("c/1", "a red fish swims", None, {"year": 2010, "tags": ["red"]}),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "birds", "hashing") as index:
+        index.add(DOCUMENTS)
+    return tmp_path / "birds"
+
+
+@pytest.fixture
+def serve(path):
+    """Makes a client of a service with some settings."""
+    clients = []
+
+    def started(**settings):
+        app = create_app({"birds": path}, Settings(**settings))
+        client = TestClient(app, base_url=BASE, raise_server_exceptions=False)
+        clients.append(client)
+        return client.__enter__()
+
+    yield started
+    for client in clients:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(serve):
+    return serve()
+
+
+def is_problem(response, status, detail=""):
+    """Whether an answer is that problem, as RFC 9457 has it."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    content = response.json()
+    assert content["status"] == status
+    assert content["title"] == HTTPStatus(status).phrase
+    assert detail in content["detail"]
+    return True
+
+
+class TestSearch:
+    def test_hits_are_those_of_the_index(self, client, path):
+        with Index.open(path) as index:
+            expected = index.search("red fish", k=2, where="year > 2000").to_dict()
+        parameters = {"query": "red fish", "k": 2, "where": "year > 2000"}
+        assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
+        assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
+
+    def test_several_queries(self, client):
+        answers = client.post(f"{BIRDS}/search", json={"query": ["bird", "fish"], "k": 1}).json()
+        assert [answer["query"] for answer in answers] == ["bird", "fish"]
+        assert answers[0]["hits"][0]["id"] == "a"
+        same = client.get(f"{BIRDS}/search", params={"query": ["bird", "fish"], "k": 1}).json()
+        assert same == answers
+
+    def test_options(self, client):
+        request = {"query": "red -bird", "mode": "hybrid", "explain": True, "offset": 1, "k": 5}
+        answer = client.post(f"{BIRDS}/search", json=request).json()
+        assert [hit["id"] for hit in answer["hits"]] == ["b"]
+        assert answer["stages"]
+
+    def test_a_filter_that_cannot_be_read_is_told(self, client):
+        response = client.get(f"{BIRDS}/search", params={"query": "x", "where": "yaer > 1"})
+        assert is_problem(response, 422, "year")
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            {"query": "x", "k": 0},
+            {"query": "x", "mode": "magic"},
+            {"query": "x", "unknown": 1},
+            {"query": ""},
+            {"query": []},
+            {"query": "x", "space": "no such"},
+            {"query": "x" * 10_001},
+            {"query": ["x"] * 101},
+            {"query": "x", "k": 900, "offset": 101},
+            {"query": "x\ud800"},
+            [],
+        ],
+    )
+    def test_mistakes(self, client, request_):
+        content = json.dumps(request_).encode()
+        headers = {"Content-Type": "application/json"}
+        assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
+
+    def test_an_unknown_index(self, client):
+        response = client.get("/v1/indexes/cats/search", params={"query": "x"})
+        assert is_problem(response, 404, "indexes: birds")
+
+    def test_an_unknown_path_and_method(self, client):
+        assert is_problem(client.get("/v2"), 404)
+        assert is_problem(client.patch(f"{BIRDS}/search"), 405)
+
+
+def test_a_fault_tells_nothing_of_itself(client, path, monkeypatch):
+    def broken(*arguments, **options):
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(Index, "search_many", broken)
+    response = client.get(f"{BIRDS}/search", params={"query": "x"})
+    assert is_problem(response, 500)
+    assert "secret" not in response.text
+
+
+def test_an_error_of_the_encoder_is_told(client, monkeypatch):
+    def broken(*arguments, **options):
+        raise EncoderError("the model is gone")
+
+    monkeypatch.setattr(Index, "search_many", broken)
+    assert is_problem(client.get(f"{BIRDS}/search", params={"query": "x"}), 503, "is gone")
+
+
+class TestDocuments:
+    def test_a_document_as_it_was_added(self, client):
+        assert client.get(f"{BIRDS}/documents/c/1").json() == {
+            "id": "c/1",
+            "title": None,
+            "text": "a red fish swims",
+            "metadata": {"year": 2010, "tags": ["red"]},
+        }
+        assert client.get(f"{BIRDS}/documents/c%2F1").json()["id"] == "c/1"
+        assert is_problem(client.get(f"{BIRDS}/documents/z"), 404, "no document 'z'")
+
+    def test_similar_ones(self, client, path):
+        with Index.open(path) as index:
+            expected = [hit.to_dict() for hit in index.more_like("a", 1)]
+        answer = client.get(f"{BIRDS}/documents/a/similar", params={"k": 1}).json()
+        assert answer == {"id": "a", "hits": expected}
+        assert is_problem(client.get(f"{BIRDS}/documents/z/similar"), 404)
+        assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"k": 9999}), 422)
+
+    def test_compare(self, client):
+        answer = client.post(f"{BIRDS}/compare", json={"query": "red bird", "k": 1}).json()
+        assert set(answer["systems"]) == {"hashing", "bm25"}
+        assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
+        assert is_problem(client.post(f"{BIRDS}/compare", json={"query": ["a", "b"]}), 422)
+
+    def test_without_leave_nothing_is_written(self, client):
+        assert is_problem(client.put(f"{BIRDS}/documents/z", json={"text": "x"}), 405)
+        assert is_problem(client.delete(f"{BIRDS}/documents/a"), 405)
+
+    def test_writing(self, serve):
+        client = serve(writable=True)
+        document = {"text": "a green bird", "title": "Finch", "metadata": {"year": 2020}}
+        assert client.put(f"{BIRDS}/documents/new", json=document).status_code == 204
+        assert client.get(f"{BIRDS}/documents/new").json() == {"id": "new", **document}
+        found = client.get(f"{BIRDS}/search", params={"query": "green bird", "k": 1}).json()
+        assert found["hits"][0]["id"] == "new"
+        assert client.delete(f"{BIRDS}/documents/new").status_code == 204
+        assert is_problem(client.delete(f"{BIRDS}/documents/new"), 404)
+        assert is_problem(client.put(f"{BIRDS}/documents/new", json={"text": " "}), 422, "empty")
+
+    def test_a_second_writer_is_told(self, serve, path):
+        client = serve(writable=True)
+        with Index.open(path) as index, index.writer():
+            response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
+        assert is_problem(response, 409)
+
+
+def test_a_commit_of_another_process_is_found(client, path):
+    with Index.open(path) as index:
+        index.add([Document("new", "a purple whale")])
+    hits = client.get(f"{BIRDS}/search", params={"query": "purple whale", "k": 1}).json()["hits"]
+    assert hits[0]["id"] == "new"
+
+
+def test_what_is_served(client):
+    (told,) = client.get("/v1/indexes").json()
+    assert told["name"] == "birds"
+    assert told["documents"] == 3
+    assert told["spaces"][0]["name"] == "hashing"
+    assert told["fields"]["tags"]
+    assert client.get("/health").json()["status"] == "ok"
+    paths = client.get("/openapi.json").json()["paths"]
+    assert "/v1/indexes/{name}/search" in paths
+
+
+def test_the_documentation_comes_from_here(client):
+    page = client.get("/docs").text
+    used = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert used
+    for place in used:
+        assert client.get(place).status_code == 200, place  # no other host: they are paths
+
+
+def test_figures(client):
+    client.get(f"{BIRDS}/search", params={"query": "bird"})
+    client.get(f"{BIRDS}/search")
+    client.request("BREW", "/health")
+    told = client.get("/metrics").text
+    route = 'route="/v1/indexes/{name}/search"'
+    assert f'semsearch_requests_total{{method="GET",{route},status="200"}} 1.0' in told
+    assert f'semsearch_requests_total{{method="GET",{route},status="422"}} 1.0' in told
+    assert 'method="other"' in told
+    assert "BREW" not in told
+    assert "semsearch_queries_encoded_together_count 1.0" in told
+
+
+class TestGuard:
+    def test_a_foreign_host(self, client):
+        """DNS rebinding: the name of an attacker's page leads to this machine."""
+        assert is_problem(client.get("/health", headers={"Host": "evil.example"}), 403)
+        assert client.get("/health", headers={"Host": "127.0.0.1:8080"}).status_code == 200
+        assert client.get("/health", headers={"Host": "[::1]:8080"}).status_code == 200
+        assert client.get("/health", headers={"Host": "LocalHost"}).status_code == 200
+
+    def test_a_foreign_origin(self, client):
+        assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
+        assert is_problem(client.get("/health", headers={"Origin": "null"}), 403)
+        response = client.get("/health", headers={"Origin": BASE})
+        assert response.status_code == 200
+        assert "access-control-allow-origin" not in response.headers
+
+    def test_an_origin_that_was_named(self, serve):
+        client = serve(origins=["https://good.example"])
+        response = client.get("/health", headers={"Origin": "https://good.example"})
+        assert response.headers["access-control-allow-origin"] == "https://good.example"
+        assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
+
+    def test_a_preflight_needs_no_token(self, serve):
+        client = serve(token="secret", origins=["https://good.example"])
+        asked = {"Access-Control-Request-Method": "POST"}
+        asked["Access-Control-Request-Headers"] = "authorization"
+        for origin, status in {"https://good.example": 200, "https://evil.example": 403}.items():
+            headers = {"Origin": origin, **asked}
+            answer = client.options(f"{BIRDS}/search", headers=headers)
+            assert answer.status_code == status
+
+    def test_a_token(self, serve):
+        client = serve(token="secret")
+        assert client.get("/health").status_code == 200
+        response = client.get("/v1/indexes")
+        assert is_problem(response, 401)
+        assert response.headers["www-authenticate"] == "Bearer"
+        for wrong in ("Bearer wrong", "secret", "Bearer ", "Bearer sécret"):
+            headers = {"Authorization": wrong.encode("latin-1")}
+            assert is_problem(client.get("/v1/indexes", headers=headers), 401)
+        headers = {"Authorization": "Bearer secret"}
+        assert client.get("/v1/indexes", headers=headers).status_code == 200
+
+    def test_a_large_body(self, serve):
+        client = serve(max_body=1000)
+        request = {"query": "x" * 1000}
+        assert is_problem(client.post(f"{BIRDS}/search", json=request), 413, "1,000 bytes")
+        chunks = (b"x" * 100 for _ in range(11))  # without a length
+        assert is_problem(client.post(f"{BIRDS}/search", content=chunks), 413)
+
+    def test_more_than_are_served_at_once(self, serve, monkeypatch):
+        client = serve(concurrency=1)
+        entered, leave = threading.Event(), threading.Event()
+
+        def slow(self):
+            entered.set()
+            assert leave.wait(10)
+            return []
+
+        monkeypatch.setattr(Index, "info", slow)
+        first = threading.Thread(target=client.get, args=["/v1/indexes"])
+        first.start()
+        assert entered.wait(10)
+        response = client.get(f"{BIRDS}/documents/a")
+        health = client.get("/health")
+        leave.set()
+        first.join()
+        assert is_problem(response, 429)
+        assert response.headers["retry-after"] == "1"
+        assert health.status_code == 200
+        assert client.get(f"{BIRDS}/documents/a").status_code == 200
+
+    def test_what_takes_too_long(self, serve, monkeypatch):
+        client = serve(seconds=0.1)
+        monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
+        assert is_problem(client.get(f"{BIRDS}/documents/a"), 504, "within 0.1 s")
+        assert client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "search.example.org"])
+def test_other_machines_need_a_token(host):
+    with pytest.raises(ArgumentError, match="SEMSEARCH_TOKEN"):
+        settings_for(host, None)
+    assert settings_for(host, "secret").token == "secret"
+
+
+def test_hosts():
+    assert "192.168.0.7" in settings_for("192.168.0.7", "x").hosts
+    assert "0.0.0.0" not in settings_for("0.0.0.0", "x").hosts
+    assert "search.example.org" in settings_for("0.0.0.0", "x", ["search.example.org"]).hosts
+    assert "[::1]" in settings_for("::1", None).hosts
+
+
+def test_queries_that_wait_are_encoded_together(path, monkeypatch):
+    import asyncio
+
+    from semsearch.service.worker import Worker
+
+    sizes = []
+    worker = Worker(Index.open(path), sizes.append)
+    started, leave = threading.Event(), threading.Event()
+
+    def busy(index):
+        started.set()
+        assert leave.wait(10)
+
+    async def asked():
+        first = asyncio.create_task(worker.call(busy))
+        await asyncio.to_thread(started.wait, 10)
+        searches = [
+            asyncio.create_task(worker.search([word], {"k": 1}))
+            for word in ("bird", "fish", "", "red")
+        ]
+        await asyncio.sleep(0.05)
+        leave.set()
+        await first
+        return await asyncio.gather(*searches, return_exceptions=True)
+
+    bird, fish, empty, red = asyncio.run(asked())
+    worker.close()
+    assert bird[0][0].document_id == "a"
+    assert fish[0].query == "fish"
+    assert isinstance(empty, ArgumentError)  # one that fails does not fail the others
+    assert red[0].query == "red"
+    assert sizes == [1, 1, 1]  # those that were together had a fault among them
+
+
+def test_together_without_a_fault(path):
+    import asyncio
+
+    from semsearch.service.worker import Worker
+
+    sizes = []
+    worker = Worker(Index.open(path), sizes.append)
+
+    async def asked():
+        words = ["bird", "fish", "red"]
+        blocked = asyncio.create_task(worker.call(lambda index: time.sleep(0.2)))
+        await asyncio.sleep(0.05)
+        searches = [worker.search([word], {"k": 1}) for word in words]
+        searches.append(worker.search(words, {"k": 2}))
+        found = await asyncio.gather(*searches)
+        await blocked
+        return found
+
+    found = asyncio.run(asked())
+    worker.close()
+    assert [hits[0].query for hits in found] == ["bird", "fish", "red", "bird"]
+    assert sizes == [3, 3]
