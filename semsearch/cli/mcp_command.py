@@ -19,9 +19,11 @@ def command(directories: tuple[Path, ...]) -> None:
     """Let agents search indexes, by the Model Context Protocol over standard input and output.
 
     The tools search, fetch documents, find similar ones and describe the indexes; none writes.
-    Programs such as editors and chat clients start this command by themselves:
+    Programs such as editors and chat clients start this command by themselves; theirs is the second
+    example, of a configuration.
 
     \b
+    semsearch mcp --index indexes/films
     {"mcpServers": {"films": {"command": "semsearch", "args": ["mcp", "--index", "/data/films"]}}}
     """
     if find_spec("mcp") is None:
