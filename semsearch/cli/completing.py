@@ -14,8 +14,6 @@ from semsearch.errors import SemsearchError
 if TYPE_CHECKING:
     from semsearch.index import Index
 
-Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
 
 def complete_index(
     context: click.Context, parameter: click.Parameter, incomplete: str

@@ -28,10 +28,7 @@ def existing_index(directory: Path | None) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise IndexNotFoundError(
-            f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
-            "or name one with --index"
-        )
+        raise _no_index()
     names = ", ".join(str(path) for path in found)
     raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
 
@@ -41,7 +38,7 @@ def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
 
     Raises:
         ArgumentError: two have one name.
-        IndexNotFoundError: none is given, and there is none; or one of them is not there.
+        IndexNotFoundError: none is given, and there is none.
     """
     found: dict[str, Path] = {}
     for directory in directories or indexes_here():
@@ -50,8 +47,12 @@ def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
             raise ArgumentError(f"two indexes are called '{name}'")
         found[name] = directory
     if not found:
-        raise IndexNotFoundError(
-            f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
-            "or name one with --index"
-        )
+        raise _no_index()
     return found
+
+
+def _no_index() -> IndexNotFoundError:
+    return IndexNotFoundError(
+        f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
+        "or name one with --index"
+    )

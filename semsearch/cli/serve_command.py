@@ -15,24 +15,30 @@ from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError
 
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
-#: How long requests that are being served may take when the service stops.
+#: How long open requests may take when the service stops.
 SECONDS_TO_STOP = 10
 
 
 @click.command("serve", cls=Command)
 @indexes_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on.",
+)
 @click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
 @click.option(
-    "--allow-host", "hosts", metavar="NAME", multiple=True, help="Another name it is called by."
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="Another host name of it."
 )
 @click.option(
     "--allow-origin",
     "origins",
     metavar="URL",
     multiple=True,
-    help="A web page's origin that may call it, such as https://example.org.",
+    help="An origin whose web pages may call it, such as https://example.org.",
 )
 @click.option(
     "--concurrency",
@@ -42,7 +48,11 @@ SECONDS_TO_STOP = 10
     help="How many requests are served at once; more get status 429.",
 )
 @click.option(
-    "--timeout", type=Duration(), help="How long a request may take.  [default: 30s]", default="30s"
+    "--timeout",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="How long a request may take; later it gets status 504.",
 )
 def command(
     directories: tuple[Path, ...],
@@ -57,8 +67,8 @@ def command(
     """Serve indexes over HTTP, until Ctrl-C.
 
     /docs describes the interface, /metrics is for Prometheus. What other processes commit is found
-    by the next query. Set SEMSEARCH_TOKEN to demand a token; it is needed to listen on more than
-    this machine.
+    by the next query. Set SEMSEARCH_TOKEN to require a bearer token; listening on addresses that
+    other machines can reach needs one.
 
     \b
     semsearch serve --index indexes/films
@@ -83,9 +93,9 @@ def command(
     )
     indexes = all_indexes(directories)
     for directory in indexes.values():
-        Index.open(directory).close()  # what is wrong with it is better told now
+        Index.open(directory).close()  # so that an error is reported before the server starts
     if is_every_address(host) and not hosts:
-        click.echo("other machines are let in by the names that --allow-host gives", err=True)
+        click.echo("name the hosts that other machines use with --allow-host", err=True)
     import uvicorn
 
     shown = f"[{host}]" if ":" in host else host

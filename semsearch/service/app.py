@@ -24,7 +24,7 @@ from semsearch.errors import MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
 from semsearch.service.guard import Guard
-from semsearch.service.metrics import Metrics
+from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.problems import problem, status_of
 from semsearch.service.requests import DocumentRequest, Mode, SearchRequest
 from semsearch.service.settings import Settings
@@ -68,7 +68,6 @@ def create_app(
     app.add_exception_handler(StarletteHTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _fault)
-    app.middleware("http")(service.metrics.measured)
     if service.settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -77,6 +76,7 @@ def create_app(
             allow_headers=["Authorization", "Content-Type"],
         )
     app.add_middleware(Guard, settings=service.settings)
+    app.add_middleware(Measured, metrics=service.metrics)  # the last one comes first
     return app
 
 

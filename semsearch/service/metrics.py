@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -12,8 +11,8 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
-from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Others are counted together: their names would be the client's.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
@@ -42,17 +41,12 @@ class Metrics:
             registry=self._registry,
         )
 
-    async def measured(
-        self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        """Answer a request, and count it."""
-        started = time.perf_counter()
-        response = await call_next(request)
-        route = getattr(request.scope.get("route"), "path", "none")
-        method = request.method if request.method in METHODS else "other"
-        self._requests.labels(method, route, response.status_code).inc()
-        self._seconds.labels(route).observe(time.perf_counter() - started)
-        return response
+    def answered(self, scope: Scope, status: int, seconds: float) -> None:
+        """A request was answered."""
+        route = getattr(scope.get("route"), "path", "none")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._requests.labels(method, route, status).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def encoded_together(self, queries: int) -> None:
         """So many queries were encoded together."""
@@ -61,3 +55,34 @@ class Metrics:
     def response(self) -> Response:
         """All figures."""
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class Measured:
+    """Counts and times all requests of an application, refused ones too.
+
+    Args:
+        app: the application.
+        metrics: where they are counted.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._metrics.answered(scope, status, time.perf_counter() - started)

@@ -217,11 +217,13 @@ def test_figures(client):
     client.get(f"{BIRDS}/search", params={"query": "bird"})
     client.get(f"{BIRDS}/search")
     client.request("BREW", "/health")
+    client.get("/health", headers={"Host": "evil.example"})
     told = client.get("/metrics").text
     route = 'route="/v1/indexes/{name}/search"'
     assert f'semsearch_requests_total{{method="GET",{route},status="200"}} 1.0' in told
     assert f'semsearch_requests_total{{method="GET",{route},status="422"}} 1.0' in told
     assert 'method="other"' in told
+    assert 'semsearch_requests_total{method="GET",route="none",status="403"} 1.0' in told
     assert "BREW" not in told
     assert "semsearch_queries_encoded_together_count 1.0" in told
 
