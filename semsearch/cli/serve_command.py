@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import Duration, indexes_option
 from semsearch.cli.places import all_indexes
 from semsearch.cli.render import visible
-from semsearch.errors import MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError
 
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 #: How long open requests may take when the service stops.
@@ -27,7 +29,7 @@ SECONDS_TO_STOP = 10
     default=8080,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port to listen on.",
+    help="The port to listen on; 0 takes a free one.",
 )
 @click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
 @click.option(
@@ -99,11 +101,27 @@ def command(
     import uvicorn
 
     shown = f"[{host}]" if ":" in host else host
-    click.echo(visible(f"serving {', '.join(indexes)} at http://{shown}:{port}"), err=True)
-    uvicorn.run(
-        create_app(indexes, settings),
-        host=host,
-        port=port,
-        log_level="warning",
-        timeout_graceful_shutdown=SECONDS_TO_STOP,
-    )
+    with _listening(host, port) as listener:
+        address = f"http://{shown}:{listener.getsockname()[1]}"
+        click.echo(visible(f"serving {', '.join(indexes)} at {address}"), err=True)
+        config = uvicorn.Config(
+            create_app(indexes, settings),
+            log_level="warning",
+            timeout_graceful_shutdown=SECONDS_TO_STOP,
+        )
+        with suppress(KeyboardInterrupt):  # it has stopped by then
+            uvicorn.Server(config).run([listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        ArgumentError: that cannot be.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = str(error.strerror or error).partition(" (while ")[0]
+        raise ArgumentError(f"cannot listen on {host}, port {port} ({reason})") from error

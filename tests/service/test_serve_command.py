@@ -116,6 +116,14 @@ def run(*arguments, **options):
     return CliRunner().invoke(main, ["serve", *map(str, arguments)], **options)
 
 
+def test_a_port_that_is_taken(path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("--index", path, "--port", taken.getsockname()[1])
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: cannot listen on 127.0.0.1, port ")
+    assert result.output.count("\n") == 1
+
+
 def test_other_machines_are_not_let_in_without_a_token(path):
     result = run("--index", path, "--host", "0.0.0.0", env={"SEMSEARCH_TOKEN": ""})
     assert result.exit_code == 1
