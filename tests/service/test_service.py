@@ -213,6 +213,11 @@ def test_the_documentation_comes_from_here(client):
         assert client.get(place).status_code == 200, place  # no other host: they are paths
 
 
+def test_agents_without_the_extra(monkeypatch, serve):
+    monkeypatch.setattr("semsearch.service.app.find_spec", lambda name: None)
+    assert is_problem(serve().post("/mcp", json={}), 501, "pip install 'semsearch[mcp]'")
+
+
 def test_figures(client):
     client.get(f"{BIRDS}/search", params={"query": "bird"})
     client.get(f"{BIRDS}/search")
