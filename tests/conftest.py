@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,38 @@ def data() -> Path:
             pytest.fail("SEMSEARCH_DATA_REQUIRED is set, but not SEMSEARCH_DATA")
         pytest.skip("SEMSEARCH_DATA names no folder of published data sets")
     return Path(folder).resolve(strict=True)
+
+
+def missing(what: str) -> None:
+    """Skip a test whose server, browser or framework is not installed; in CI, fail it."""
+    if os.environ.get("SEMSEARCH_INTEGRATION_REQUIRED"):
+        pytest.fail(f"SEMSEARCH_INTEGRATION_REQUIRED is set, but {what} is not installed")
+    pytest.skip(f"{what} is not installed (scripts/integration installs it)")
+
+
+@pytest.fixture(scope="session")
+def program():
+    """Finds a program on the PATH that a test needs, such as a browser."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            missing(name)
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def package():
+    """Imports a package that a test needs and `scripts/test` does not install."""
+
+    def find(name: str):
+        if find_spec(name.partition(".")[0]) is None:
+            missing(name)
+        return import_module(name)
+
+    return find
 
 
 @pytest.fixture(scope="session")
