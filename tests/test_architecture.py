@@ -26,7 +26,7 @@ FLOORS = [
     "search",
     "index preload pairwise",
     "retriever mining clustering inspection training unsupervised",
-    "evaluation",
+    "evaluation maps",
     "comparison report",
     "service",
     "cli",

@@ -24,6 +24,7 @@ COMMANDS = {
     "serve": "Serve indexes over HTTP.",
     "mcp": "Let agents search indexes (Model Context Protocol).",
     "pairs": "Find the most similar pairs of a collection.",
+    "map": "Lay the passages of an index out in two dimensions.",
     "cluster": "Group the passages of an index by what they are about.",
     "compare": "Show what several systems find, side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",

@@ -23,8 +23,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from semsearch.errors import MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
+from semsearch.service.fields import described_fields
 from semsearch.service.guard import Guard
+from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
+from semsearch.service.pages import add_page
 from semsearch.service.problems import problem, status_of
 from semsearch.service.requests import DocumentRequest, Mode, SearchRequest
 from semsearch.service.settings import Settings
@@ -64,6 +67,7 @@ def create_app(
         redoc_url=None,
     )
     service.add_routes(app)
+    add_page(app)
     app.add_exception_handler(SemsearchError, _ours)
     app.add_exception_handler(StarletteHTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -94,6 +98,7 @@ class Service:
         self._indexes = indexes
         self._workers: dict[str, Worker] = {}
         self._agents: ASGIApp | None = None
+        self._maps = Maps(self._workers)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -107,6 +112,7 @@ class Service:
             async with self._serving_agents():
                 yield
         finally:
+            self._maps.close()
             while self._workers:
                 self._workers.popitem()[1].close()
 
@@ -142,6 +148,13 @@ class Service:
         get(INDEX + "/search", summary="Search an index")(self.search)
         post(INDEX + "/search", summary="Search an index, with all options")(self.search_with_body)
         post(INDEX + "/compare", summary="Search by every space and by BM25")(self.compare)
+        get(INDEX + "/fields", summary="The metadata fields, with values")(self.fields)
+        get(INDEX + "/map", summary="What there is to see on the map")(self.map)
+        post(
+            INDEX + "/map/query",
+            summary="Ask the passages on the map by SQL",
+            response_class=Response,
+        )(self.query_map)
         get(DOCUMENT + "/similar", summary="Documents like one")(self.similar)
         get(DOCUMENT, summary="A document, as it was added")(self.document)
         if self.settings.writable:
@@ -209,6 +222,20 @@ class Service:
             (hits,) = await worker.search(queries, request.options() | options)
             found[system] = [hit.to_dict() for hit in hits]
         return {"query": queries[0], "systems": found}
+
+    async def fields(self, name: Name) -> list[dict[str, Any]]:
+        """Names and kinds of values, the most frequent values, the least and the greatest."""
+        return await self._worker(name).call(described_fields)
+
+    async def map(self, name: Name) -> dict[str, Any]:
+        """The number of passages, the table and its columns, the groups' names and places."""
+        self._worker(name)
+        return await self._maps.describe(name)
+
+    async def query_map(self, name: Name, asked: MapQuery) -> Response:
+        """For Embedding Atlas: rows as Arrow's IPC stream or as JSON."""
+        self._worker(name)
+        return await self._maps.query(name, asked)
 
     async def similar(
         self,

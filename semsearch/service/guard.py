@@ -57,7 +57,7 @@ class Guard:
         origin = headers.get("origin")
         if origin and origin not in settings.origins and urlsplit(origin.lower()).netloc != host:
             return problem(HTTPStatus.FORBIDDEN, f"pages of {origin[:100]!r} may not call this")
-        is_open = scope["path"] in settings.open_paths or scope["method"] == "OPTIONS"
+        is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
         if settings.token is not None and not is_open:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {settings.token}".encode()):
@@ -69,7 +69,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > settings.max_body:
             return self._too_large()
-        if self._running >= settings.concurrency and scope["path"] not in settings.open_paths:
+        if self._running >= settings.concurrency and not settings.is_open(scope["path"]):
             detail = f"{self._running} requests are being served; try again"
             return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
         return None

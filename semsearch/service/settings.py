@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 
 from semsearch.errors import ArgumentError
 
+OPEN_PATHS = ("/health", "/")
+OPEN_FOLDERS = ("/page/", "/atlas/")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -39,8 +41,13 @@ class Settings:
     max_body: int = 1 << 20
     concurrency: int = 64
     seconds: float = 30.0
-    #: Paths that are open without a token, and when it is busy: that it is alive is no secret.
-    open_paths: Collection[str] = field(default=("/health",), repr=False)
+
+    def is_open(self, path: str) -> bool:
+        """Whether a path is open without a token and when the service is busy.
+
+        That it is alive is no secret; nor is the page, which asks for the token itself.
+        """
+        return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
 
 
 def settings_for(

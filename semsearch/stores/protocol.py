@@ -59,6 +59,7 @@ class Passages(NamedTuple):
 
     document_ids: list[str]  #: what the corpus calls their documents
     documents: NDArray[int64]  #: the same as numbers
+    chunk_ids: NDArray[int64]
     texts: list[str]
     vectors: Matrix
 
@@ -254,8 +255,15 @@ class StoreState(Protocol):
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
 
-    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
-        """Chunks by their ids."""
+    def fetch(
+        self, chunk_ids: Sequence[int], *, missing_ok: bool = False
+    ) -> dict[int, FoundPassage]:
+        """Chunks by their ids.
+
+        Args:
+            chunk_ids: which.
+            missing_ok: leave out those that are no more; without it, they are damage.
+        """
 
     # Metadata fields, to check filters and explain those that match nothing.
 

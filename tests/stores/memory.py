@@ -128,6 +128,7 @@ class MemoryState:
         return Passages(
             [chunk.document_id for chunk in chunks],
             numpy.array([self._content.numbers[chunk.document_id] for chunk in chunks], int),
+            numpy.array([chunk.id for chunk in chunks], int),
             [chunk.text for chunk in chunks],
             self._matrix(space, chunks),
         )
@@ -211,9 +212,13 @@ class MemoryState:
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         return self._matrix(space, [self._content.chunks[chunk_id] for chunk_id in chunk_ids])
 
-    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+    def fetch(
+        self, chunk_ids: Sequence[int], *, missing_ok: bool = False
+    ) -> dict[int, FoundPassage]:
         found = {}
         for chunk_id in chunk_ids:
+            if missing_ok and chunk_id not in self._content.chunks:
+                continue
             chunk = self._content.chunks[chunk_id]
             document = self._content.documents[chunk.document_id]
             found[chunk_id] = FoundPassage(chunk, json.loads(document.metadata), document.title)

@@ -254,6 +254,7 @@ class LocalState:
         return Passages(
             [row.external_id for row in rows],
             numpy.array([row.document_id for row in rows], numpy.int64),
+            chunk_ids,
             [row.text for row in rows],
             matrix,
         )
@@ -414,7 +415,9 @@ class LocalState:
             raise DamageError("a passage has no vector")
         return from_bytes(space, [stored[chunk_id] for chunk_id in chunk_ids])
 
-    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+    def fetch(
+        self, chunk_ids: Sequence[int], *, missing_ok: bool = False
+    ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
         rows = self.connection.execute(_PASSAGES, {"chunk_ids": chunk_ids})
         found = {
@@ -426,7 +429,7 @@ class LocalState:
             for row in rows
         }
         for chunk_id in chunk_ids:
-            if chunk_id not in found:
+            if chunk_id not in found and not missing_ok:
                 raise DamageError(f"passage {chunk_id} has no document")
         return found
 

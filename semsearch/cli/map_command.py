@@ -1,0 +1,50 @@
+"""``semsearch map``: an index in, its passages in two dimensions out."""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from semsearch.cli.command import Command
+from semsearch.cli.options import index_option, space_option
+from semsearch.cli.places import existing_index
+from semsearch.cli.render import visible
+from semsearch.errors import MissingExtraError
+
+
+@click.command("map", cls=Command)
+@index_option
+@space_option
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Where UMAP starts.")
+def command(directory: Path | None, space: str | None, seed: int) -> None:
+    """Lay the passages of an index out in two dimensions, near ones near each other.
+
+    Positions (by UMAP) and groups (by k-means) are kept beside the index; the page of
+    `semsearch serve` shows them with Embedding Atlas. The same seed brings the same map. Passages
+    that are added later are shown when the map is made again.
+
+    \b
+    semsearch map --index indexes/films
+    semsearch serve --index indexes/films
+    """
+    for package, module in (("umap-learn", "umap"), ("embedding-atlas", "embedding_atlas")):
+        if find_spec(module) is None:
+            raise MissingExtraError(package, "map", "a map")
+    from semsearch.index import Index
+    from semsearch.maps import make_map
+
+    def notify(message: str) -> None:
+        click.echo(message, err=True)
+
+    started = time.perf_counter()
+    path = existing_index(directory)
+    with Index.open(path) as index:
+        found = make_map(index, space, seed=seed, notify=notify)
+        found.save(index.path)
+    passages = "1 passage" if len(found) == 1 else f"{len(found):,} passages"
+    seconds = time.perf_counter() - started
+    click.echo(f"{passages} in {len(found.names):,} groups, in {seconds:.0f} s")
+    click.echo(visible(f"look at it with: semsearch serve --index {path}"))

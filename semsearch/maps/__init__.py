@@ -1,0 +1,6 @@
+"""The passages of an index in two dimensions, to look at."""
+
+from semsearch.maps.map import Map, make_map, open_map
+from semsearch.maps.table import map_table
+
+__all__ = ["Map", "make_map", "map_table", "open_map"]

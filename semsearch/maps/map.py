@@ -1,0 +1,177 @@
+"""A map of an index: where its passages lie, and in which group; a file beside the index."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.clustering import cluster
+from semsearch.errors import ArgumentError
+from semsearch.index import Index
+from semsearch.maps.projection import Points, project
+from semsearch.stores.protocol import text_hash
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+#: How many words name a group.
+WORDS = 3
+#: Under which key a file says what it is.
+KEY = b"semsearch"
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Passages in two dimensions, and their groups.
+
+    Args:
+        space: the name of the embedding space that was projected.
+        fingerprint: of its encoder.
+        chunk_ids: shape (n,).
+        hashes: of their texts: a passage that is another by now is not shown, shape (n,).
+        points: shape (n, 2).
+        groups: their places in `names`, shape (n,).
+        names: of the groups, by their words, the largest group first.
+    """
+
+    space: str
+    fingerprint: str
+    chunk_ids: NDArray[Any]
+    hashes: NDArray[Any]
+    points: Points
+    groups: NDArray[Any]
+    names: list[str]
+
+    def __len__(self) -> int:
+        """How many passages it shows."""
+        return len(self.chunk_ids)
+
+    def save(self, index: Path) -> None:
+        """Keep it beside an index; what is there is replaced as a whole."""
+        import pyarrow
+        from pyarrow import parquet
+
+        about = {
+            "format": FORMAT,
+            "space": self.space,
+            "fingerprint": self.fingerprint,
+            "names": self.names,
+        }
+        table = pyarrow.table(
+            {
+                "chunk": self.chunk_ids,
+                "hash": self.hashes,
+                "x": self.points[:, 0],
+                "y": self.points[:, 1],
+                "group": self.groups,
+            }
+        ).replace_schema_metadata({KEY: json.dumps(about)})
+        with NamedTemporaryFile(dir=index, suffix=".map.tmp", delete=False) as file:
+            try:
+                parquet.write_table(table, file)
+                file.close()
+                Path(file.name).replace(map_file(index, self.space))
+            finally:
+                Path(file.name).unlink(missing_ok=True)
+
+
+def map_file(index: Path, space: str) -> Path:
+    """Where the map of a space is kept."""
+    return index / f"{space}.map"
+
+
+def make_map(
+    index: Index,
+    space: str | None = None,
+    *,
+    seed: int = 0,
+    notify: Callable[[str], None] = lambda message: None,
+) -> Map:
+    """Project the passages of an index, and group them.
+
+    >>> from semsearch import Document, Index
+    >>> from semsearch.maps import make_map
+    >>> index = Index.create("birds", "hashing")
+    >>> _ = index.add([Document("a", "red bird"), Document("b", "blue fish")])
+    >>> make_map(index).points.shape
+    (2, 2)
+
+    Args:
+        index: at least one passage.
+        space: the name of the embedding space; None takes the first.
+        seed: the same seed brings the same map.
+        notify: is told what is being done.
+
+    Raises:
+        ArgumentError: the index is empty.
+        SpaceError: there is no such space, or it is not complete yet.
+    """
+    found = index.complete_space(space)
+    passages = index.passages(found.name)
+    if not passages.texts:
+        raise ArgumentError(f"the index {index.path} is empty: there is nothing to map")
+    points = project(passages.vectors, seed, notify)
+    notify("grouping by k-means")
+    clustering = cluster(passages.vectors, passages.texts, seed=seed, words=WORDS)
+    groups = numpy.array(clustering.labels(), numpy.int32) - 1
+    names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
+    hashes = numpy.array([text_mark(text) for text in passages.texts])
+    return Map(
+        found.name, found.fingerprint, passages.chunk_ids, hashes, points, groups, _distinct(names)
+    )
+
+
+def open_map(index: Index, space: str | None = None) -> Map | None:
+    """The map that is kept beside an index.
+
+    None where there is none, it is of another encoder, or it cannot be read (which is logged).
+
+    Raises:
+        SpaceError: there is no such space.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    found = index.space(space)
+    file = map_file(index.path, found.name)
+    try:
+        table = parquet.read_table(file)
+        about = json.loads(table.schema.metadata[KEY])
+        if about["format"] != FORMAT or about["fingerprint"] != found.fingerprint:
+            return None
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        return Map(
+            about["space"],
+            about["fingerprint"],
+            columns["chunk"],
+            columns["hash"],
+            numpy.stack([columns["x"], columns["y"]], axis=1),
+            columns["group"],
+            about["names"],
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+        logger.warning("%s is damaged (%s); make it again with: semsearch map", file, error)
+        return None
+
+
+def text_mark(text: str) -> str:
+    """A short hash that tells a passage from another."""
+    return text_hash(text)[:16]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names, with a number behind those that others have, too."""
+    return [
+        name if names.index(name) == place else f"{name} ({names[: place + 1].count(name)})"
+        for place, name in enumerate(names)
+    ]

@@ -1,0 +1,111 @@
+"""What a map shows of its passages, as columns."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from semsearch.index import Index
+from semsearch.maps.map import Map, text_mark
+from semsearch.records import column_name
+from semsearch.stores.protocol import FoundPassage
+
+if TYPE_CHECKING:
+    import pyarrow
+
+#: Names that begin with two underscores are not shown.
+ROW, X, Y, START = "__row", "__x", "__y", "__start"
+#: The columns before those of the metadata.
+COLUMNS = ("group", "title", "text", "id")
+BLOCK = 1_000
+
+
+class MapTable(NamedTuple):
+    """The passages of a map that the index still has."""
+
+    table: pyarrow.Table  #: a row a passage
+    fields: dict[str, str]  #: the columns of the metadata fields
+    labels: list[dict[str, Any]]  #: names of groups and where they stand: content, x, y, priority
+
+
+def map_table(index: Index, found: Map) -> MapTable:
+    """What there is to show of a map: points, groups, texts, ids, titles, metadata.
+
+    Passages that have been deleted or changed since the map was made are left out.
+    """
+    import pyarrow
+
+    rows, passages = [], []
+    for row, passage in _passages(index, found):
+        rows.append(row)
+        passages.append(passage)
+    groups = found.groups[rows]
+    points = found.points[rows]
+    columns: dict[str, Any] = {
+        ROW: numpy.arange(len(rows), dtype=numpy.int32),
+        X: points[:, 0],
+        Y: points[:, 1],
+        START: numpy.array([passage.chunk.start for passage in passages], numpy.int32),
+        "group": pyarrow.array([found.names[group] for group in groups], pyarrow.string()),
+        "title": pyarrow.array([passage.title for passage in passages], pyarrow.string()),
+        "text": pyarrow.array([passage.chunk.text for passage in passages], pyarrow.string()),
+        "id": pyarrow.array([passage.chunk.document_id for passage in passages], pyarrow.string()),
+    }
+    fields = {}
+    for field in index.info().fields:
+        name = column_name(field.name.lstrip("_") or "field", columns)
+        values = [passage.metadata.get(field.name) for passage in passages]
+        columns[name] = _column(values, field.kinds)
+        fields[field.name] = name
+    return MapTable(pyarrow.table(columns), fields, _labels(points, groups, found.names))
+
+
+def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
+    """The rows whose passages are still the same."""
+    with index.read() as state:
+        for start in range(0, len(found), BLOCK):
+            ids = found.chunk_ids[start : start + BLOCK].tolist()
+            held = state.fetch(ids, missing_ok=True)
+            for row, chunk_id in enumerate(ids, start):
+                passage = held.get(chunk_id)
+                if passage and text_mark(passage.chunk.text) == found.hashes[row]:
+                    yield row, passage
+
+
+def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
+    """The values of a field, of one type; what has several becomes text."""
+    import pyarrow
+
+    found = set(kinds) - {"null"}
+    if found == {"number"}:
+        whole = all(isinstance(value, int | None) for value in values)
+        return pyarrow.array(values, pyarrow.int64() if whole else pyarrow.float64())
+    if found == {"boolean"}:
+        return pyarrow.array(values, pyarrow.bool_())
+    if found and found <= {"list", "list of text"}:
+        return pyarrow.array(values, pyarrow.list_(pyarrow.string()))
+    texts = pyarrow.array(
+        [
+            value if value is None or isinstance(value, str) else json.dumps(value)
+            for value in values
+        ],
+        pyarrow.string(),
+    )
+    if found == {"date"}:
+        with suppress(pyarrow.ArrowException):
+            return texts.cast(pyarrow.timestamp("s"))
+    return texts
+
+
+def _labels(points: Any, groups: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Each group's name at the median of its points; larger groups matter more."""
+    found = []
+    for group, size in Counter(groups.tolist()).most_common():
+        x, y = numpy.median(points[groups == group], axis=0)
+        found.append({"content": names[group], "x": float(x), "y": float(y), "priority": size})
+    return found

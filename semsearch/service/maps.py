@@ -1,0 +1,197 @@
+"""Maps for Embedding Atlas: a table of passages that a page asks by SQL."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from fastapi import HTTPException
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+
+from semsearch.errors import MissingExtraError
+from semsearch.index import Index
+from semsearch.maps import map_table, open_map
+from semsearch.maps.map import map_file
+from semsearch.maps.table import ROW, X, Y
+from semsearch.service.worker import Worker
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+TABLE = "passages"
+#: What Embedding Atlas does: it asks, and adds columns with the numbers of colours.
+ALLOWED = {"SELECT", "EXPLAIN", "CREATE", "ALTER", "UPDATE"}
+#: Of all that a page asks of one map.
+MEMORY = "1GB"
+
+
+class MapQuery(BaseModel):
+    """What Embedding Atlas asks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["arrow", "json", "exec"]
+    sql: str
+
+
+class Version(NamedTuple):
+    """The files that a map was made of, as they were: name, size, time of the last change."""
+
+    files: tuple[tuple[str, int, int], ...]
+
+
+class OpenMap(NamedTuple):
+    """A map that pages look at."""
+
+    version: Version
+    database: duckdb.DuckDBPyConnection
+    about: dict[str, Any]
+
+
+class Maps:
+    """The maps of the indexes that are served, read when first looked at.
+
+    Args:
+        workers: of the indexes, by name.
+    """
+
+    def __init__(self, workers: dict[str, Worker]) -> None:
+        self._workers = workers
+        self._open: dict[str, OpenMap] = {}
+        self._opening = asyncio.Lock()
+
+    async def describe(self, name: str) -> dict[str, Any]:
+        """What a page needs to show a map: its size, table, columns and labels.
+
+        Raises:
+            HTTPException: there is no map (404).
+            MissingExtraError: what shows it is not installed.
+        """
+        if find_spec("embedding_atlas") is None:
+            raise MissingExtraError("embedding-atlas", "map", "a map")
+        worker = self._workers[name]
+        async with self._opening:
+            version = await worker.call(_version)
+            held = self._open.get(name)
+            if held is None or held.version != version:
+                found = await worker.call(lambda index: _opened(index, version))
+                if found is None:
+                    raise HTTPException(
+                        HTTPStatus.NOT_FOUND,
+                        f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
+                    )
+                self._open[name] = held = found
+        return held.about
+
+    async def query(self, name: str, asked: MapQuery) -> Response:
+        """The answer of the table: Arrow's IPC stream, JSON, or nothing.
+
+        Raises:
+            HTTPException: the query cannot be answered (422), or the map is not open (404).
+        """
+        held = self._open.get(name)
+        if held is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"the map of '{name}' is not open")
+        cursor = held.database.cursor()
+        answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, asked)
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:  # nobody waits for it any more, or it took too long
+            cursor.interrupt()
+            raise
+
+    def close(self) -> None:
+        """Forget them."""
+        while self._open:
+            self._open.popitem()[1].database.close()
+
+
+def _version(index: Index) -> Version:
+    found = []
+    database = index.path / "index.sqlite"
+    for file in (map_file(index.path, index.space().name), database, Path(f"{database}-wal")):
+        if file.exists():
+            state = file.stat()
+            found.append((file.name, state.st_size, state.st_mtime_ns))
+    return Version(tuple(found))
+
+
+def _opened(index: Index, version: Version) -> OpenMap | None:
+    import duckdb
+
+    found = open_map(index)
+    if found is None:
+        return None
+    table, fields, labels = map_table(index, found)
+    database = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": MEMORY,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        },
+    )
+    database.from_arrow(table).create(TABLE)
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+    about = {
+        "space": found.space,
+        "passages": table.num_rows,
+        "of": index.info().chunks,
+        "fields": fields,
+        "data": {
+            "table": TABLE,
+            "id": ROW,
+            "projection": {"x": X, "y": Y},
+            "text": "text",
+        },
+        "labels": labels,
+        "viewport": _viewport(table),
+    }
+    return OpenMap(version, database, about)
+
+
+def _viewport(table: pyarrow.Table) -> dict[str, float]:
+    """The part of the map that is shown first: all but the outermost points."""
+    import numpy
+
+    points = numpy.stack([table[X].to_numpy(), table[Y].to_numpy()])
+    if not points.size:
+        return {"x": 0.0, "y": 0.0, "scale": 1.0}
+    low, high = numpy.percentile(points, (1, 99), axis=1)
+    width = float((high - low).max()) or 1.0
+    x, y = ((low + high) / 2).tolist()
+    return {"x": x, "y": y, "scale": 1.8 / width}
+
+
+def _answer(cursor: duckdb.DuckDBPyConnection, asked: MapQuery) -> Response:
+    import duckdb
+    import pyarrow
+
+    try:
+        statements = cursor.extract_statements(asked.sql)
+        if wrong := {one.type.name for one in statements} - ALLOWED:
+            detail = f"a map does not run {', '.join(sorted(wrong))}"
+            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        found = cursor.sql(asked.sql)
+        if asked.type == "exec" or found is None:
+            return Response("{}", media_type="application/json")
+        if asked.type == "json":
+            return Response(found.df().to_json(orient="records"), media_type="application/json")
+        reader = found.to_arrow_reader()
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        return Response(
+            sink.getvalue().to_pybytes(), media_type="application/vnd.apache.arrow.stream"
+        )
+    except duckdb.Error as error:
+        raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+    finally:
+        cursor.close()

@@ -1,0 +1,90 @@
+// Hits as a list.
+
+import { element } from "./dom.js";
+
+/** A hit; `actions` are the functions behind its buttons: [name, key, function]. */
+export function hitElement(hit, actions) {
+  const title = `hit-${hit.rank}`;
+  return element(
+    "li",
+    { tabindex: "0", "aria-labelledby": title, "data-rank": hit.rank, class: "hit" },
+    element(
+      "h2",
+      { id: title },
+      element("span", { class: "rank" }, String(hit.rank)),
+      element("span", { dir: "auto" }, hit.title || hit.id),
+      element("span", { class: "score", title: "score" }, hit.score.toFixed(3)),
+    ),
+    element("p", { class: "text", dir: "auto" }, ...marked(hit)),
+    metadata(hit),
+    element(
+      "div",
+      { class: "actions" },
+      explanation(hit),
+      ...actions.map(([name, key, act]) =>
+        element("button", { type: "button", "aria-keyshortcuts": key, onclick: () => act(hit) }, name),
+      ),
+    ),
+  );
+}
+
+/** The text of a passage, with the sentence that is nearest to the query marked. */
+function marked(hit) {
+  const nearest = hit.explanation?.sentence;
+  if (!nearest) return [hit.text];
+  // Offsets count characters, which JavaScript's do not where one takes two units.
+  const characters = Array.from(hit.text);
+  const [start, end] = nearest.map((offset) => offset - hit.start);
+  if (start <= 0 && end >= characters.length) return [hit.text];
+  const part = (...places) => characters.slice(...places).join("");
+  return [part(0, start), element("mark", {}, part(start, end)), part(end)];
+}
+
+function metadata(hit) {
+  const given = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
+  if (!given.length) return null;
+  return element(
+    "dl",
+    {},
+    ...given.map(([name, value]) =>
+      element(
+        "div",
+        {},
+        element("dt", { dir: "auto" }, name),
+        element("dd", { dir: "auto" }, shown(value)),
+      ),
+    ),
+  );
+}
+
+/** A metadata value for people. */
+export function shown(value) {
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+}
+
+function explanation(hit) {
+  const why = hit.explanation;
+  if (!why) return null;
+  const lines = [["document", hit.id]];
+  const by = (rank, score) => [rank && `rank ${rank}`, score?.toFixed(4)].filter(Boolean).join(", ");
+  if (why.dense_rank || hit.scores.cosine != null)
+    lines.push(["by meaning (cosine)", by(why.dense_rank, hit.scores.cosine)]);
+  if (why.bm25_rank || hit.scores.bm25 != null)
+    lines.push(["by words (BM25)", by(why.bm25_rank, hit.scores.bm25)]);
+  if (why.words?.length) lines.push(["words of the query in it", why.words.join(", ")]);
+  lines.push(["passage", `characters ${hit.start} to ${hit.end}`]);
+  if (hit.duplicates?.length) lines.push(["near-duplicates", hit.duplicates.join(", ")]);
+  return element(
+    "details",
+    {},
+    element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
+    element(
+      "dl",
+      {},
+      ...lines.map(([name, value]) =>
+        element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value)),
+      ),
+    ),
+  );
+}

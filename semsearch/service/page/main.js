@@ -1,0 +1,308 @@
+// The page: what is asked, what is shown, and the keys.
+
+import { EMPTY, fromAddress, toAddress } from "./address.js";
+import { getJson, indexPath } from "./api.js";
+import { download } from "./csv.js";
+import { byId, element, plural } from "./dom.js";
+import { expression, filterControls } from "./filters.js";
+import { hitElement } from "./hits.js";
+import { AtlasMap, MAX_SELECTED } from "./map.js";
+import { redrawLines, showSystems } from "./systems.js";
+
+/** How long to wait for the next letter before asking. */
+const DEBOUNCE_MS = 120;
+
+let state = fromAddress();
+let indexes = [];
+let fields = [];
+let hits = [];
+let selection = null; // ids of the documents that are selected on the map
+let map = null;
+let running = null; // stops the search that is under way
+
+// What is asked.
+
+function searchRequest() {
+  let where = expression(fields, state.filters, state.where);
+  if (selection) {
+    const ids = selection.map((id) => `'${id.replaceAll("'", "''")}'`).join(", ");
+    where = [`id in (${ids})`, where && `(${where})`].filter(Boolean).join(" and ");
+  }
+  return {
+    query: state.query,
+    k: state.k,
+    where,
+    mode: state.mode,
+    space: state.space,
+    explain: true,
+  };
+}
+
+/** Search, and show what comes; a later search stops this one. */
+async function search() {
+  running?.abort();
+  const { signal } = (running = new AbortController());
+  try {
+    if (state.like !== null) showHits(await similar(signal), `documents like ${state.like}`);
+    else if (!state.query.trim()) showNothing();
+    else if (state.view === "systems") await compare(signal);
+    else await ask(signal);
+    showError(null);
+  } catch (error) {
+    if (!signal.aborted) showError(error);
+  }
+}
+
+async function ask(signal) {
+  const started = performance.now();
+  const path = indexPath(state.index, "search");
+  const answer = await getJson(path, { body: searchRequest(), signal });
+  showHits(answer.hits, `${Math.round(performance.now() - started)} ms`);
+}
+
+async function similar(signal) {
+  const told = new URLSearchParams({ k: state.k });
+  const { where, space } = searchRequest();
+  if (where) told.set("where", where);
+  if (space) told.set("space", space);
+  const id = encodeURIComponent(state.like);
+  const path = indexPath(state.index, `documents/${id}/similar?${told}`);
+  return (await getJson(path, { signal })).hits;
+}
+
+async function compare(signal) {
+  const path = indexPath(state.index, "compare");
+  const { systems } = await getJson(path, { body: searchRequest(), signal });
+  hits = Object.values(systems)[0];
+  byId("systems").hidden = false;
+  byId("hits").replaceChildren();
+  showSystems(byId("systems"), systems);
+  byId("status").textContent = plural(Object.keys(systems).length, "system");
+}
+
+// What is shown.
+
+function showHits(found, told) {
+  hits = found;
+  const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
+  if (state.view === "map") actions.push(["Place on the map", "p", (hit) => map?.goTo(hit)]);
+  byId("systems").hidden = true;
+  byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
+  byId("status").textContent = `${plural(hits.length, "hit")}, ${told}`;
+  byId("export").disabled = !hits.length;
+  byId("more").hidden = hits.length < state.k;
+  map?.highlight(hits);
+}
+
+function showNothing() {
+  showHits([], "");
+  const { documents, passages } = indexes.find(({ name }) => name === state.index);
+  byId("status").textContent = `${plural(documents, "document")}, ${plural(passages, "passage")}`;
+}
+
+function showError(error) {
+  byId("error").hidden = error === null;
+  byId("error").textContent = error?.message ?? "";
+}
+
+/** Bring the controls in step with the state. */
+function showControls() {
+  const set = (id, value) => {
+    if (document.activeElement !== byId(id)) byId(id).value = value;
+  };
+  set("query", state.query);
+  set("where", state.where);
+  set("mode", state.mode);
+  set("space", state.space ?? "");
+  set("index", state.index);
+  byId("toggle-systems").setAttribute("aria-pressed", state.view === "systems");
+  byId("toggle-map").setAttribute("aria-pressed", state.view === "map");
+  byId("like").hidden = state.like === null;
+  byId("like-id").textContent = state.like ?? "";
+  document.title = state.query ? `${state.query} – semsearch` : "semsearch";
+  document.body.dataset.view = state.view;
+}
+
+function showFilters() {
+  const controls = filterControls(fields, state.filters, (filters) => change({ filters }));
+  byId("fields").replaceChildren(...controls);
+}
+
+async function showMap() {
+  const section = byId("map");
+  section.hidden = state.view !== "map";
+  if (section.hidden || map?.index === state.index) return;
+  closeMap();
+  section.replaceChildren(element("p", {}, "loading the map"));
+  try {
+    map = await AtlasMap.open(section, state.index, select);
+    map.highlight(hits);
+  } catch (error) {
+    section.replaceChildren(element("p", {}, error.message));
+  }
+}
+
+function closeMap() {
+  map?.remove();
+  map = null;
+  select(null, false);
+}
+
+/** Search among the documents that are selected on the map; null for all. */
+function select(ids, again = true) {
+  const tooMany = ids !== null && ids.length > MAX_SELECTED;
+  selection = tooMany ? null : ids;
+  byId("selection").hidden = ids === null;
+  byId("selection-size").textContent = tooMany
+    ? `More than ${plural(MAX_SELECTED, "document")} selected: still searching everywhere`
+    : `Searching ${plural(ids?.length ?? 0, "selected document")}`;
+  if (again) search();
+}
+
+// What changes.
+
+/** Take over some of the state, and search. */
+function change(some, pushed = false) {
+  state = { ...state, k: EMPTY.k, ...some };
+  toAddress(state, pushed);
+  showControls();
+  showMap();
+  return search();
+}
+
+async function openIndex() {
+  const found = indexes.find(({ name }) => name === state.index);
+  const spaces = found.spaces.map(({ name }) => element("option", { value: name }, name));
+  spaces[0]?.setAttribute("value", "");
+  byId("space").replaceChildren(...spaces);
+  byId("space-choice").hidden = spaces.length < 2;
+  fields = await getJson(indexPath(state.index, "fields"));
+  showFilters();
+  setFilters(Object.keys(state.filters).length > 0 || state.where !== "");
+}
+
+function setFilters(open) {
+  byId("filters").hidden = !open;
+  byId("toggle-filters").setAttribute("aria-expanded", open);
+}
+
+function toggleFilters() {
+  setFilters(byId("filters").hidden);
+}
+
+function toggleView(view) {
+  change({ view: state.view === view ? "" : view }, true);
+}
+
+function listen() {
+  let waiting;
+  byId("query").addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    const query = event.target.value;
+    waiting = setTimeout(() => change({ query, like: null }), DEBOUNCE_MS);
+  });
+  byId("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(waiting);
+    change({ query: byId("query").value, where: byId("where").value, like: null }, true);
+  });
+  byId("where").addEventListener("change", (event) => change({ where: event.target.value }));
+  byId("mode").addEventListener("change", (event) => change({ mode: event.target.value }));
+  byId("space").addEventListener("change", (event) =>
+    change({ space: event.target.value || null }),
+  );
+  byId("index").addEventListener("change", async (event) => {
+    state = { ...EMPTY, index: event.target.value, query: state.query, view: state.view };
+    closeMap();
+    await openIndex();
+    change({}, true);
+  });
+  byId("clear-filters").addEventListener("click", () => {
+    byId("where").value = "";
+    change({ filters: {}, where: "" });
+    showFilters();
+  });
+  byId("toggle-filters").addEventListener("click", toggleFilters);
+  byId("toggle-systems").addEventListener("click", () => toggleView("systems"));
+  byId("toggle-map").addEventListener("click", () => toggleView("map"));
+  byId("toggle-help").addEventListener("click", () => byId("help").showModal());
+  byId("leave-like").addEventListener("click", () => change({ like: null }, true));
+  byId("leave-selection").addEventListener("click", () => {
+    closeMap();
+    showMap();
+    search();
+  });
+  byId("more").addEventListener("click", () => change({ k: state.k + 10 }));
+  byId("export").addEventListener("click", () => download(hits, `${state.index}.csv`));
+  addEventListener("popstate", async () => {
+    const before = state.index;
+    state = { ...fromAddress() };
+    state.index ??= indexes[0].name;
+    if (state.index !== before) await openIndex();
+    else showFilters();
+    change({ k: state.k });
+  });
+  addEventListener("resize", () => redrawLines(byId("systems")));
+  addEventListener("keydown", press);
+}
+
+// Keys.
+
+function press(event) {
+  const { target, key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const steps = { ArrowDown: 1, ArrowUp: -1 };
+  const typing = target.matches("input, select, textarea");
+  if (key in steps && (target === byId("query") || target.closest(".hit"))) {
+    step(target.closest(".hit"), steps[key]);
+  } else if (typing || target.closest("#map")) {
+    return;
+  } else if (target.closest(".hit") && pressOn(target.closest(".hit"), key)) {
+    // done
+  } else if (key in KEYS) {
+    KEYS[key]();
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+const KEYS = {
+  "/": () => byId("query").select(),
+  "?": () => byId("help").showModal(),
+  m: () => toggleView("map"),
+  c: () => toggleView("systems"),
+  f: toggleFilters,
+};
+
+/** From the query to the first hit, from hit to hit, and back. */
+function step(hit, by) {
+  const items = [...byId("hits").children];
+  const next = items[items.indexOf(hit) + by];
+  if (next) next.focus();
+  else if (by < 0) byId("query").focus();
+}
+
+function pressOn(hit, key) {
+  const control = hit.querySelector(`[aria-keyshortcuts="${CSS.escape(key)}"]`);
+  control?.click();
+  return control !== null;
+}
+
+async function begin() {
+  listen();
+  try {
+    indexes = await getJson("v1/indexes");
+    const names = indexes.map(({ name }) => name);
+    byId("index").replaceChildren(...names.map((name) => element("option", {}, name)));
+    byId("index-choice").hidden = names.length < 2;
+    if (!names.includes(state.index)) state.index = names[0];
+    await openIndex();
+    byId("query").value = state.query;
+    await change({ k: state.k });
+  } catch (error) {
+    showError(error);
+  }
+}
+
+begin();

@@ -1,0 +1,209 @@
+// All passages in two dimensions, by Embedding Atlas, whose queries the service answers.
+
+import { getJson, indexPath, request } from "./api.js";
+
+/** How many documents a selection may have to be searched. */
+export const MAX_SELECTED = 2000;
+
+/** A map in a section of the page. */
+export class AtlasMap {
+  /** `onSelect` is called with the ids of the documents that are selected; null for all. */
+  static async open(section, index, onSelect) {
+    const about = await getJson(indexPath(index, "map"));
+    const { default: widget } = await import("../atlas/index.js");
+    return new AtlasMap(section, index, about, widget, onSelect);
+  }
+
+  constructor(section, index, about, widget, onSelect) {
+    this.section = section;
+    this.index = index;
+    this.about = about;
+    this.widget = widget;
+    this.onSelect = onSelect;
+    this.marks = new Marks(section);
+    this.render({ chartStates: { 1: { viewport: about.viewport } } });
+  }
+
+  render(state) {
+    this.remove?.();
+    const { data, labels } = this.about;
+    const props = {
+      data,
+      embeddingViewLabels: labels,
+      defaultChartsConfig: {
+        embedding: { data: { ...data.projection, text: data.text, category: "group" } },
+        table: false,
+        exclude: ["text", "title", "id"],
+      },
+    };
+    this.model = new Model((query) => this.ask(query), props, JSON.stringify(state), {
+      _predicate: (predicate) => this.select(predicate),
+      _state: (told) => this.marks.moveTo(viewportOf(told)),
+    });
+    this.remove = this.widget.render({ model: this.model, el: this.section });
+    this.marks.moveTo(viewportOf(this.model.get("_state")));
+  }
+
+  async ask({ type, sql }) {
+    const answer = await request(indexPath(this.index, "map/query"), { body: { type, sql } });
+    return type === "arrow" ? answer.arrayBuffer() : answer.json();
+  }
+
+  /** Light up the passages of hits. */
+  async highlight(hits) {
+    this.marks.show(hits.length ? await this.placesOf(hits) : []);
+  }
+
+  /** Go to the place of a hit. */
+  async goTo(hit) {
+    const [place] = await this.placesOf([hit]);
+    if (!place) return;
+    const state = JSON.parse(this.model.get("_state"));
+    const { scale } = viewportOf(this.model.get("_state"));
+    const viewport = { x: place.x, y: place.y, scale: Math.max(scale, this.about.viewport.scale * 4) };
+    state.chartStates = { ...state.chartStates, 1: { ...state.chartStates[1], viewport } };
+    this.render(state);
+  }
+
+  /** Rank and coordinates of the hits that are on the map. */
+  async placesOf(hits) {
+    const keys = hits.map((hit) => `(${literal(hit.id)}, ${hit.start})`).join(", ");
+    const { table, projection } = this.about.data;
+    const sql =
+      `SELECT id, __start AS "start", ${projection.x} AS x, ${projection.y} AS y ` +
+      `FROM ${table} WHERE (id, __start) IN (${keys})`;
+    const found = await this.ask({ type: "json", sql });
+    return hits.flatMap(({ id, start, rank }) => {
+      const place = found.find((one) => one.id === id && one.start === start);
+      return place ? [{ rank, x: place.x, y: place.y }] : [];
+    });
+  }
+
+  async select(predicate) {
+    if (!predicate) return this.onSelect(null);
+    const { table } = this.about.data;
+    const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
+    const found = await this.ask({ type: "json", sql });
+    return this.onSelect(found.map(({ id }) => id));
+  }
+}
+
+const viewportOf = (state) => JSON.parse(state).chartStates?.[1]?.viewport;
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Numbered marks over the points of hits. */
+class Marks {
+  constructor(section) {
+    this.section = section;
+    this.places = [];
+    this.viewport = null;
+    this.drawing = document.createElementNS(SVG, "svg");
+    this.drawing.setAttribute("aria-hidden", "true");
+    for (const [name, value] of [["position", "absolute"], ["inset", "0"], ["pointer-events", "none"]])
+      this.drawing.style.setProperty(name, value);
+    // While the map moves, its state is told too late.
+    const moving = (event) => {
+      if (event.type === "wheel" || event.buttons) this.pause();
+    };
+    section.addEventListener("wheel", moving, { passive: true });
+    section.addEventListener("pointermove", moving);
+    new ResizeObserver(() => this.draw()).observe(section);
+  }
+
+  show(places) {
+    this.places = places;
+    this.draw();
+  }
+
+  moveTo(viewport) {
+    this.viewport = viewport ?? this.viewport;
+    this.draw();
+  }
+
+  pause() {
+    this.drawing.replaceChildren();
+    clearTimeout(this.pausing);
+    this.pausing = setTimeout(() => this.draw(), 400);
+  }
+
+  draw() {
+    const root = this.section.querySelector(".embedding-atlas-widget-container > div")?.shadowRoot;
+    const canvas = root?.querySelector("canvas");
+    clearTimeout(this.waiting);
+    if (!canvas?.clientWidth) {
+      this.waiting = setTimeout(() => this.draw(), 200);
+      return;
+    }
+    canvas.after(this.drawing);
+    const { clientWidth: width, clientHeight: height } = canvas;
+    this.drawing.setAttribute("width", width);
+    this.drawing.setAttribute("height", height);
+    // How Embedding Atlas maps coordinates to the longer side of its canvas.
+    const unit = (this.viewport.scale * Math.max(width, height)) / 2;
+    this.drawing.replaceChildren(
+      ...this.places.flatMap(({ rank, x, y }) => {
+        const left = (x - this.viewport.x) * unit + width / 2;
+        const top = (this.viewport.y - y) * unit + height / 2;
+        return [
+          drawn("circle", { cx: left, cy: top, r: 9, fill: "#d61f1f", stroke: "#fff" }),
+          drawn("text", MARK_TEXT, { x: left, y: top + 4 }, String(rank)),
+        ];
+      }),
+    );
+  }
+}
+
+const MARK_TEXT = { "text-anchor": "middle", "font-size": 11, "font-weight": "bold", fill: "#fff" };
+
+function drawn(name, ...parts) {
+  const made = document.createElementNS(SVG, name);
+  for (const part of parts) {
+    if (typeof part === "string") made.textContent = part;
+    else for (const [key, value] of Object.entries(part)) made.setAttribute(key, value);
+  }
+  return made;
+}
+
+const literal = (text) => `'${text.replaceAll("'", "''")}'`;
+
+/** What a notebook's widget talks to; `heard` are called with what it sets. */
+class Model {
+  constructor(ask, props, state, heard) {
+    this.ask = ask;
+    this.heard = heard;
+    this.values = { _props: props, _state: state, _predicate: null };
+    this.handlers = [];
+  }
+
+  get(name) {
+    return this.values[name];
+  }
+
+  set(name, value) {
+    if (value === this.values[name]) return;
+    this.values[name] = value;
+    this.heard[name]?.(value);
+  }
+
+  save_changes() {}
+
+  on(event, handler) {
+    if (event === "msg:custom") this.handlers.push(handler);
+  }
+
+  tell(message, ...buffers) {
+    for (const handler of this.handlers) handler(message, buffers);
+  }
+
+  async send(query) {
+    const { uuid, type } = query;
+    try {
+      const answer = await this.ask(query);
+      if (type === "arrow") this.tell({ type, uuid }, new DataView(answer));
+      else this.tell({ type, uuid, result: answer });
+    } catch (error) {
+      this.tell({ uuid, error: String(error.message ?? error) });
+    }
+  }
+}

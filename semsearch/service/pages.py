@@ -1,0 +1,63 @@
+"""The page for people: files of ours, and those of Embedding Atlas where it is installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+PAGE = Path(__file__).parent / "page"
+
+#: Scripts, styles and requests are the service's own; nothing in a text can become one of them.
+#: Embedding Atlas brings its workers as data, and makes pictures and WebAssembly on its own.
+ATLAS_STYLE = "'sha256-HyYMygyBaJTsYJxuGwZ3CsecPGUj5CRpvy8fclvPaPw='"  # of a line in its legend
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self' 'wasm-unsafe-eval'",
+        f"style-src 'self' 'unsafe-hashes' {ATLAS_STYLE}",
+        "img-src 'self' data: blob:",
+        "connect-src 'self' data:",
+        "worker-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the address holds the query
+    "Cache-Control": "no-cache",
+}
+
+
+FILE_HEADERS = ("X-Content-Type-Options", "Cache-Control")
+
+
+class Files(StaticFiles):
+    """Files whose types browsers take as they are told."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file, or that it has not changed."""
+        response = await super().get_response(path, scope)
+        response.headers.update({name: HEADERS[name] for name in FILE_HEADERS})
+        return response
+
+
+def add_page(app: FastAPI) -> None:
+    """Show the page at /."""
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> FileResponse:
+        return FileResponse(PAGE / "index.html", headers=HEADERS)
+
+    app.mount("/page", Files(directory=PAGE))
+    found = find_spec("embedding_atlas")
+    if found is not None and found.origin is not None:
+        widget = Path(found.origin).parent / "widget_static" / "anywidget"
+        app.mount("/atlas", Files(directory=widget))

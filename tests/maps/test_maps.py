@@ -1,0 +1,192 @@
+"""Passages in two dimensions: the projection, the file, and what there is to show."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import ArgumentError, SpaceError
+from semsearch.maps import make_map, map_table, open_map, projection
+from semsearch.maps.map import map_file
+
+BIRDS = [Document(f"b{n}", f"a red bird sings song{n} in the tree") for n in range(4)]
+FISH = [Document(f"f{n}", f"the blue fish swims stream{n} under water") for n in range(4)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "animals", "hashing") as index:
+        index.add(BIRDS + FISH)
+        yield index
+
+
+def clouds(groups, size, dimension=16, seed=0):
+    """Unit vectors around centres far from each other, and the number of each one's centre."""
+    random = numpy.random.default_rng(seed)
+    centres = random.standard_normal((groups, dimension))
+    centres /= numpy.linalg.norm(centres, axis=1, keepdims=True)
+    numbers = numpy.repeat(numpy.arange(groups), size)
+    vectors = centres[numbers] + 0.1 * random.standard_normal((len(numbers), dimension))
+    vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(numpy.float32), numbers
+
+
+def same_group_nearby(points, numbers):
+    """The share of points whose nearest other point is of the same centre."""
+    distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    numpy.fill_diagonal(distances, numpy.inf)
+    return (numbers[distances.argmin(axis=1)] == numbers).mean()
+
+
+class TestProjection:
+    def test_a_few_lie_by_their_principal_components(self):
+        from sklearn.decomposition import PCA
+
+        vectors, _ = clouds(3, 5)
+        points = projection.project(vectors, 0, print)
+        expected = PCA(2).fit_transform(vectors)
+        assert numpy.allclose(numpy.abs(points), numpy.abs(expected), atol=1e-5)
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_one_or_two(self, n):
+        points = projection.project(clouds(n, 1)[0], 0, print)
+        assert points.shape == (n, 2)
+        assert numpy.isfinite(points).all()
+
+    @pytest.mark.slow
+    def test_umap_keeps_neighbours_and_the_seed_brings_the_same_map(self, monkeypatch):
+        vectors, numbers = clouds(4, 30)
+        # Of more than the sample, most are placed between others.
+        monkeypatch.setattr(projection, "SAMPLE", 60)
+        said = []
+        points = projection.project(vectors, 0, said.append)
+        assert said == ["UMAP of 60 passages, between which the others are placed"]
+        assert points.dtype == numpy.float32
+        assert same_group_nearby(points, numbers) > 0.95
+        assert numpy.array_equal(projection.project(vectors, 0, print), points)
+
+    def test_others_lie_at_the_weighted_mean_of_their_nearest(self):
+        sample = numpy.eye(4, dtype=numpy.float32)
+        points = numpy.array([[0, 0], [10, 0], [0, 10], [10, 10]], numpy.float32)
+        between = numpy.array([[0.8, 0.6, 0, 0]], numpy.float32)
+        # By hand: the weights are 0.8^8 and 0.6^8, those of right angles nothing.
+        share = 0.6**8 / (0.6**8 + 0.8**8)
+        assert projection._between(between, sample, points)[0] == pytest.approx([10 * share, 0])
+
+
+class TestMap:
+    def test_what_is_made_is_what_is_opened(self, index):
+        made = make_map(index)
+        made.save(index.path)
+        found = open_map(index)
+        assert len(found) == 8
+        for name in ("chunk_ids", "hashes", "points", "groups"):
+            assert numpy.array_equal(getattr(found, name), getattr(made, name))
+        assert (found.names, found.space) == (made.names, made.space)
+        assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
+
+    def test_the_same_seed_brings_the_same_map(self, index):
+        assert numpy.array_equal(make_map(index).points, make_map(index).points)
+
+    def test_names_of_groups_differ(self, index):
+        names = make_map(index).names
+        assert len(set(names)) == len(names)
+
+    def test_there_is_none_before_it_is_made(self, index):
+        assert open_map(index) is None
+
+    @pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 1000])
+    def test_a_damaged_file_is_no_map_and_that_is_said(self, index, caplog, content):
+        map_file(index.path, "hashing").write_bytes(content)
+        assert open_map(index) is None
+        assert "semsearch map" in caplog.text
+
+    def test_a_map_of_another_encoder_is_none(self, index, tmp_path):
+        make_map(index).save(index.path)
+        with Index.create(tmp_path / "other", "hashing:64") as other:
+            other.add(BIRDS)
+            target = map_file(other.path, other.space().name)
+            map_file(index.path, "hashing").rename(target)
+            assert open_map(other) is None
+
+    def test_an_empty_index_and_an_unknown_space(self, tmp_path, index):
+        with Index.create(tmp_path / "empty", "hashing") as empty:
+            with pytest.raises(ArgumentError, match="empty"):
+                make_map(empty)
+        with pytest.raises(SpaceError, match="'other'"):
+            make_map(index, "other")
+
+    def test_verify_finds_no_fault_in_an_index_with_a_map(self, index):
+        make_map(index).save(index.path)
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.compact()
+        assert len(map_table(index, open_map(index)).table) == 8
+
+
+class TestTable:
+    def test_a_row_a_passage(self, index):
+        made = make_map(index)
+        table = map_table(index, made).table.to_pylist()
+        assert [row["id"] for row in table] == [one.id for one in BIRDS + FISH]
+        assert [row["text"] for row in table] == [one.text for one in BIRDS + FISH]
+        points = numpy.array([(row["__x"], row["__y"]) for row in table], numpy.float32)
+        assert numpy.array_equal(points, made.points)
+        assert [row["group"] for row in table] == [made.names[group] for group in made.groups]
+
+    def test_what_is_gone_or_changed_is_left_out(self, index):
+        made = make_map(index)
+        index.delete(["b0"])
+        index.add([Document("b1", "something else"), Document("new", "a green frog")])
+        ids = map_table(index, made).table["id"].to_pylist()
+        assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
+
+    def test_an_index_with_other_passages_under_the_same_numbers(self, index, tmp_path):
+        made = make_map(index)
+        with Index.create(tmp_path / "other", "hashing") as other:
+            other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])
+            assert len(map_table(other, made).table) == 0
+
+    def test_fields_have_types(self, tmp_path):
+        import pyarrow
+
+        metadata = {
+            "year": 1999,
+            "length": 1.5,
+            "seen": True,
+            "tags": ["a"],
+            "day": "2020-05-01",
+            "genre": "drama",
+            "mixed": 1,
+            "none": None,
+            "deep": {"a": [1]},
+            "text": "not the passage",
+            "__x": 3,
+        }
+        with Index.create(tmp_path / "typed", "hashing") as index:
+            index.add([Document("a", "red bird", metadata=metadata)])
+            index.add([Document("b", "blue fish", metadata={"mixed": "1", "tags": []})])
+            found = map_table(index, make_map(index))
+        types = {field.name: field.type for field in found.table.schema}
+        assert types["year"] == pyarrow.int64()
+        assert types["length"] == pyarrow.float64()
+        assert types["seen"] == pyarrow.bool_()
+        assert types["tags"] == pyarrow.list_(pyarrow.string())
+        assert types["day"] == pyarrow.timestamp("s")
+        assert types["genre"] == types["mixed"] == types["deep"] == pyarrow.string()
+        first, second = found.table.to_pylist()
+        assert (first["mixed"], second["mixed"]) == ("1", "1")
+        assert first["deep"] == '{"a": [1]}'
+        assert first["text"] == "red bird"
+        assert first[found.fields["text"]] == "not the passage"
+        assert first[found.fields["__x"]] == 3
+        assert second["year"] is None
+        assert second["tags"] == []
+
+    def test_a_group_is_named_at_the_median_of_its_points(self, index):
+        made = make_map(index)
+        for label in map_table(index, made).labels:
+            members = made.points[made.groups == made.names.index(label["content"])]
+            assert (label["x"], label["y"]) == pytest.approx(numpy.median(members, axis=0))
+            assert label["priority"] == len(members)

@@ -1,0 +1,130 @@
+"""Maps and fields over HTTP."""
+
+from __future__ import annotations
+
+import pyarrow
+import pytest
+
+from semsearch import Document, Index
+from semsearch.maps import make_map
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+pytest.importorskip("embedding_atlas", reason="a map needs the extra 'map'")
+from fastapi.testclient import TestClient
+
+from semsearch.service import Settings, create_app
+
+MAP = "/v1/indexes/birds/map"
+DOCUMENTS = [
+    Document("a", "a red bird sings", "Robin", {"year": 1999, "tags": ["red", "small"]}),
+    Document("b", "a blue fish swims", "Carp", {"year": 2005, "tags": []}),
+    Document("c", "a red fish swims", None, {"year": 2010, "tags": ["red"], "seen": True}),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "birds", "hashing") as index:
+        index.add(DOCUMENTS)
+        make_map(index).save(index.path)
+    return tmp_path / "birds"
+
+
+@pytest.fixture
+def client(path):
+    app = create_app({"birds": path}, Settings(seconds=2))
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
+        yield client
+
+
+def ask(client, sql, kind="json"):
+    return client.post(f"{MAP}/query", json={"type": kind, "sql": sql})
+
+
+def test_what_there_is_to_see(client):
+    about = client.get(MAP).json()
+    assert (about["passages"], about["of"], about["space"]) == (3, 3, "hashing")
+    assert about["data"]["table"] == "passages"
+    assert about["fields"] == {"year": "year", "tags": "tags", "seen": "seen"}
+    assert sum(label["priority"] for label in about["labels"]) == 3
+
+
+def test_the_page_asks_by_sql(client):
+    client.get(MAP)
+    rows = ask(client, "SELECT id, year FROM passages ORDER BY year DESC").json()
+    assert rows == [{"id": "c", "year": 2010}, {"id": "b", "year": 2005}, {"id": "a", "year": 1999}]
+    answer = ask(client, "SELECT __x, __y FROM passages", "arrow")
+    assert pyarrow.ipc.open_stream(answer.content).read_all().num_rows == 3
+    added = 'ALTER TABLE passages ADD COLUMN "__colour" INTEGER; UPDATE passages SET "__colour" = 1'
+    assert ask(client, added, "exec").json() == {}
+    assert ask(client, 'SELECT sum("__colour")::INT AS n FROM passages').json() == [{"n": 3}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY passages TO 'stolen.csv'",
+        "ATTACH 'other.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "PRAGMA enable_progress_bar",
+        "DROP TABLE passages",
+        "DELETE FROM passages",
+        "SELECT 1; DROP TABLE passages",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT getenv('HOME')",
+        "nonsense",
+        "",
+    ],
+)
+def test_it_reaches_nothing_but_the_map(client, sql):
+    client.get(MAP)
+    answer = ask(client, sql)
+    if sql:
+        assert answer.status_code == 422, answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert len(ask(client, "SELECT id FROM passages").json()) == 3
+
+
+def test_a_query_that_takes_too_long_is_stopped(client):
+    client.get(MAP)
+    endless = (
+        "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range = -b.range"
+    )
+    assert ask(client, endless).status_code == 504
+    assert len(ask(client, "SELECT id FROM passages").json()) == 3
+
+
+def test_without_a_map_it_says_how_to_make_one(client, path):
+    (path / "hashing.map").unlink()
+    answer = client.get(MAP)
+    assert answer.status_code == 404
+    assert "semsearch map" in answer.json()["detail"]
+    assert ask(client, "SELECT 1").status_code == 404
+
+
+def test_what_others_commit_is_seen_when_the_page_is_opened_again(client, path):
+    assert client.get(MAP).json()["passages"] == 3
+    with Index.open(path) as index:
+        index.delete(["a"])
+    about = client.get(MAP).json()
+    assert (about["passages"], about["of"]) == (2, 2)
+    with Index.open(path) as index:
+        index.add([Document("d", "a green frog")])
+    about = client.get(MAP).json()
+    assert (about["passages"], about["of"]) == (2, 3)
+    with Index.open(path) as index:
+        make_map(index).save(path)
+    assert client.get(MAP).json()["passages"] == 3
+
+
+def test_fields_with_values(client):
+    fields = {field["name"]: field for field in client.get("/v1/indexes/birds/fields").json()}
+    assert fields["tags"]["values"] == [["red", 2], ["small", 1]]
+    assert (fields["year"]["least"], fields["year"]["greatest"]) == (1999, 2010)
+    assert fields["year"]["values"] == []
+    assert fields["seen"]["kinds"] == ["boolean"]
+    assert client.get("/v1/indexes/other/fields").status_code == 404
+    assert client.get("/v1/indexes/other/map").status_code == 404
