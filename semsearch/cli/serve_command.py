@@ -68,9 +68,9 @@ def command(
 ) -> None:
     """Serve indexes over HTTP, until Ctrl-C.
 
-    /docs describes the interface, /metrics is for Prometheus. What other processes commit is found
-    by the next query. Set SEMSEARCH_TOKEN to require a bearer token; listening on addresses that
-    other machines can reach needs one.
+    / is a page for people, /docs describes the interface, /metrics is for Prometheus. What other
+    processes commit is found by the next query. Set SEMSEARCH_TOKEN to require a bearer token;
+    listening on addresses that other machines can reach needs one.
 
     \b
     semsearch serve --index indexes/films

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +29,6 @@ class MapTable(NamedTuple):
 
     table: pyarrow.Table  #: a row a passage
     fields: dict[str, str]  #: the columns of the metadata fields
-    labels: list[dict[str, Any]]  #: names of groups and where they stand: content, x, y, priority
 
 
 def map_table(index: Index, found: Map) -> MapTable:
@@ -44,14 +42,15 @@ def map_table(index: Index, found: Map) -> MapTable:
     for row, passage in _passages(index, found):
         rows.append(row)
         passages.append(passage)
-    groups = found.groups[rows]
     points = found.points[rows]
     columns: dict[str, Any] = {
         ROW: numpy.arange(len(rows), dtype=numpy.int32),
         X: points[:, 0],
         Y: points[:, 1],
         START: numpy.array([passage.chunk.start for passage in passages], numpy.int32),
-        "group": pyarrow.array([found.names[group] for group in groups], pyarrow.string()),
+        "group": pyarrow.array(
+            [found.names[group] for group in found.groups[rows]], pyarrow.string()
+        ),
         "title": pyarrow.array([passage.title for passage in passages], pyarrow.string()),
         "text": pyarrow.array([passage.chunk.text for passage in passages], pyarrow.string()),
         "id": pyarrow.array([passage.chunk.document_id for passage in passages], pyarrow.string()),
@@ -62,7 +61,7 @@ def map_table(index: Index, found: Map) -> MapTable:
         values = [passage.metadata.get(field.name) for passage in passages]
         columns[name] = _column(values, field.kinds)
         fields[field.name] = name
-    return MapTable(pyarrow.table(columns), fields, _labels(points, groups, found.names))
+    return MapTable(pyarrow.table(columns), fields)
 
 
 def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
@@ -100,12 +99,3 @@ def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
         with suppress(pyarrow.ArrowException):
             return texts.cast(pyarrow.timestamp("s"))
     return texts
-
-
-def _labels(points: Any, groups: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Each group's name at the median of its points; larger groups matter more."""
-    found = []
-    for group, size in Counter(groups.tolist()).most_common():
-        x, y = numpy.median(points[groups == group], axis=0)
-        found.append({"content": names[group], "x": float(x), "y": float(y), "priority": size})
-    return found

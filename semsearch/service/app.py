@@ -228,7 +228,7 @@ class Service:
         return await self._worker(name).call(described_fields)
 
     async def map(self, name: Name) -> dict[str, Any]:
-        """The number of passages, the table and its columns, the groups' names and places."""
+        """The number of passages, the table and its columns, and where the points lie."""
         self._worker(name)
         return await self._maps.describe(name)
 

@@ -51,6 +51,7 @@ class OpenMap(NamedTuple):
     version: Version
     database: duckdb.DuckDBPyConnection
     about: dict[str, Any]
+    asking: asyncio.Lock  #: one query at a time: pages that add columns would conflict
 
 
 class Maps:
@@ -66,7 +67,7 @@ class Maps:
         self._opening = asyncio.Lock()
 
     async def describe(self, name: str) -> dict[str, Any]:
-        """What a page needs to show a map: its size, table, columns and labels.
+        """What a page needs to show a map: its size, table, columns and extent.
 
         Raises:
             HTTPException: there is no map (404).
@@ -97,13 +98,14 @@ class Maps:
         held = self._open.get(name)
         if held is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"the map of '{name}' is not open")
-        cursor = held.database.cursor()
-        answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, asked)
-        try:
-            return await asyncio.shield(answer)
-        except asyncio.CancelledError:  # nobody waits for it any more, or it took too long
-            cursor.interrupt()
-            raise
+        async with held.asking:
+            cursor = held.database.cursor()
+            answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, asked)
+            try:
+                return await asyncio.shield(answer)
+            except asyncio.CancelledError:  # nobody waits for it any more, or it took too long
+                cursor.interrupt()
+                raise
 
     def close(self) -> None:
         """Forget them."""
@@ -127,7 +129,7 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
     found = open_map(index)
     if found is None:
         return None
-    table, fields, labels = map_table(index, found)
+    table, fields = map_table(index, found)
     database = duckdb.connect(
         ":memory:",
         config={
@@ -150,23 +152,21 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
             "projection": {"x": X, "y": Y},
             "text": "text",
         },
-        "labels": labels,
-        "viewport": _viewport(table),
+        "shown": _shown(table),
     }
-    return OpenMap(version, database, about)
+    return OpenMap(version, database, about, asyncio.Lock())
 
 
-def _viewport(table: pyarrow.Table) -> dict[str, float]:
+def _shown(table: pyarrow.Table) -> dict[str, float]:
     """The part of the map that is shown first: all but the outermost points."""
     import numpy
 
     points = numpy.stack([table[X].to_numpy(), table[Y].to_numpy()])
     if not points.size:
-        return {"x": 0.0, "y": 0.0, "scale": 1.0}
+        return {"x": 0.0, "y": 0.0, "width": 1.0, "height": 1.0}
     low, high = numpy.percentile(points, (1, 99), axis=1)
-    width = float((high - low).max()) or 1.0
-    x, y = ((low + high) / 2).tolist()
-    return {"x": x, "y": y, "scale": 1.8 / width}
+    (x, y), (width, height) = ((low + high) / 2).tolist(), (high - low).tolist()
+    return {"x": x, "y": y, "width": width or 1.0, "height": height or 1.0}
 
 
 def _answer(cursor: duckdb.DuckDBPyConnection, asked: MapQuery) -> Response:

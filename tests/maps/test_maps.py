@@ -183,10 +183,3 @@ class TestTable:
         assert first[found.fields["__x"]] == 3
         assert second["year"] is None
         assert second["tags"] == []
-
-    def test_a_group_is_named_at_the_median_of_its_points(self, index):
-        made = make_map(index)
-        for label in map_table(index, made).labels:
-            members = made.points[made.groups == made.names.index(label["content"])]
-            assert (label["x"], label["y"]) == pytest.approx(numpy.median(members, axis=0))
-            assert label["priority"] == len(members)

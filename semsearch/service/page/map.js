@@ -21,15 +21,15 @@ export class AtlasMap {
     this.widget = widget;
     this.onSelect = onSelect;
     this.marks = new Marks(section);
-    this.render({ chartStates: { 1: { viewport: about.viewport } } });
+    this.first = firstViewport(section, about.shown);
+    this.render({ chartStates: { 1: { viewport: this.first } } });
   }
 
   render(state) {
     this.remove?.();
-    const { data, labels } = this.about;
+    const { data } = this.about;
     const props = {
       data,
-      embeddingViewLabels: labels,
       defaultChartsConfig: {
         embedding: { data: { ...data.projection, text: data.text, category: "group" } },
         table: false,
@@ -60,7 +60,7 @@ export class AtlasMap {
     if (!place) return;
     const state = JSON.parse(this.model.get("_state"));
     const { scale } = viewportOf(this.model.get("_state"));
-    const viewport = { x: place.x, y: place.y, scale: Math.max(scale, this.about.viewport.scale * 4) };
+    const viewport = { x: place.x, y: place.y, scale: Math.max(scale, this.first.scale * 4) };
     state.chartStates = { ...state.chartStates, 1: { ...state.chartStates[1], viewport } };
     this.render(state);
   }
@@ -89,6 +89,18 @@ export class AtlasMap {
 }
 
 const viewportOf = (state) => JSON.parse(state).chartStates?.[1]?.viewport;
+
+/** A viewport that shows a part of the map, about as large as Embedding Atlas draws it. */
+function firstViewport(section, { x, y, width, height }) {
+  const across = Math.max(section.clientWidth - BESIDE, 200);
+  const down = HEIGHT;
+  const unit = 0.9 * Math.min(across / width, down / height);
+  return { x, y, scale: (2 * unit) / Math.max(across, down) };
+}
+
+/** Pixels that Embedding Atlas takes beside its canvas, and the height of that. */
+const BESIDE = 460;
+const HEIGHT = 600;
 
 const SVG = "http://www.w3.org/2000/svg";
 

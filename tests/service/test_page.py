@@ -1,0 +1,448 @@
+"""The page, as people see it: in Chromium, by Playwright, judged by axe-core."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+from fastapi.testclient import TestClient
+
+from semsearch import Document, Index
+from semsearch.maps import make_map
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+
+from semsearch.service import Settings, create_app
+from semsearch.service.pages import PAGE
+
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+#: What Embedding Atlas says without a graphics card, and when it is taken away while loading.
+ATLAS_SAYS = (
+    "Could not request WebGPU",
+    "Could not get WebGPU",
+    "Cleared",
+    "Failed to create default charts",
+)
+DOCUMENTS = [
+    Document(
+        "robin", "A red bird sings. It sits in a tree.", "Robin", {"year": 1999, "kind": "bird"}
+    ),
+    Document("carp", "A blue fish swims in the pond.", "Carp", {"year": 2005, "kind": "fish"}),
+    Document("gull", "A white bird flies over the sea.", None, {"year": 2010, "kind": "bird"}),
+    Document("bad/one's", f"A bird with {HOSTILE}", HOSTILE, {"kind": HOSTILE, "wild": True}),
+    Document("arabic", "طائر bird يغني", "طائر", {"year": 2015, "day": "2020-05-01"}),
+    Document("many", 'A fish, "quoted", says 🐟🐟. A bird answers the fish.', "Two, of them"),
+    *(
+        Document(f"fish {n}", f"Fish number {n} swims.", None, {"year": 1900 + n})
+        for n in range(30)
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("indexes")
+    for name, documents in (("animals", DOCUMENTS), ("other", DOCUMENTS[:2])):
+        with Index.create(folder / name, ["hashing", "hashing:64"]) as index:
+            index.add(documents)
+            if name == "animals":
+                make_map(index).save(index.path)
+    return {name: folder / name for name in ("animals", "other")}
+
+
+def test_the_page_needs_no_token_and_what_it_asks_does(indexes):
+    app = create_app(indexes, Settings(token="secret"))
+    with TestClient(app, base_url="http://localhost") as client:
+        page = client.get("/")
+        assert page.status_code == 200
+        for link in re.findall(r'(?:href|src)="(page/[^"]+)"', page.text):
+            assert client.get(link).status_code == 200
+        assert client.get("/v1/indexes").status_code == 401
+        assert client.get("/page/../app.py").status_code in (401, 404)
+        assert client.get("/page/%2e%2e/app.py").status_code == 404
+
+
+def test_nothing_but_the_service_may_be_asked(indexes):
+    with TestClient(create_app(indexes), base_url="http://localhost") as client:
+        policy = client.get("/").headers["content-security-policy"]
+    assert "'unsafe-inline'" not in policy
+    assert "'unsafe-eval'" not in policy
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert "http" not in policy
+    for file in PAGE.iterdir():  # no address of another host
+        assert not re.search(r"(https?:)?//(?!www\.w3\.org/)\w+\.", file.read_text("utf-8")), file
+
+
+@pytest.fixture(scope="module")
+def browser(program, package):
+    executable = program("chromium")
+    playwright = package("playwright.sync_api").sync_playwright().start()
+    options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
+    browser = playwright.chromium.launch(executable_path=executable, args=options)
+    yield browser
+    browser.close()
+    playwright.stop()
+
+
+@pytest.fixture(scope="module")
+def serve(indexes):
+    """Serves the indexes; gives the address."""
+    import uvicorn
+
+    running = []
+
+    def started(**settings):
+        app = create_app(indexes, Settings(**settings))
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        running.append((server, thread))
+        while not server.started:
+            time.sleep(0.02)
+        return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+
+    yield started
+    for server, thread in running:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve()
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page; what goes wrong in its scripts, or is refused by its policy, fails the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("console", lambda said: said.type == "error" and page.wrong.append(said.text))
+    page.address = address
+    yield page
+    context.close()
+    assert [one for one in page.wrong if not one.startswith(ATLAS_SAYS)] == []
+
+
+def show(page, query="", **settings):
+    """Open the page and wait for its hits."""
+    told = "&".join(f"{key}={value}" for key, value in {"query": query, **settings}.items())
+    page.goto(f"{page.address}/?{told}")
+    until(page, "document.getElementById('status').textContent !== ''")
+
+
+def until(page, expression):
+    """Wait for something of the page; Playwright's own way is refused by the page's policy."""
+    for _ in range(400):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(expression)
+
+
+def titles(page):
+    return page.locator("#hits h2 span:nth-child(2)").all_inner_texts()
+
+
+def expect_titles(page, *expected):
+    first = page.locator("#hits h2 span:nth-child(2)")
+    for place, title in enumerate(expected):
+        first.nth(place).get_by_text(title, exact=True).wait_for()
+
+
+@pytest.mark.slow
+class TestSearch:
+    def test_it_searches_as_one_types(self, page):
+        show(page)
+        assert page.inner_text("#status") == "36 documents, 36 passages"
+        page.keyboard.type("blue fish pond")  # the query has the focus
+        expect_titles(page, "Carp")
+        assert "query=blue+fish+pond" in page.url
+        assert page.title() == "blue fish pond – semsearch"
+
+    def test_the_last_query_wins(self, page):
+        held = []
+
+        def slow(route):
+            if "slow" in route.request.post_data:
+                held.append(route)  # its answer comes after that of the next query
+            else:
+                route.continue_()
+
+        page.route("**/search", slow)
+        show(page)
+        page.fill("#query", "slow white sea")
+        page.wait_for_timeout(300)
+        page.fill("#query", "blue fish pond")
+        expect_titles(page, "Carp")
+        assert len(held) == 1
+        page.wait_for_timeout(100)
+        assert titles(page)[0] == "Carp"
+
+    def test_modes_spaces_and_indexes(self, page):
+        show(page, "bird sings", index="animals")
+        page.select_option("#mode", "bm25")
+        page.get_by_text("hits,").wait_for()
+        expect_titles(page, "Robin")
+        page.select_option("#mode", "hybrid")
+        page.select_option("#space", index=1)
+        until(page, "location.search.includes('space=')")
+        page.select_option("#index", "other")
+        until(page, "document.querySelectorAll('.hit').length === 2")
+        assert "index=other" in page.url
+        page.go_back()
+        until(page, "document.querySelectorAll('.hit').length === 10")
+
+    def test_more(self, page):
+        show(page, "fish")
+        assert page.locator(".hit").count() == 10
+        page.click("#more")
+        until(page, "document.querySelectorAll('.hit').length === 20")
+
+    def test_what_is_wrong_is_said(self, page):
+        show(page, "fish")
+        page.click("#toggle-filters")
+        page.fill("#where", "yeer = 3")
+        page.keyboard.press("Enter")
+        page.locator("#error:not([hidden])").wait_for()
+        assert "yeer" in page.inner_text("#error")
+        page.click("#clear-filters")
+        page.locator("#error").wait_for(state="hidden")
+        page.wrong.clear()  # the browser notes the status 422
+
+    def test_a_token_is_asked_for_once(self, browser, serve):
+        address = serve(token="secret")
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{address}/?query=robin")
+        page.locator("#sign-in[open]").wait_for()
+        page.fill("#token", "wrong")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(200)
+        page.locator("#sign-in[open]").wait_for()
+        page.fill("#token", "secret")
+        page.keyboard.press("Enter")
+        page.locator(".hit").first.wait_for()
+        context.close()
+
+
+@pytest.mark.slow
+class TestFilters:
+    def test_controls_are_those_of_the_fields(self, page):
+        show(page, "bird")
+        page.click("#toggle-filters")
+        page.get_by_label("year from").fill("2000")
+        page.get_by_label("year to").fill("2010")
+        page.keyboard.press("Tab")
+        until(page, "document.querySelectorAll('.hit').length === 2")
+        assert sorted(titles(page)) == ["Carp", "gull"]
+        page.get_by_label("kind", exact=True).fill("bird")
+        page.keyboard.press("Tab")
+        until(page, "document.querySelectorAll('.hit').length === 1")
+        # The address shows the same to somebody else.
+        shared = page.context.new_page()
+        shared.goto(page.url)
+        shared.locator(".hit").first.wait_for()
+        assert titles(shared) == ["gull"]
+        assert shared.locator("#filters").is_visible()
+
+    def test_values_with_quotes_booleans_and_days(self, page):
+        show(page, "bird")
+        page.click("#toggle-filters")
+        page.get_by_label("kind", exact=True).fill(HOSTILE)
+        page.keyboard.press("Tab")
+        expect_titles(page, HOSTILE)
+        page.click("#clear-filters")
+        page.get_by_label("wild").select_option("true")
+        until(page, "document.querySelectorAll('.hit').length === 1")
+        page.click("#clear-filters")
+        page.get_by_label("day from").fill("2020-05-01")
+        page.get_by_label("day to").fill("2020-05-01")
+        page.keyboard.press("Tab")
+        expect_titles(page, "طائر")
+
+
+@pytest.mark.slow
+class TestHits:
+    def test_texts_stay_texts(self, page):
+        show(page, "taken onerror")
+        expect_titles(page, HOSTILE)
+        assert HOSTILE in page.locator(".hit .text").first.inner_text()
+        assert page.locator("#hits img, #hits script").count() == 0
+        page.click("#toggle-systems")
+        page.locator(".system li").first.wait_for()
+        assert page.locator("#systems img, #systems script").count() == 0
+        assert page.title() != "taken"
+
+    def test_the_nearest_sentence_is_marked(self, page):
+        show(page, "answers")
+        marked = page.locator(".hit", has_text="quoted").locator("mark")
+        assert marked.inner_text().strip() == "A bird answers the fish."
+
+    def test_keys(self, page):
+        show(page, "bird sings")
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.dataset.rank") == "1"
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.dataset.rank") == "2"
+        page.keyboard.press("e")
+        assert page.locator(".hit details[open]").count() == 1
+        assert "cosine" in page.locator(".hit details[open]").inner_text()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate("document.activeElement.id") == "query"
+        page.keyboard.press("?")  # in the query, it is a letter
+        assert page.input_value("#query").endswith("?")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("?")
+        page.locator("#help[open]").wait_for()
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.id") == "query"
+
+    def test_similar_documents_by_one_key_and_back(self, page):
+        show(page, "taken onerror")  # the first one's id has a slash and a quote
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("s")
+        page.locator("#like:not([hidden])").wait_for()
+        assert page.inner_text("#like-id") == "bad/one's"
+        until(page, "document.querySelectorAll('.hit').length === 10")
+        assert HOSTILE not in titles(page)
+        page.go_back()
+        expect_titles(page, HOSTILE)
+
+    def test_export(self, page):
+        show(page, "quoted", k=40)
+        with page.expect_download() as download:
+            page.click("#export")
+        assert download.value.suggested_filename == "animals.csv"
+        text = download.value.path().read_text("utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(rows) == 36
+        by_id = {row["id"]: row for row in rows}
+        for document in DOCUMENTS:
+            row = by_id[document.id]
+            assert (row["text"], row["title"]) == (document.text, document.title or "")
+            for name, value in document.metadata.items():
+                assert row[name] == (str(value) if value is not True else "true")
+
+
+@pytest.mark.slow
+def test_systems_side_by_side_with_lines_between_the_same_documents(page):
+    show(page, "bird sings", view="systems")
+    page.locator("#systems line").first.wait_for()
+    systems = {
+        column.locator("h2").inner_text(): [
+            item.get_attribute("data-id") for item in column.locator("li").all()
+        ]
+        for column in page.locator(".system").all()
+    }
+    assert list(systems)[-1] == "bm25"
+    assert len(systems) == 3
+    ids = list(systems.values())
+    shared = sum(len(set(a) & set(b)) for a, b in pairwise(ids))
+    assert page.locator("#systems line").count() == shared
+    page.locator("#toggle-systems").click()
+    page.locator(".hit").first.wait_for()
+
+
+LIT = """() => {
+    const box = document.querySelector(".embedding-atlas-widget-container > div");
+    return box?.shadowRoot.querySelectorAll("circle[fill='#d61f1f']").length === 10;
+}"""
+
+
+@pytest.mark.slow
+class TestMap:
+    def test_hits_are_lit_up_and_a_selection_is_searched(self, page):
+        show(page, "bird sings", view="map")
+        canvas = page.locator("#map canvas").first
+        canvas.wait_for()
+        until(page, LIT)
+        box = canvas.bounding_box()
+        page.keyboard.down("Shift")
+        page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] * 0.25, steps=4)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        page.locator("#selection:not([hidden])").wait_for()
+        # While the rectangle grows, few or none are selected.
+        until(page, "/ ([1-9]|[12]\\d|3[0-5]) /.test(document.body.innerText)")
+        page.click("#leave-selection")
+        page.locator("#selection").wait_for(state="hidden")
+        until(page, LIT)
+        # The place of a hit on the map, by a key.
+        page.locator(".hit").nth(1).focus()
+        page.keyboard.press("p")
+        until(
+            page,
+            """() => {
+                const root = document.querySelector(
+                    ".embedding-atlas-widget-container > div")?.shadowRoot;
+                const canvas = root?.querySelector("canvas");
+                const text = [...(root?.querySelectorAll("text[font-size='11']") ?? [])]
+                    .find((one) => one.textContent === "2");
+                if (!text || !canvas) return false;
+                const off = Math.abs(text.getAttribute("x") - canvas.clientWidth / 2);
+                return off < 2;
+            }""",
+        )
+
+    def test_without_a_map_it_says_how_to_make_one(self, page):
+        show(page, "bird", index="other", view="map")
+        page.get_by_text("semsearch map").wait_for()
+        page.wrong.clear()  # the browser notes the status 404
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scheme", "width", "view"),
+    [
+        ("light", 1200, ""),
+        ("dark", 1200, ""),
+        ("light", 360, ""),
+        ("dark", 1200, "systems"),
+        ("light", 360, "systems"),
+    ],
+)
+def test_axe_finds_no_violation(page, package, scheme, width, view):
+    axe = package("axe_playwright_python.sync_playwright").Axe()
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    show(page, "bird sings", view=view, index="animals")
+    page.click("#toggle-filters")
+    if not view:
+        page.locator("summary").first.click()
+    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
+    assert found.violations_count == 0, found.generate_report()
+    # Nothing is wider than the screen.
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.slow
+def test_axe_finds_no_violation_of_ours_around_the_map(page, package):
+    axe = package("axe_playwright_python.sync_playwright").Axe()
+    show(page, "bird sings", view="map")
+    page.locator("#map canvas").first.wait_for()
+    context = {"exclude": [["#map"]]}
+    found = axe.run(page, context=context, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.slow
+def test_scripts_that_read_from_right_to_left(page):
+    show(page, "طائر")
+    expect_titles(page, "طائر")
+    hit = page.locator(".hit").first
+    assert hit.locator(".text").evaluate("one => getComputedStyle(one).direction") == "rtl"
+    assert page.locator("#query").evaluate("one => getComputedStyle(one).direction") == "rtl"
