@@ -143,7 +143,7 @@ async function showMap() {
 }
 
 function closeMap() {
-  map?.remove();
+  map?.close();
   map = null;
   select(null, false);
 }

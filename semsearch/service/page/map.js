@@ -26,7 +26,7 @@ export class AtlasMap {
   }
 
   render(state) {
-    this.remove?.();
+    this.stop();
     const { data } = this.about;
     const props = {
       data,
@@ -42,6 +42,16 @@ export class AtlasMap {
     });
     this.remove = this.widget.render({ model: this.model, el: this.section });
     this.marks.moveTo(viewportOf(this.model.get("_state")));
+  }
+
+  close() {
+    this.stop();
+    this.marks.close();
+  }
+
+  stop() {
+    if (this.model) this.model.heard = {}; // what comes late is of no interest
+    this.remove?.();
   }
 
   async ask({ type, sql }) {
@@ -118,9 +128,19 @@ class Marks {
     const moving = (event) => {
       if (event.type === "wheel" || event.buttons) this.pause();
     };
-    section.addEventListener("wheel", moving, { passive: true });
-    section.addEventListener("pointermove", moving);
-    new ResizeObserver(() => this.draw()).observe(section);
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    section.addEventListener("wheel", moving, { passive: true, signal });
+    section.addEventListener("pointermove", moving, { signal });
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(section);
+  }
+
+  close() {
+    clearTimeout(this.waiting);
+    clearTimeout(this.pausing);
+    this.listening.abort();
+    this.observer.disconnect();
   }
 
   show(places) {
