@@ -27,6 +27,7 @@ ATLAS_SAYS = (
     "Could not get WebGPU",
     "Cleared",
     "Failed to create default charts",
+    "Error while generating labels",
 )
 DOCUMENTS = [
     Document(
