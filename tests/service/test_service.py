@@ -331,7 +331,7 @@ def test_queries_that_wait_are_encoded_together(path, monkeypatch):
     from semsearch.service.worker import Worker
 
     sizes = []
-    worker = Worker(Index.open(path), sizes.append)
+    worker = Worker(path, sizes.append)
     started, leave = threading.Event(), threading.Event()
 
     def busy(index):
@@ -365,7 +365,7 @@ def test_together_without_a_fault(path):
     from semsearch.service.worker import Worker
 
     sizes = []
-    worker = Worker(Index.open(path), sizes.append)
+    worker = Worker(path, sizes.append)
 
     async def asked():
         words = ["bird", "fish", "red"]
