@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from semsearch.cli.service_client import is_private, runtime_folder, sockets
+from semsearch.closing import closed_on_error
 
 
 class LocalSocket:
@@ -33,7 +34,8 @@ class LocalSocket:
         self.socket = socket.socket(socket.AF_UNIX)
         before = os.umask(0o177)
         try:
-            self.socket.bind(str(self.path))
+            with closed_on_error(self.socket):
+                self.socket.bind(str(self.path))
         finally:
             os.umask(before)
 

@@ -150,7 +150,8 @@ def command(**parameters: Any) -> None:
     """Find the documents that mean what TEXT means.
 
     Each document comes once, by its best passage; the score is the cosine. Without TEXT, on a
-    terminal, it asks for queries until the end of input (Ctrl-D).
+    terminal, it asks for queries until the end of input (Ctrl-D). A running `semsearch serve` of
+    the index answers a TEXT, with the same output, without the time for loading the model.
 
     \b
     semsearch query "ways to save money"

@@ -96,8 +96,9 @@ def command(
     by the next query. Set SEMSEARCH_TOKEN to require a bearer token; listening on addresses that
     other machines can reach needs one.
 
-    While it runs, `semsearch query` of the same user, program and index is answered by it: the same
-    answer, without the time for loading the model.
+    While it runs, it answers `semsearch query` of the same user on this machine, too, through a
+    socket: the same output, without the time for loading the model. Where the index or the program
+    has changed, the command does without it.
 
     \b
     semsearch serve --index indexes/films
@@ -193,15 +194,21 @@ def _in_background(port: int, directories: Sequence[Path]) -> Callable[[str], No
 def _stop(directories: Sequence[Path]) -> None:
     """Stop the services of some indexes, and wait until they have stopped."""
     wanted = [str(directory.resolve()) for directory in directories]
-    found = False
+    stopped = False
     for path in sockets():
-        with suppress(OSError, ValueError):  # one that was killed
-            told = ask(path, "/local/stop", wanted)
-            if told is not None:
-                found = True
-                _wait_for_end(path)
-                click.echo(visible(f"stopped serving {told}"), err=True)
-    if not found:
+        try:
+            told = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
+        except TimeoutError:
+            raise ArgumentError(
+                f"the service in process {Path(path).stem} does not answer"
+            ) from None
+        except (OSError, ValueError):  # it was killed
+            continue
+        if told is not None:
+            _wait_for_end(path)
+            click.echo(visible(f"stopped serving {told}"), err=True)
+            stopped = True
+    if not stopped:
         names = ", ".join(map(str, directories))
         click.echo(visible(f"no service of {names} is running"), err=True)
 

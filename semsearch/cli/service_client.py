@@ -65,7 +65,7 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
         return None
     for path in paths:
         try:
-            answer = ask(path, "/local/query", request)
+            answer = ask(path, "/local/query", request, SECONDS)
         except TimeoutError:
             return None
         except (OSError, ValueError):  # it has gone, perhaps just now
@@ -110,15 +110,15 @@ def is_private(path: str, is_kind: Callable[[int], bool]) -> bool:
     return is_kind(found.st_mode) and found.st_uid == os.geteuid() and is_closed
 
 
-def ask(path: str, target: str, content: object) -> Any:
+def ask(path: str, target: str, content: object, seconds: float) -> Any:
     """What a service answers to a POST; None if it answers with another status than 200.
 
     By HTTP/1.0, whose answers end with the connection, and not by http.client, whose import takes
     as long as the answer.
 
     Raises:
-        OSError: it does not answer.
-        ValueError: not in full.
+        OSError: it does not answer, or (TimeoutError) not in time.
+        ValueError: it does not answer in full.
     """
     import json
     import socket
@@ -129,7 +129,7 @@ def ask(path: str, target: str, content: object) -> Any:
         f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
     )
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(SECONDS)
+        connection.settimeout(seconds)
         connection.connect(path)
         connection.sendall(request.encode() + sent)
         with connection.makefile("rb") as stream:
@@ -177,7 +177,7 @@ def _state(path: str) -> str:
 
 def _writes_utf8() -> bool:
     streams = (sys.stdout, sys.stderr)
-    return all(stream is not None and stream.encoding == "utf-8" for stream in streams)
+    return all(stream and stream.encoding.lower() in ("utf-8", "utf8") for stream in streams)
 
 
 def _columns() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import time
 from http import HTTPStatus
@@ -192,6 +193,17 @@ def test_a_commit_of_another_process_is_found(client, path):
         index.add([Document("new", "a purple whale")])
     hits = client.get(f"{BIRDS}/search", params={"query": "purple whale", "k": 1}).json()["hits"]
     assert hits[0]["id"] == "new"
+
+
+def test_an_index_that_was_made_again(client, path):
+    shutil.rmtree(path)
+    gone = client.get(f"{BIRDS}/search", params={"query": "bird"})
+    assert is_problem(gone, 503, f"no index at {path}")
+    with Index.create(path, "hashing:64") as index:
+        index.add([Document("new", "a green bird")])
+        expected = index.search("bird").to_dict()
+    assert client.get(f"{BIRDS}/search", params={"query": "bird"}).json() == expected
+    assert is_problem(client.get(f"{BIRDS}/documents/a"), 404)
 
 
 def test_what_is_served(client):
