@@ -44,8 +44,8 @@ def run() -> NoReturn:
         _tell(error)
         status = 1
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed
+            stream.flush()
     except OSError as error:  # a full disk, or a reader that has gone
         _tell(error)
         status = 1

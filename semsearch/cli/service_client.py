@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 #: How long a service may take; then the command does it itself.
 SECONDS = 2.0
 
-#: How the names of environment variables begin that decide on what is imported, what an encoder is
-#: and how it computes.
+#: How the environment variables begin that decide on what is imported, what an encoder is and how
+#: it computes.
 DECIDING = (
-    *("CUDA_", "HF_", "HOME", "MKL_", "OMP_", "OPENVINO_", "PYTHON", "SEMSEARCH_CACHE"),
-    *("TOKENIZERS_", "TORCH", "TRANSFORMERS_", "XDG_CACHE"),
+    *("PYTHONPATH=", "HOME=", "XDG_CACHE_HOME=", "SEMSEARCH_CACHE=", "CUDA_VISIBLE_DEVICES="),
+    *("HF_", "MKL_", "OMP_", "OPENVINO_", "TOKENIZERS_", "TORCH", "TRANSFORMERS_"),
 )
 
 
@@ -66,13 +66,12 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
     for path in paths:
         try:
             answer = ask(path, "/local/query", request, SECONDS)
+            if answer is not None and answer["index"] == index_now(answer["index"]["path"]):
+                return {"output": answer["output"], "messages": answer["messages"]}
         except TimeoutError:
             return None
-        except (OSError, ValueError):  # it has gone, perhaps just now
+        except (OSError, ValueError, KeyError, TypeError):  # gone, or something else by now
             continue
-        if answer is not None and answer["index"] == index_now(answer["index"]["path"]):
-            found: dict[str, str] = answer
-            return found
     return None
 
 
@@ -153,8 +152,8 @@ def program() -> str:
     That is the times of its files, so that an edited checkout is another program; those of the
     folders into which packages are installed; and the environment variables that decide.
     """
-    found = [sys.version, sys.prefix]
-    found += [f"{name}={value}" for name, value in os.environ.items() if name.startswith(DECIDING)]
+    variables = (f"{name}={value}" for name, value in os.environ.items())
+    found = [sys.version, sys.prefix, *filter(lambda one: one.startswith(DECIDING), variables)]
     found += [_state(path) for path in sys.path if path.endswith("-packages")]
     folders = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
     for folder in folders:

@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from semsearch import __version__
 from semsearch.cli import service_client
 from semsearch.cli.service_client import find_answer, is_private, print_answer, program, sockets
 
@@ -76,13 +79,13 @@ def service(folder):
         thread.join()
 
 
-def response(index, status=200, **content):
-    """An answer of a service, as HTTP."""
-    found = (index / "index.sqlite").stat()
+def response(place, status=200, **content):
+    """An answer of a service about the index in a place, as HTTP."""
+    found = (place / "index.sqlite").stat()
     content = {
         "output": "hits\n",
         "messages": "note\n",
-        "index": {"path": str(index), "device": found.st_dev, "inode": found.st_ino},
+        "index": {"path": str(place), "device": found.st_dev, "inode": found.st_ino},
         **content,
     }
     return f"HTTP/1.1 {status} X\r\nserver: x\r\n\r\n{json.dumps(content)}".encode()
@@ -120,6 +123,9 @@ def test_no_service(folder):
         lambda index: response(index)[:-1],
         lambda index: response(index)[:-20],
         lambda index: b"SSH-2.0-OpenSSH\r\n",
+        lambda index: b"HTTP/1.1 200 OK\r\n\r\n{}",
+        lambda index: b"HTTP/1.1 200 OK\r\n\r\n[]",
+        lambda index: response(index, index=None),
         lambda index: response(index, output="\ud800").replace(b"{", b"\xff{"),
     ],
 )
@@ -308,7 +314,17 @@ class TestProgram:
         before = program()
         monkeypatch.setenv("SEMSEARCH_TOKEN", "secret")
         monkeypatch.setenv("LINES", "7")
+        monkeypatch.setenv("PYTHONSTARTUP", "x.py")
+        monkeypatch.setenv("HOMEBREW_PREFIX", "/x")
         assert program() == before
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_streams_that_are_closed(closed, tmp_path):
+    line = f'"{sys.executable}" -m semsearch --version {closed}'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert (done.stdout + done.stderr).strip() in ("", f"semsearch {__version__}")
 
 
 def test_it_imports_next_to_nothing():
