@@ -113,7 +113,7 @@ def command(
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
-    tell = _in_background(port, directories) if background else partial(click.echo, err=True)
+    tell = _in_background(directories) if background else partial(click.echo, err=True)
     version = program()  # before the rest of it is imported
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
@@ -169,39 +169,32 @@ def _local_socket() -> Iterator[LocalSocket | None]:
         local.remove()
 
 
-def _in_background(port: int, directories: Sequence[Path]) -> Callable[[str], None]:
-    """Go on in the background; returns what tells there that the service is ready.
-
-    Raises:
-        ArgumentError: the system cannot do that.
-    """
-    if not hasattr(os, "fork"):
-        raise ArgumentError("--background needs a Unix system; here, run it as a service or task")
-    from platformdirs import user_log_path
-
+def _in_background(directories: Sequence[Path]) -> Callable[[str], None]:
+    """Go on in the background; returns what tells there that the service is ready."""
     from semsearch.cli.background import go_on_in_background
 
-    log = user_log_path("semsearch") / f"serve-{port}.log"
-    ready = go_on_in_background(log)
+    ready, log = go_on_in_background()
     named = "".join(f" --index {quoted(str(directory))}" for directory in directories)
-
-    def tell(message: str) -> None:
-        ready(f"{message} in process {os.getpid()}\nlog: {log}\nsemsearch serve --stop{named}")
-
-    return tell
+    stop = f"to stop it: semsearch serve --stop{named}"
+    return lambda message: ready(f"{message} in process {os.getpid()}\nlog: {log}\n{stop}")
 
 
 def _stop(directories: Sequence[Path]) -> None:
-    """Stop the services of some indexes, and wait until they have stopped."""
+    """Stop the services of some indexes, and wait until they have stopped.
+
+    Raises:
+        ArgumentError: they cannot be found on this system, or one does not answer.
+    """
+    if runtime_folder() is None:
+        raise ArgumentError("--stop needs a Unix system; here, end the process itself")
     wanted = [str(directory.resolve()) for directory in directories]
     stopped = False
     for path in sockets():
         try:
             told = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
         except TimeoutError:
-            raise ArgumentError(
-                f"the service in process {Path(path).stem} does not answer"
-            ) from None
+            number = Path(path).stem
+            raise ArgumentError(f"the service in process {number} does not answer") from None
         except (OSError, ValueError):  # it was killed
             continue
         if told is not None:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main
+from semsearch.cli import main, service_client
 from semsearch.cli.service_client import ask, find_answer, program, sockets
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
@@ -139,6 +139,12 @@ def runtime(tmp_path_factory):
         place = tmp_path_factory.mktemp("run")
         patch.setenv("XDG_RUNTIME_DIR", str(place))
         yield place
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine is no reason to do without the service."""
+    monkeypatch.setattr(service_client, "SECONDS", 60.0)
 
 
 @contextmanager
