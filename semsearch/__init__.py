@@ -11,11 +11,9 @@ The names below are loaded when they are first used, so that importing the packa
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from semsearch.version import __version__
 
+TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
 if TYPE_CHECKING:
     from semsearch.clustering import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus
@@ -86,6 +84,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'semsearch' has no attribute '{name}'")
+    from importlib import import_module
+
     value = getattr(import_module(f"semsearch.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

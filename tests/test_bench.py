@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+from semsearch import Document, Index
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
@@ -185,3 +187,21 @@ def test_scale(tmp_path):
     vectors = numpy.load(tmp_path / "made-600.npy")
     numpy.testing.assert_array_equal(vectors[:400], numpy.load(tmp_path / "definitions.npy"))
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+
+
+def test_queries_from_the_shell(tmp_path):
+    with Index.create(tmp_path / "one", "hashing") as index:
+        index.add([Document("a", "A text.")])
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench.shell"]
+        + ["--index", str(tmp_path / "one"), "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "the same bytes by both ways"
+    ways = ("no service", "by a service")
+    for name in ("table", "jsonl"):
+        assert [way for way in ways if f"query --format {name}, {way}" in done.stdout] == list(ways)
+    assert done.stderr.splitlines()[-1].startswith("stopped serving one at ")

@@ -28,14 +28,13 @@ def command(directories: tuple[Path, ...]) -> None:
     """
     if find_spec("mcp") is None:
         raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
-    from semsearch.index import Index
     from semsearch.service.agents import create_server
     from semsearch.service.worker import Worker
 
     workers: dict[str, Worker] = {}
     try:
         for name, directory in all_indexes(directories).items():
-            workers[name] = Worker(Index.open(directory))
+            workers[name] = Worker(directory)
         create_server(workers).run()
     finally:
         for worker in workers.values():

@@ -140,7 +140,7 @@ class Size(click.ParamType[int]):
 
 
 class Duration(click.ParamType[float]):
-    """A time in seconds, such as ``300ms`` or ``2s``."""
+    """A time in seconds, such as ``300ms``, ``2s`` or ``30m``."""
 
     name = "TIME"
 
@@ -148,10 +148,10 @@ class Duration(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Seconds."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(m?s)", str(value))
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|[smh])", str(value))
         if not found:
-            self.fail(f"'{value}' is no time such as 300ms or 2s", param, ctx)
-        return float(found[1]) / (1000 if found[2] == "ms" else 1)
+            self.fail(f"'{value}' is no time such as 300ms, 2s or 30m", param, ctx)
+        return float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 index_type_options = together(

@@ -11,20 +11,24 @@ from semsearch.errors import ArgumentError, IndexNotFoundError
 INDEXES = Path("indexes")
 
 
-def indexes_here() -> list[Path]:
+def indexes_here(here: Path = Path()) -> list[Path]:
     """The indexes under indexes/, by name."""
-    return sorted(file.parent for file in INDEXES.glob("*/index.sqlite"))
+    return sorted(file.parent for file in (here / INDEXES).glob("*/index.sqlite"))
 
 
-def existing_index(directory: Path | None) -> Path:
+def existing_index(directory: Path | None, here: Path = Path()) -> Path:
     """The index that is meant: the one named, or the only one there is.
+
+    Args:
+        directory: the one named.
+        here: where to look for the only one.
 
     Raises:
         IndexNotFoundError: none is named, and there is none or more than one.
     """
     if directory is not None:
         return directory
-    found = indexes_here()
+    found = indexes_here(here)
     if len(found) == 1:
         return found[0]
     if not found:

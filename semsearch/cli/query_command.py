@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -23,15 +23,16 @@ from semsearch.cli.options import (
     where_option,
 )
 from semsearch.cli.places import existing_index
-from semsearch.cli.render import hits_output, visible
+from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
-from semsearch.records import Hits, SearchMode
+from semsearch.records import SearchMode
 from semsearch.search.options import RERANK_DEPTH, Fusion
 
 if TYPE_CHECKING:
+    from semsearch.index import Index
     from semsearch.search.queries import Query
 
 QUERIES_AT_ONCE = 256
@@ -145,22 +146,12 @@ example_options = together(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
 )
 @click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
-def command(
-    text: str | None,
-    directory: Path | None,
-    space: str | None,
-    reranker: str | None,
-    also: tuple[str, ...],
-    format_name: str,
-    show: tuple[str, ...],
-    queries: str | None,
-    encoding: str | None,
-    **options: Any,
-) -> None:
+def command(**parameters: Any) -> None:
     """Find the documents that mean what TEXT means.
 
     Each document comes once, by its best passage; the score is the cosine. Without TEXT, on a
-    terminal, it asks for queries until the end of input (Ctrl-D).
+    terminal, it asks for queries until the end of input (Ctrl-D). A running `semsearch serve` of
+    the index answers a TEXT, with the same output, without the time for loading the model.
 
     \b
     semsearch query "ways to save money"
@@ -171,51 +162,97 @@ def command(
     semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
-    _check_input(text, queries, encoding)
-    if options["explain"] and format_name == "csv":
-        raise ArgumentError("--explain is for the formats table and jsonl")
-    directory = existing_index(directory)
-    examples_alone = not (text or queries or also) and (options["like"] or options["unlike"])
-    needs_encoder = options["mode"] != SearchMode.BM25.value and not examples_alone
-    encoders = preload_for_queries(directory, space) if needs_encoder else []
+    asked = Asked.by(parameters)
+    directory = existing_index(asked.directory)
+    encoders = preload_for_queries(directory, asked.space) if asked.needs_encoder else []
     from semsearch.retriever import Retriever  # while the model loads
 
-    with Retriever.open(directory, space, encoders) as retriever:
-        known = retriever.index.fields()
-        output = hits_output(format_name, _shown(show, known), known)
-        options |= {"rerank": _reranker(reranker)}
-
-        def search(texts: Iterable[str]) -> list[Hits]:
-            wanted: list[Query] = [[text, *also] if also else text for text in texts]
-            return retriever.search_many(wanted, **options)
-
-        if text is not None:
-            (found,) = search([text])
+    with Retriever.open(directory, asked.space, encoders) as retriever:
+        output = asked.output(retriever.index)
+        options = asked.options | {"rerank": _reranker(asked.reranker)}
+        if asked.is_single:
+            found = retriever.search(asked.query(asked.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
                 _tell(f"the cross-encoder read {found.reranked or 0} documents")
-        elif queries is not None:
-            lines = _lines(queries, encoding)
+        elif asked.queries is not None:
+            lines = _lines(asked.queries, asked.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in search(block):
+                for hits in retriever.search_many(map(asked.query, block), **options):
                     output.add(hits, heading=True)
-        elif also or examples_alone:
-            output.add(retriever.search(also, **options), heading=False)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(search([line])[0], heading=False)
+                    output.add(retriever.search(asked.query(line), **options), heading=False)
                 except SemsearchError as error:
                     _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
 
 
-def _check_input(text: str | None, queries: str | None, encoding: str | None) -> None:
-    if text is not None and queries is not None:
-        raise ArgumentError("give a TEXT or --queries, not both")
-    if encoding is not None and queries is None:
-        raise ArgumentError("--encoding is about the file of --queries")
+class Asked(NamedTuple):
+    """What the command line asks for; `options` are those of `Retriever.search`."""
+
+    text: str | None
+    directory: Path | None
+    space: str | None
+    reranker: str | None
+    also: tuple[str, ...]
+    format_name: str
+    show: tuple[str, ...]
+    queries: str | None
+    encoding: str | None
+    options: dict[str, Any]
+
+    @classmethod
+    def by(cls, parameters: Mapping[str, Any]) -> Asked:
+        """By the parameters of the command.
+
+        Raises:
+            ArgumentError: some of them do not go together.
+        """
+        options = {name: parameters[name] for name in parameters.keys() - set(cls._fields)}
+        named = {name: parameters[name] for name in parameters.keys() - options.keys()}
+        asked = cls(**named, options=options)
+        if asked.text is not None and asked.queries is not None:
+            raise ArgumentError("give a TEXT or --queries, not both")
+        if asked.encoding is not None and asked.queries is None:
+            raise ArgumentError("--encoding is about the file of --queries")
+        if options["explain"] and asked.format_name == "csv":
+            raise ArgumentError("--explain is for the formats table and jsonl")
+        return asked
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether it asks for documents like others, or unlike them."""
+        return bool(self.options["like"] or self.options["unlike"])
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the command line itself has the query, and not a file or a person."""
+        is_given = self.text is not None or self.also or self.has_examples
+        return self.queries is None and bool(is_given)
+
+    @property
+    def needs_encoder(self) -> bool:
+        """Whether there are texts to be encoded."""
+        examples_alone = self.has_examples and not (self.text or self.queries or self.also)
+        return self.options["mode"] != SearchMode.BM25.value and not examples_alone
+
+    def query(self, text: str | None) -> Query:
+        """A query with what belongs to each; None for that alone."""
+        if text is None:
+            return self.also
+        return [text, *self.also] if self.also else text
+
+    def output(self, index: Index, screen: Screen = STANDARD_OUTPUT) -> HitsOutput:
+        """What prints hits of an index.
+
+        Raises:
+            ArgumentError: the index has no field of a name that is to be shown.
+        """
+        known = index.fields()
+        return hits_output(self.format_name, _shown(self.show, known), known, screen)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -7,8 +7,8 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from semsearch.filters import metadata_name
 from semsearch.records import Hit, Hits, HitScores, column_name
@@ -32,11 +32,37 @@ def visible(text: str) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
-def console() -> Console:
-    """Where tables go: standard output, at a terminal's width or, elsewhere, a good one."""
+class Screen(NamedTuple):
+    """Where output goes, and the environment that decides on its width and colours.
+
+    Args:
+        file: None for standard output.
+        environment: None for that of this process.
+    """
+
+    file: TextIO | None = None
+    environment: Mapping[str, str] | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person looks at it."""
+        return (self.file or sys.stdout).isatty()
+
+
+STANDARD_OUTPUT = Screen()
+
+
+def console(screen: Screen = STANDARD_OUTPUT) -> Console:
+    """What prints tables, at a terminal's width or, elsewhere, a good one."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False)
+    out = Console(
+        file=screen.file,
+        _environ=screen.environment,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
     if not out.is_terminal:
         out.width = 120
     return out
@@ -49,19 +75,24 @@ class HitsOutput(Protocol):
         """Print the answers to one query, under its text if `heading`."""
 
 
-def hits_output(format_name: str, show: Sequence[str], fields: Sequence[str]) -> HitsOutput:
+def hits_output(
+    format_name: str,
+    show: Sequence[str],
+    fields: Sequence[str],
+    screen: Screen = STANDARD_OUTPUT,
+) -> HitsOutput:
     """The output of that name: ``table`` (with the fields to `show`), ``jsonl`` or ``csv``."""
     if format_name == "table":
-        return HitsAsTable(show)
-    return HitsAsJsonLines() if format_name == "jsonl" else HitsAsCsv(fields)
+        return HitsAsTable(show, screen)
+    return HitsAsJsonLines(screen) if format_name == "jsonl" else HitsAsCsv(fields, screen)
 
 
 class HitsAsTable:
     """Rank, score and what it was made of, title or id, what was asked for, and the passage."""
 
-    def __init__(self, show: Sequence[str]) -> None:
+    def __init__(self, show: Sequence[str], screen: Screen) -> None:
         self._show = show
-        self._console = console()
+        self._console = console(screen)
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
@@ -124,10 +155,13 @@ def _passage(hit: Hit) -> Text:
 class HitsAsJsonLines:
     """One line a query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
 
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
         del heading  # each line carries its query
-        write_line(json_text(hits.to_dict()))
+        write_line(json_text(hits.to_dict()), self._screen)
 
 
 class HitsAsCsv:
@@ -135,8 +169,9 @@ class HitsAsCsv:
 
     HEADER = ("query", "rank", "score", *HitScores._fields, "id", "title", "text")
 
-    def __init__(self, fields: Sequence[str]) -> None:
+    def __init__(self, fields: Sequence[str], screen: Screen) -> None:
         self._fields = fields
+        self._screen = screen
         self._write([*self.HEADER, *(column_name(name, self.HEADER) for name in fields)])
 
     def add(self, hits: Hits, *, heading: bool) -> None:
@@ -150,7 +185,7 @@ class HitsAsCsv:
             self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
 
     def _write(self, row: Iterable[Any]) -> None:
-        write_line(csv_line(row))
+        write_line(csv_line(row, self._screen), self._screen)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -159,9 +194,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def csv_line(row: Iterable[Any]) -> str:
+def csv_line(row: Iterable[Any], screen: Screen = STANDARD_OUTPUT) -> str:
     """A row of CSV without its line end: exact, but on a terminal with what steers it escaped."""
-    if sys.stdout.isatty():
+    if screen.is_terminal:
         row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
     buffer = io.StringIO()
     # With its own line end: with another one, Python 3.11 leaves line breaks in cells unquoted.
@@ -173,11 +208,12 @@ def _escaped(cell: str) -> str:
     return _UNSAFE_IN_CELL.sub(lambda found: ascii(found[0])[1:-1], cell)
 
 
-def write_line(line: str) -> None:
+def write_line(line: str, screen: Screen = STANDARD_OUTPUT) -> None:
     """Print a line for programs, at once and as it is."""
     import click
 
-    click.echo(line, color=True)  # without it, click takes the ANSI codes out of what is piped
+    # Without `color`, click takes the ANSI codes out of what is piped.
+    click.echo(line, screen.file, color=True)
 
 
 def _value(hit: Hit, field: str) -> Any:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.command import Command
+from semsearch.cli.command import Command, quoted
 from semsearch.cli.options import Duration, indexes_option
 from semsearch.cli.places import all_indexes
 from semsearch.cli.render import visible
+from semsearch.cli.service_client import ask, program, runtime_folder, sockets
 from semsearch.errors import ArgumentError, MissingExtraError
 
+if TYPE_CHECKING:
+    from semsearch.cli.local_socket import LocalSocket
+
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
-#: How long open requests may take when the service stops.
-SECONDS_TO_STOP = 10
+#: How long `--stop` waits for a service that finishes what it was asked.
+SECONDS_TO_WAIT = 15
 
 
 @click.command("serve", cls=Command)
@@ -56,6 +65,18 @@ SECONDS_TO_STOP = 10
     show_default=True,
     help="How long a request may take; later it gets status 504.",
 )
+@click.option(
+    "--idle-timeout",
+    "idle_seconds",
+    type=Duration(),
+    help="Stop after this long without a request, such as 30m.",
+)
+@click.option(
+    "--background", is_flag=True, help="Go on in the background once it is ready; log to a file."
+)
+@click.option(
+    "--stop", is_flag=True, help="Stop the running services of these indexes, and do nothing else."
+)
 def command(
     directories: tuple[Path, ...],
     host: str,
@@ -65,6 +86,9 @@ def command(
     origins: tuple[str, ...],
     concurrency: int,
     timeout: float,
+    idle_seconds: float | None,
+    background: bool,
+    stop: bool,
 ) -> None:
     """Serve indexes over HTTP, until Ctrl-C.
 
@@ -72,14 +96,27 @@ def command(
     processes commit is found by the next query. Set SEMSEARCH_TOKEN to require a bearer token;
     listening on addresses that other machines can reach needs one.
 
+    While it runs, it answers `semsearch query` of the same user on this machine, too, through a
+    socket: the same output, without the time for loading the model. Where the index or the program
+    has changed, the command does without it.
+
     \b
     semsearch serve --index indexes/films
     curl "http://127.0.0.1:8080/v1/indexes/films/search?query=a+heist+goes+wrong&k=3"
     SEMSEARCH_TOKEN=... semsearch serve --host 0.0.0.0 --allow-host search.example.org
+    semsearch serve --background --port 0 --idle-timeout 30m
+    semsearch serve --stop
     """
+    if stop:
+        _stop(directories or list(all_indexes(()).values()))
+        return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
+    tell = _in_background(directories) if background else partial(click.echo, err=True)
+    version = program()  # before the rest of it is imported
+    from semsearch.cli.local_requests import LocalRequests
+    from semsearch.cli.server import Server
     from semsearch.index import Index
     from semsearch.service import create_app
     from semsearch.service.settings import is_every_address, settings_for
@@ -98,19 +135,82 @@ def command(
         Index.open(directory).close()  # so that an error is reported before the server starts
     if is_every_address(host) and not hosts:
         click.echo("name the hosts that other machines use with --allow-host", err=True)
-    import uvicorn
-
     shown = f"[{host}]" if ":" in host else host
-    with _listening(host, port) as listener:
+    with _listening(host, port) as listener, _local_socket() as local:
         address = f"http://{shown}:{listener.getsockname()[1]}"
-        click.echo(visible(f"serving {', '.join(indexes)} at {address}"), err=True)
-        config = uvicorn.Config(
-            create_app(indexes, settings),
-            log_level="warning",
-            timeout_graceful_shutdown=SECONDS_TO_STOP,
+        message = visible(f"serving {', '.join(indexes)} at {address}")
+        app = create_app(
+            indexes,
+            replace(settings, socket=str(local.path) if local else None),
+            lambda workers: LocalRequests(version, address, workers).routes(),
         )
         with suppress(KeyboardInterrupt):  # it has stopped by then
-            uvicorn.Server(config).run([listener])
+            Server(app, local, idle_seconds, lambda: tell(message)).run([listener])
+
+
+@contextmanager
+def _local_socket() -> Iterator[LocalSocket | None]:
+    """By which `semsearch query` finds the service; None where it cannot."""
+    if runtime_folder() is None:
+        yield None
+        return
+    from semsearch.cli.local_socket import LocalSocket
+
+    try:
+        local = LocalSocket()
+    except OSError as error:
+        reason = visible(str(error))
+        click.echo(f"`semsearch query` will not be answered by this service: {reason}", err=True)
+        yield None
+        return
+    try:
+        yield local
+    finally:
+        local.remove()
+
+
+def _in_background(directories: Sequence[Path]) -> Callable[[str], None]:
+    """Go on in the background; returns what tells there that the service is ready."""
+    from semsearch.cli.background import go_on_in_background
+
+    ready, log = go_on_in_background()
+    named = "".join(f" --index {quoted(str(directory))}" for directory in directories)
+    stop = f"to stop it: semsearch serve --stop{named}"
+    return lambda message: ready(f"{message} in process {os.getpid()}\nlog: {log}\n{stop}")
+
+
+def _stop(directories: Sequence[Path]) -> None:
+    """Stop the services of some indexes, and wait until they have stopped.
+
+    Raises:
+        ArgumentError: they cannot be found on this system, or one does not answer.
+    """
+    if runtime_folder() is None:
+        raise ArgumentError("--stop needs a Unix system; here, end the process itself")
+    wanted = [str(directory.resolve()) for directory in directories]
+    stopped = False
+    for path in sockets():
+        try:
+            told = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
+        except TimeoutError:
+            number = Path(path).stem
+            raise ArgumentError(f"the service in process {number} does not answer") from None
+        except (OSError, ValueError):  # it was killed
+            continue
+        if told is not None:
+            _wait_for_end(path)
+            click.echo(visible(f"stopped serving {told}"), err=True)
+            stopped = True
+    if not stopped:
+        names = ", ".join(map(str, directories))
+        click.echo(visible(f"no service of {names} is running"), err=True)
+
+
+def _wait_for_end(path: str) -> None:
+    """Wait until a service has removed its socket."""
+    deadline = time.monotonic() + SECONDS_TO_WAIT
+    while Path(path).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _listening(host: str, port: int) -> socket.socket:

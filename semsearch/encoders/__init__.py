@@ -1,6 +1,17 @@
 """Encoders: what turns texts into vectors. `load_encoder` finds the one that a spec names."""
 
-from semsearch.encoders.loading import DEFAULT_ENCODER, load_encoder, load_reranker
+from semsearch.encoders.loading import (
+    DEFAULT_ENCODER,
+    current_fingerprint,
+    load_encoder,
+    load_reranker,
+)
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 
-__all__ = ["CROSS_ENCODER_PREFIX", "DEFAULT_ENCODER", "load_encoder", "load_reranker"]
+__all__ = [
+    "CROSS_ENCODER_PREFIX",
+    "DEFAULT_ENCODER",
+    "current_fingerprint",
+    "load_encoder",
+    "load_reranker",
+]

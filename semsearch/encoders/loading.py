@@ -109,6 +109,17 @@ def load_encoder(
     return _on_first(_runtimes(runtime, device), folder.spec, load)
 
 
+def current_fingerprint(spec: str) -> str:
+    """The fingerprint of the encoder that a spec of an index names now; no model is loaded.
+
+    Raises:
+        EncoderError: its files are gone, or can no longer be used.
+    """
+    if spec.partition(":")[0] in ("hashing", "glove"):
+        return load_encoder(spec).fingerprint
+    return find_model(spec, local_files_only=True).fingerprint
+
+
 def load_reranker(
     spec: str | os.PathLike[str],
     device: str | None = None,

@@ -505,6 +505,10 @@ class Index:
         if message := no_match(state, condition):
             self._warn_once(message)
 
+    def repeat_warnings(self) -> None:
+        """Log again what was logged before, as an index does that was opened just now."""
+        self._warned.clear()
+
     def _warn_once(self, message: str) -> None:
         if message not in self._warned:
             if len(self._warned) == WARNINGS_KEPT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from semsearch.errors import MissingExtraError, SemsearchError
@@ -44,7 +44,9 @@ WRITING = ["PUT", "DELETE"]
 
 
 def create_app(
-    indexes: Mapping[str, str | PathLike[str]], settings: Settings | None = None
+    indexes: Mapping[str, str | PathLike[str]],
+    settings: Settings | None = None,
+    local_routes: Callable[[Mapping[str, Worker]], Sequence[BaseRoute]] = lambda workers: (),
 ) -> FastAPI:
     """The service of some indexes, which are open while it runs.
 
@@ -57,6 +59,8 @@ def create_app(
     Args:
         indexes: directories by the names under which they are served.
         settings: what is allowed, and to whom; None takes the defaults of `Settings`.
+        local_routes: makes further routes, under /local/, from the workers of the indexes by name,
+            which come when the service runs. They are for `Settings.socket`.
     """
     service = Service(indexes, settings or Settings())
     app = FastAPIOffline(
@@ -68,6 +72,7 @@ def create_app(
     )
     service.add_routes(app)
     add_page(app)
+    app.router.routes.extend(local_routes(service.workers))
     app.add_exception_handler(SemsearchError, _ours)
     app.add_exception_handler(StarletteHTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -95,10 +100,10 @@ class Service:
     def __init__(self, indexes: Mapping[str, str | PathLike[str]], settings: Settings) -> None:
         self.settings = settings
         self.metrics = Metrics()
+        self.workers: dict[str, Worker] = {}  #: by the names of the indexes, while it runs
         self._indexes = indexes
-        self._workers: dict[str, Worker] = {}
         self._agents: ASGIApp | None = None
-        self._maps = Maps(self._workers)
+        self._maps = Maps(self.workers)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -106,15 +111,15 @@ class Service:
         del app
         try:
             for name, path in self._indexes.items():
-                self._workers[name] = Worker(Index.open(Path(path)), self.metrics.encoded_together)
-            for worker in self._workers.values():
+                self.workers[name] = Worker(Path(path), self.metrics.encoded_together)
+            for worker in self.workers.values():
                 await worker.call(_warm)
             async with self._serving_agents():
                 yield
         finally:
             self._maps.close()
-            while self._workers:
-                self._workers.popitem()[1].close()
+            while self.workers:
+                self.workers.popitem()[1].close()
 
     @asynccontextmanager
     async def _serving_agents(self) -> AsyncIterator[None]:
@@ -124,7 +129,7 @@ class Service:
             return
         from semsearch.service.agents import agents_app, create_server
 
-        server = create_server(self._workers)
+        server = create_server(self.workers)
         self._agents = agents_app(server)
         async with server.session_manager.run():
             yield
@@ -169,8 +174,7 @@ class Service:
     async def indexes(self) -> list[dict[str, Any]]:
         """Names, numbers of documents, spaces and fields."""
         return [
-            {"name": name, **await worker.call(_described)}
-            for name, worker in self._workers.items()
+            {"name": name, **await worker.call(_described)} for name, worker in self.workers.items()
         ]
 
     async def search(
@@ -272,10 +276,10 @@ class Service:
         await self._worker(name).call(lambda index: _delete(index, id))
 
     def _worker(self, name: str) -> Worker:
-        if name not in self._workers:
-            known = ", ".join(self._workers)
+        if name not in self.workers:
+            known = ", ".join(self.workers)
             raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
-        return self._workers[name]
+        return self.workers[name]
 
     def _check_size(self, request: SearchRequest) -> None:
         """Refuse what would take too long.

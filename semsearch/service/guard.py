@@ -15,6 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semsearch.service.problems import problem
 from semsearch.service.settings import Settings
 
+#: Paths that begin so are for processes of the same user, through `Settings.socket`.
+LOCAL = "/local/"
+
 
 class TooLargeError(Exception):
     """A body has more bytes than are allowed."""
@@ -57,8 +60,11 @@ class Guard:
         origin = headers.get("origin")
         if origin and origin not in settings.origins and urlsplit(origin.lower()).netloc != host:
             return problem(HTTPStatus.FORBIDDEN, f"pages of {origin[:100]!r} may not call this")
+        is_local = settings.socket is not None and settings.socket in (scope.get("server") or ())
+        if scope["path"].startswith(LOCAL) and not is_local:
+            return problem(HTTPStatus.NOT_FOUND, "this is for processes of the service's user")
         is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
-        if settings.token is not None and not is_open:
+        if settings.token is not None and not is_open and not is_local:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {settings.token}".encode()):
                 return problem(

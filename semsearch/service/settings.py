@@ -29,6 +29,8 @@ class Settings:
         max_body: bytes of a request.
         concurrency: how many requests are served at once; more are refused.
         seconds: how long a request may take.
+        socket: the path that a Unix socket was bound to which only this user can reach. Whoever
+            comes through it could read the token out of this process: none is asked for.
     """
 
     token: str | None = None
@@ -41,6 +43,7 @@ class Settings:
     max_body: int = 1 << 20
     concurrency: int = 64
     seconds: float = 30.0
+    socket: str | None = None
 
     def is_open(self, path: str) -> bool:
         """Whether a path is open without a token and when the service is busy.

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from semsearch.index import Index
 from semsearch.records import Hits
@@ -18,6 +19,22 @@ from semsearch.records import Hits
 BATCH = 32
 
 Result = TypeVar("Result")
+
+
+class IndexFile(NamedTuple):
+    """What tells an index from another one that takes its place later."""
+
+    device: int
+    inode: int
+
+    @classmethod
+    def now(cls, directory: Path) -> IndexFile | None:
+        """That of the index in a directory; None where there is none."""
+        try:
+            found = (directory / "index.sqlite").stat()
+        except OSError:
+            return None
+        return cls(found.st_dev, found.st_ino)
 
 
 @dataclass(eq=False)
@@ -46,18 +63,25 @@ class Call:
 class Worker:
     """Searches an index in a thread of its own.
 
-    A request waits for the batch before it, and for nothing else: no timer holds it back.
+    A request waits for the batch before it, and for nothing else: no timer holds it back. An index
+    that was deleted and made again is opened again.
 
     Args:
-        index: which the thread alone uses from now on.
+        path: the index.
         on_batch: is told how many queries were encoded together.
+
+    Raises:
+        IndexStoreError: it cannot be opened.
     """
 
-    def __init__(self, index: Index, on_batch: Callable[[int], None] = lambda size: None) -> None:
-        self._index = index
+    def __init__(self, path: Path, on_batch: Callable[[int], None] = lambda size: None) -> None:
+        self.path = path
         self._on_batch = on_batch
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name=f"semsearch {index.path}", daemon=True)
+        # First the file: one that takes its place while it is opened is another one, too.
+        self.file = IndexFile.now(path)
+        self._index = Index.open(path)
+        self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
 
     async def search(self, queries: Sequence[str], options: dict[str, Any]) -> list[Hits]:
@@ -79,21 +103,39 @@ class Worker:
         self._thread.join()
 
     def _work(self) -> None:
-        with self._index:
-            going = True
-            while going:
-                asked = [self._queue.get(), *self._waiting()]
-                going = None not in asked
-                calls = [one for one in asked if isinstance(one, Call)]
-                searches: dict[str, list[Search]] = {}
-                for one in asked:
-                    if isinstance(one, Search) and one.future.set_running_or_notify_cancel():
-                        searches.setdefault(repr(sorted(one.options.items())), []).append(one)
-                for together in searches.values():
-                    self._search(together)
-                for call in calls:
-                    if call.future.set_running_or_notify_cancel():
-                        _settle(call.future, partial(call.function, self._index))
+        going = True
+        while going:
+            asked = [self._queue.get(), *self._waiting()]
+            going = None not in asked
+            running = [one for one in asked if one and one.future.set_running_or_notify_cancel()]
+            try:
+                self._open_what_is_there()
+            except Exception as error:  # any: it is the requests that must hear of it
+                for one in running:
+                    one.future.set_exception(error)
+                continue
+            searches: dict[str, list[Search]] = {}
+            for one in running:
+                if isinstance(one, Search):
+                    searches.setdefault(repr(sorted(one.options.items())), []).append(one)
+            for together in searches.values():
+                self._search(together)
+            for one in running:
+                if isinstance(one, Call):
+                    _settle(one.future, partial(one.function, self._index))
+        self._index.close()
+
+    def _open_what_is_there(self) -> None:
+        """Open the index again if another one has taken its place.
+
+        Raises:
+            IndexStoreError: there is none any more, or it cannot be opened.
+        """
+        file = IndexFile.now(self.path)
+        if file != self.file:
+            index = Index.open(self.path)
+            self._index.close()
+            self.file, self._index = file, index
 
     def _waiting(self) -> list[Search | Call | None]:
         """What else has been asked by now."""

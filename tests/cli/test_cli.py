@@ -392,7 +392,7 @@ class TestRanking:
 
     def test_times(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
-        assert "'soon' is no time such as 300ms or 2s" in result.stderr
+        assert "'soon' is no time such as 300ms, 2s or 30m" in result.stderr
 
 
 class TestLookups:

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import current_fingerprint, load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
@@ -131,3 +131,16 @@ def test_the_fingerprint_ignores_what_does_not(folder):
     edit(folder / "config.json", transformers_version="9.9", _name_or_path="/elsewhere")
     edit(folder / "config_sentence_transformers.json", __version__={"pytorch": "9"})
     assert find_model(str(folder)).fingerprint == before
+
+
+def test_what_an_index_would_load_now(folder, minilm):
+    """Known without loading it; the same as the encoder's own."""
+    assert current_fingerprint("minilm") == minilm.fingerprint
+    assert current_fingerprint("hashing:32") == load_encoder("hashing:32").fingerprint
+    before = current_fingerprint(str(folder))
+    assert before == find_model(str(folder)).fingerprint
+    (folder / "tokenizer.json").write_text("{}")
+    assert current_fingerprint(str(folder)) != before
+    shutil.rmtree(folder)
+    with pytest.raises(ModelNotFoundError, match="move the model back"):
+        current_fingerprint(str(folder))

@@ -37,7 +37,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def workers(path):
-    workers = {"birds": Worker(Index.open(path))}
+    workers = {"birds": Worker(path)}
     yield workers
     for worker in workers.values():
         worker.close()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main, serve_command
+from semsearch.cli import background, main, serve_command
+from semsearch.cli.options import Duration
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 
@@ -26,6 +31,15 @@ def path(tmp_path):
     with Index.create(tmp_path / "indexes" / "birds", "hashing") as index:
         index.add([Document("a", "a red bird"), Document("b", "a blue fish")])
     return tmp_path / "indexes" / "birds"
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path_factory, monkeypatch):
+    """A folder of sockets and one of logs for this test alone; sockets have short paths."""
+    place = tmp_path_factory.mktemp("run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    return place / "semsearch"
 
 
 @pytest.fixture
@@ -112,6 +126,169 @@ def test_a_token_from_the_environment(serve):
     assert get(f"{address}/v1/indexes", Authorization="Bearer secret")[0]["name"] == "birds"
 
 
+def command(path, *arguments, before=()):
+    """A command of ours in the folder above the indexes: status, output, messages."""
+    done = subprocess.run(
+        [sys.executable, *before, "-m", "semsearch", *arguments],
+        cwd=path.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def in_background(path, runtime):
+    """Starts the command in the background; gives its address and the number of its process."""
+    processes = []
+
+    def started(*options):
+        status, told, messages = command(path, "serve", "--background", "--port", "0", *options)
+        assert (status, messages) == (0, ""), messages
+        found = re.fullmatch(
+            r"serving birds at (http://\S+) in process (\d+)\n"
+            r"log: (.+)\nto stop it: semsearch serve --stop\n",
+            told,
+        )
+        processes.append(int(found[2]))
+        return found[1], int(found[2]), Path(found[3])
+
+    yield started
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def until(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it takes too long")
+
+
+needs_unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix system")
+
+
+@needs_unix
+@pytest.mark.slow
+def test_in_the_background(path, runtime, in_background):
+    alone = command(path, "query", "red bird", "--format", "jsonl")
+    address, process, log = in_background()
+    assert get(f"{address}/health")["status"] == "ok"
+    assert (runtime / f"{process}.sock").exists()
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert command(path, "query", "red bird", "--format", "jsonl") == alone
+    assert command(path, "query", "red", "-k", "0")[2] == "Error: k must be at least 1, not 0\n"
+    stopped = command(path, "serve", "--stop")
+    assert stopped == (0, "", f"stopped serving birds at {address}\n")
+    assert list(runtime.iterdir()) == []
+    with pytest.raises(URLError):
+        get(f"{address}/health")
+    nothing = command(path, "serve", "--stop", "--index", "indexes/birds")
+    assert nothing == (0, "", "no service of indexes/birds is running\n")
+    assert log.read_text() == ""
+
+
+@needs_unix
+@pytest.mark.slow
+def test_a_query_that_a_service_answers(path, runtime, in_background, monkeypatch):
+    """It imports next to nothing, and looks the same on a terminal."""
+    in_background()
+
+    def imported():
+        _, hits, messages = command(path, "query", "red bird", before=["-X", "importtime"])
+        assert "a red bird" in hits
+        lines = messages.splitlines()
+        return {line.rsplit("|", 1)[-1].strip().partition(".")[0] for line in lines}
+
+    until(lambda: "click" not in imported())  # on a busy machine, it may do without the service
+    loaded = imported()
+    assert {"semsearch", "socket", "json"} <= loaded
+    assert not loaded & {"click", "email", "http", "logging", "numpy", "pathlib", "rich", "typing"}
+    monkeypatch.setenv("TERM", "xterm-256color")
+    arguments = [["red bird", "--explain", "--mode", "bm25"], ["a\x1b[31m fish", "--format", "csv"]]
+    seen = [on_a_terminal(path, *each) for each in arguments]
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
+    assert seen == [on_a_terminal(path, *each) for each in arguments]
+    assert "\x1b[2m" in seen[0]
+    assert "\\x1b[31m" in seen[1]
+
+
+def on_a_terminal(path, *arguments):
+    """What `semsearch query` shows on a terminal of 60 columns, without times."""
+    termios = pytest.importorskip("termios")
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (24, 60))
+    subprocess.run(
+        [sys.executable, "-m", "semsearch", "query", *arguments],
+        cwd=path.parents[1],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        timeout=60,
+        check=True,
+    )
+    os.close(slave)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    return re.sub(r"\d+\.\d ms", "T ms", shown)
+
+
+@needs_unix
+@pytest.mark.slow
+def test_an_index_that_cannot_be_served_in_the_background(path, runtime):
+    status, told, messages = command(path, "serve", "--background", "--index", "none")
+    assert (status, told) == (1, "")
+    assert messages.startswith("Error: no index at none; ")
+    assert messages.count("\n") == 1
+    assert not runtime.exists()
+
+
+@needs_unix
+@pytest.mark.slow
+def test_two_services_one_of_which_is_killed(path, runtime, in_background):
+    _, first, _ = in_background("--writable")
+    _, second, _ = in_background()
+    arguments = ["query", "red bird", "--format", "csv"]
+    expected = command(path, *arguments)
+    os.kill(second, signal.SIGKILL)
+    assert command(path, *arguments) == expected
+    assert {file.name for file in runtime.iterdir()} == {f"{first}.sock", f"{second}.sock"}
+    os.kill(first, signal.SIGSTOP)  # it takes connections, and does not answer
+    assert command(path, *arguments) == expected
+    os.kill(first, signal.SIGCONT)
+    _, _, messages = command(path, "serve", "--stop")
+    assert messages.startswith("stopped serving birds at ")
+    assert [file.name for file in runtime.iterdir()] == [f"{second}.sock"]
+
+
+@needs_unix
+@pytest.mark.slow
+def test_it_stops_when_nothing_is_asked(path, runtime, in_background):
+    address, _, log = in_background("--idle-timeout", "500ms")
+    until(lambda: not list(runtime.iterdir()))
+    assert log.read_text() == "no request for 0.5 s: stopped\n"
+    with pytest.raises(URLError):
+        get(f"{address}/health")
+
+
+@needs_unix
+@pytest.mark.slow
+def test_without_a_socket(path, tmp_path, runtime, serve):
+    (runtime.parent / "semsearch").mkdir(mode=0o755)
+    process, address = serve()
+    assert get(f"{address}/v1/indexes/birds/search?query=red")["hits"]
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=20)
+    said = process.stderr.read().splitlines()
+    assert said[0] == (
+        f"`semsearch query` will not be answered by this service: {runtime} is open to other users"
+    )
+    assert said[1:] == [f"serving birds at {address}"]
+
+
 def run(*arguments, **options):
     return CliRunner().invoke(main, ["serve", *map(str, arguments)], **options)
 
@@ -150,3 +327,58 @@ def test_without_the_extra(path, monkeypatch):
     result = run("--index", path)
     assert result.exit_code == 1
     assert "pip install 'semsearch[serve]'" in result.output
+
+
+def test_the_background_needs_unix(path, monkeypatch):
+    monkeypatch.delattr(os, "fork")
+    result = run("--index", path, "--background")
+    assert result.exit_code == 1
+    assert "--background needs a Unix system" in result.output
+    monkeypatch.delattr(os, "geteuid")
+    result = run("--index", path, "--stop")
+    assert result.exit_code == 1
+    assert "--stop needs a Unix system" in result.output
+
+
+@needs_unix
+def test_logs_of_processes_that_have_ended_are_removed(tmp_path):
+    others = {f"serve-{os.getpid()}.log", "serve-mine.log", "other.txt"}
+    for name in (*others, "serve-4194305.log"):  # Linux has no larger number than 4194304
+        (tmp_path / name).touch()
+    background._remove_old(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == others
+
+
+def test_a_log_that_cannot_be_written(path, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    result = run("--index", path, "--background")
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: cannot write a log in ")
+    assert result.output.count("\n") == 1
+
+
+def test_stopping_a_service_that_does_not_answer(path, runtime, monkeypatch):
+    monkeypatch.setattr(serve_command, "SECONDS_TO_WAIT", 0.05)
+    runtime.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(runtime / "7.sock"))
+        (runtime / "7.sock").chmod(0o600)
+        silent.listen()
+        result = run("--index", path, "--stop")
+    assert result.exit_code == 1
+    assert result.output == "Error: the service in process 7 does not answer\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("300ms", 0.3), ("2s", 2), ("2 s", 2), ("30m", 1800), ("1.5h", 5400), ("0s", 0)],
+)
+def test_times(given, seconds):
+    assert Duration().convert(given, None, None) == seconds
+
+
+@pytest.mark.parametrize("given", ["30", "m", "30 min", "1d", "-1s", ""])
+def test_what_is_no_time(given):
+    with pytest.raises(click.BadParameter, match="is no time such as 300ms, 2s or 30m"):
+        Duration().convert(given, None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import time
 from http import HTTPStatus
@@ -194,6 +195,17 @@ def test_a_commit_of_another_process_is_found(client, path):
     assert hits[0]["id"] == "new"
 
 
+def test_an_index_that_was_made_again(client, path):
+    shutil.rmtree(path)
+    gone = client.get(f"{BIRDS}/search", params={"query": "bird"})
+    assert is_problem(gone, 503, f"no index at {path}")
+    with Index.create(path, "hashing:64") as index:
+        index.add([Document("new", "a green bird")])
+        expected = index.search("bird").to_dict()
+    assert client.get(f"{BIRDS}/search", params={"query": "bird"}).json() == expected
+    assert is_problem(client.get(f"{BIRDS}/documents/a"), 404)
+
+
 def test_what_is_served(client):
     (told,) = client.get("/v1/indexes").json()
     assert told["name"] == "birds"
@@ -331,7 +343,7 @@ def test_queries_that_wait_are_encoded_together(path, monkeypatch):
     from semsearch.service.worker import Worker
 
     sizes = []
-    worker = Worker(Index.open(path), sizes.append)
+    worker = Worker(path, sizes.append)
     started, leave = threading.Event(), threading.Event()
 
     def busy(index):
@@ -365,7 +377,7 @@ def test_together_without_a_fault(path):
     from semsearch.service.worker import Worker
 
     sizes = []
-    worker = Worker(Index.open(path), sizes.append)
+    worker = Worker(path, sizes.append)
 
     async def asked():
         words = ["bird", "fish", "red"]

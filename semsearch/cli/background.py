@@ -1,0 +1,87 @@
+"""Going on in the background."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from platformdirs import user_log_path
+
+from semsearch.errors import ArgumentError
+
+#: How much of a log is shown of a process that did not get ready.
+LINES_SHOWN = 20
+
+
+def go_on_in_background() -> tuple[Callable[[str], None], Path]:
+    """Go on in a process of its own, which survives the terminal and writes into a log file.
+
+    The first process waits until the other one is ready, prints what it tells, and ends; so this
+    returns in the other one alone.
+
+    Returns:
+        What tells the waiting process that this one is ready, with a message for the user; and the
+        log file.
+
+    Raises:
+        ArgumentError: the system has no such processes, or the log cannot be written.
+    """
+    if not hasattr(os, "fork"):
+        raise ArgumentError("--background needs a Unix system; here, run it as a service or task")
+    logs = user_log_path("semsearch")
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        _remove_old(logs)
+    except OSError as error:
+        raise ArgumentError(f"cannot write a log in {logs}: {error.strerror}") from error
+    reading, writing = os.pipe()
+    child = os.fork()
+    log = logs / f"serve-{child or os.getpid()}.log"
+    if child:
+        os.close(writing)
+        _wait(child, reading, log)
+    os.close(reading)
+    os.setsid()
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for opened, standard in ((nothing, 0), (written, 1), (written, 2)):
+        os.dup2(opened, standard)
+
+    def ready(message: str) -> None:
+        os.write(writing, f"{message}\n".encode())
+        os.close(writing)
+
+    return ready, log
+
+
+def _wait(child: int, reading: int, log: Path) -> None:
+    """Print what the other process tells when it is ready, or why it is not; then end."""
+    with os.fdopen(reading, encoding="utf-8") as stream:
+        try:
+            message = stream.read()
+        except KeyboardInterrupt:
+            os.kill(child, signal.SIGTERM)
+            raise
+    if message:
+        click.echo(message, nl=False)
+        sys.exit(0)
+    os.waitpid(child, 0)
+    lines = log.read_text("utf-8", "replace").splitlines()[-LINES_SHOWN:]
+    click.echo("\n".join(lines) or f"Error: it ended at once; see {log}", err=True)
+    sys.exit(1)
+
+
+def _remove_old(logs: Path) -> None:
+    """Remove the logs of processes that have ended."""
+    for log in logs.glob("serve-*.log"):
+        number = log.stem.rpartition("-")[2]
+        try:
+            os.kill(int(number), 0)
+        except (ValueError, PermissionError):  # not one of ours
+            continue
+        except ProcessLookupError:
+            log.unlink(missing_ok=True)

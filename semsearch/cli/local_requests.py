@@ -1,0 +1,143 @@
+"""What processes of the same user ask of a service, through its socket."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+import click
+import rich.table  # noqa: F401 - the first query need not wait for it
+from click.core import ParameterSource
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from semsearch.cli.places import existing_index
+from semsearch.cli.query_command import Asked, command
+from semsearch.cli.render import Screen, visible
+from semsearch.encoders import current_fingerprint
+from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.index import Index
+from semsearch.retriever import Retriever
+from semsearch.service.problems import problem
+from semsearch.service.worker import Worker
+
+
+class LocalRequests:
+    """Answers `semsearch query` as it would answer itself, and `semsearch serve --stop`.
+
+    Args:
+        program: of this process when it started; see `semsearch.cli.service_client.program`.
+        address: under which it serves.
+        workers: those of the indexes, by name. They may come after this call.
+    """
+
+    def __init__(self, program: str, address: str, workers: Mapping[str, Worker]) -> None:
+        self._program = program
+        self._address = address
+        self._workers = workers
+
+    def routes(self) -> Sequence[Route]:
+        """What is asked, and by which path."""
+        return [
+            Route("/local/query", self.query, methods=["POST"]),
+            Route("/local/stop", self.stop, methods=["POST"]),
+        ]
+
+    async def query(self, request: Request) -> Response:
+        """What the command prints, if this process would print the same."""
+        asked = await request.json()
+        try:
+            return JSONResponse(await self._answer(asked))
+        except (SemsearchError, click.ClickException, KeyError, OSError, ValueError) as error:
+            return problem(HTTPStatus.CONFLICT, f"the command has to do this itself: {error}")
+
+    async def stop(self, request: Request) -> Response:
+        """Stop the service, if it serves one of the indexes."""
+        asked = await request.json()
+        if not {str(worker.path.resolve()) for worker in self._workers.values()} & set(asked):
+            return problem(HTTPStatus.CONFLICT, "none of these is served here")
+        os.kill(os.getpid(), signal.SIGTERM)
+        return JSONResponse(f"{', '.join(self._workers)} at {self._address}")
+
+    async def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["program"] != self._program:
+            raise ArgumentError("it is another program")
+        environment, here = request["environment"], Path(request["directory"])
+        context = command.make_context("query", request["arguments"], help_option_names=[])
+        asked = Asked.by(context.params)
+        if not asked.is_single or asked.reranker or asked.options["rerank_budget"] is not None:
+            raise ArgumentError("it takes files, a model or a person")
+        is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
+        named = asked.directory if is_named else environment.get("SEMSEARCH_INDEX")
+        directory = existing_index(here / named if named else None, here).resolve()
+        for worker in self._workers.values():
+            if worker.path.resolve() == directory:
+                file = _ClientFile(is_terminal=request["is_terminal"])
+                return await worker.call(partial(_printed, worker, asked, file, environment))
+        raise ArgumentError(f"{directory} is not served here")
+
+
+class _ClientFile(io.StringIO):
+    """Collects what another process will write to its standard output."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        """Whether that is a terminal."""
+        return self._is_terminal
+
+
+def _printed(
+    worker: Worker,
+    asked: Asked,
+    file: _ClientFile,
+    environment: Mapping[str, str],
+    index: Index,
+) -> dict[str, Any]:
+    """Hits as the command prints them, the messages that came, and what they are of."""
+    if worker.file is None:
+        raise ArgumentError("it is in no directory")
+    with _messages() as messages:
+        index.repeat_warnings()
+        retriever = Retriever(index, asked.space)
+        space = retriever.space
+        if asked.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
+            raise ArgumentError(f"'{space.spec}' is another model by now")
+        output = asked.output(index, Screen(file, environment))
+        output.add(retriever.search(asked.query(asked.text), **asked.options), heading=False)
+    return {
+        "output": file.getvalue(),
+        "messages": "".join(f"{message}\n" for message in messages),
+        "index": {"path": str(index.path.resolve()), **worker.file._asdict()},
+    }
+
+
+@contextmanager
+def _messages() -> Iterator[list[str]]:
+    """The messages of this thread, as the command prints them."""
+    messages: list[str] = []
+    thread = get_ident()
+
+    class Collected(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == thread:
+                messages.append(visible(record.getMessage()))
+
+    logger, handler = logging.getLogger("semsearch"), Collected()
+    logger.addHandler(handler)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(handler)

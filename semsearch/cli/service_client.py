@@ -1,0 +1,192 @@
+"""`semsearch query` by way of a running service: it parses, searches and renders, this one prints.
+
+`semsearch serve` also listens on a socket in a folder that only its user can enter. What is sent
+there is the command line itself, with what else decides the output. So nothing heavy is imported
+here: neither click nor pathlib.
+
+A service answers only for its own program and for indexes as they are now. Whatever goes wrong, the
+command goes on without it and says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: How long a service may take; then the command does it itself.
+SECONDS = 2.0
+
+#: How the environment variables begin that decide on what is imported, what an encoder is and how
+#: it computes.
+DECIDING = (
+    *("PYTHONPATH=", "HOME=", "XDG_CACHE_HOME=", "SEMSEARCH_CACHE=", "CUDA_VISIBLE_DEVICES="),
+    *("HF_", "MKL_", "OMP_", "OPENVINO_", "TOKENIZERS_", "TORCH", "TRANSFORMERS_"),
+)
+
+
+def print_answer(arguments: list[str]) -> bool:
+    """Print what a service makes of ``semsearch query ARGUMENTS``; False where none does."""
+    answer = find_answer(arguments)
+    if answer is None:
+        return False
+    sys.stderr.write(answer["messages"])
+    try:
+        sys.stdout.write(answer["output"])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever was reading has enough
+        os._exit(1)
+    return True
+
+
+def find_answer(arguments: list[str]) -> dict[str, str] | None:
+    """What a service makes of ``semsearch query ARGUMENTS``: "output" and "messages".
+
+    None where no service can tell: none runs, or those that do are of another program, another
+    index or another user, or do not answer what is asked.
+    """
+    try:
+        paths = sockets()
+        if not paths or not _writes_utf8():
+            return None
+        request = {
+            "arguments": arguments,
+            "directory": os.getcwd(),
+            "environment": {**os.environ, "COLUMNS": _columns()},
+            "is_terminal": sys.stdout.isatty(),
+            "program": program(),
+        }
+    except OSError:  # the directory that it is called in has gone
+        return None
+    for path in paths:
+        try:
+            answer = ask(path, "/local/query", request, SECONDS)
+            if answer is not None and answer["index"] == index_now(answer["index"]["path"]):
+                return {"output": answer["output"], "messages": answer["messages"]}
+        except TimeoutError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):  # gone, or something else by now
+            continue
+    return None
+
+
+def runtime_folder() -> str | None:
+    """Where the sockets of this user's services are; None where there are no such sockets.
+
+    By the rules of most programs with sockets, not by platformdirs: its import takes a quarter of
+    the time of an answer.
+    """
+    if not hasattr(os, "geteuid"):
+        return None
+    named = os.environ.get("XDG_RUNTIME_DIR", "")
+    if named.startswith("/"):
+        return f"{named}/semsearch"
+    return f"{os.environ.get('TMPDIR') or '/tmp'}/semsearch-{os.geteuid()}"  # noqa: S108
+
+
+def sockets() -> list[str]:
+    """The sockets of this user's services, the newest first."""
+    folder = runtime_folder()
+    if folder is None or not is_private(folder, stat.S_ISDIR):
+        return []
+    found = [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".sock")]
+    found = [path for path in found if is_private(path, stat.S_ISSOCK)]
+    return sorted(found, key=lambda path: os.lstat(path).st_mtime_ns, reverse=True)
+
+
+def is_private(path: str, is_kind: Callable[[int], bool]) -> bool:
+    """Whether it is of that kind, and this user alone can use it."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    is_closed = not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return is_kind(found.st_mode) and found.st_uid == os.geteuid() and is_closed
+
+
+def ask(path: str, target: str, content: object, seconds: float) -> Any:
+    """What a service answers to a POST; None if it answers with another status than 200.
+
+    By HTTP/1.0, whose answers end with the connection, and not by http.client, whose import takes
+    as long as the answer.
+
+    Raises:
+        OSError: it does not answer, or (TimeoutError) not in time.
+        ValueError: it does not answer in full.
+    """
+    import json
+    import socket
+
+    sent = json.dumps(content).encode()
+    request = (
+        f"POST {target} HTTP/1.0\r\nHost: localhost\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
+    )
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(seconds)
+        connection.connect(path)
+        connection.sendall(request.encode() + sent)
+        with connection.makefile("rb") as stream:
+            answer = stream.read()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return json.loads(body) if head.split(b" ", 2)[1:2] == [b"200"] else None
+
+
+def index_now(path: str) -> dict[str, object] | None:
+    """What tells an index from another one that takes its place later; None where there is none."""
+    try:
+        found = os.stat(f"{path}/index.sqlite")
+    except OSError:
+        return None
+    return {"path": path, "device": found.st_dev, "inode": found.st_ino}
+
+
+def program() -> str:
+    """What tells this program from another version of it, or from one in another environment.
+
+    That is the times of its files, so that an edited checkout is another program; those of the
+    folders into which packages are installed; and the environment variables that decide.
+    """
+    variables = (f"{name}={value}" for name, value in os.environ.items())
+    found = [sys.version, sys.prefix, *filter(lambda one: one.startswith(DECIDING), variables)]
+    found += [_state(path) for path in sys.path if path.endswith("-packages")]
+    folders = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    found.append(_state(entry.path))
+                elif entry.name != "__pycache__":
+                    folders.append(entry.path)
+    return "\n".join(sorted(found))
+
+
+def _state(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:  # a folder of the path need not be there
+        return path
+    return f"{path} {found.st_size} {found.st_mtime_ns}"
+
+
+def _writes_utf8() -> bool:
+    streams = (sys.stdout, sys.stderr)
+    return all(stream and stream.encoding.lower() in ("utf-8", "utf8") for stream in streams)
+
+
+def _columns() -> str:
+    """How wide tables are, as `rich` finds it out."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdigit():
+        return named
+    for stream in range(3):
+        try:
+            return str(os.get_terminal_size(stream).columns or 80)
+        except OSError:  # it is no terminal
+            continue
+    return "80"

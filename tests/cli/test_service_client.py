@@ -1,0 +1,339 @@
+"""What `semsearch query` does before it answers by itself, with services of all kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from semsearch import __version__
+from semsearch.cli import service_client
+from semsearch.cli.service_client import find_answer, is_private, print_answer, program, sockets
+
+if not hasattr(socket, "AF_UNIX"):
+    pytest.skip("this system has no Unix sockets", allow_module_level=True)
+
+
+@pytest.fixture
+def folder(tmp_path_factory, monkeypatch):
+    """The folder of sockets, of a user without services."""
+    place = tmp_path_factory.mktemp("run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    (place / "semsearch").mkdir(mode=0o700)
+    return place / "semsearch"
+
+
+@pytest.fixture
+def index(tmp_path):
+    (tmp_path / "index.sqlite").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def service(folder):
+    """Starts services that answer each request with the same bytes; gives what they were sent."""
+    listeners, threads = [], []
+
+    def started(answer, name="1.sock", wait=0.0):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / name))
+        (folder / name).chmod(0o600)
+        listener.listen()
+        listeners.append(listener)
+        sent = []
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rb") as stream:
+                    head = b""
+                    while not head.endswith(b"\r\n\r\n"):
+                        head += stream.readline()
+                    length = int(head.partition(b"Content-Length: ")[2].split(b"\r\n")[0])
+                    sent.append((head.decode(), json.loads(stream.read(length))))
+                    time.sleep(wait)
+                    with suppress(OSError):  # it did not wait
+                        connection.sendall(answer)
+
+        threads.append(threading.Thread(target=serve))
+        threads[-1].start()
+        return sent
+
+    yield started
+    for listener in listeners:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+    for thread in threads:
+        thread.join()
+
+
+def response(place, status=200, **content):
+    """An answer of a service about the index in a place, as HTTP."""
+    found = (place / "index.sqlite").stat()
+    content = {
+        "output": "hits\n",
+        "messages": "note\n",
+        "index": {"path": str(place), "device": found.st_dev, "inode": found.st_ino},
+        **content,
+    }
+    return f"HTTP/1.1 {status} X\r\nserver: x\r\n\r\n{json.dumps(content)}".encode()
+
+
+def test_an_answer_is_printed(service, index, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "33")
+    sent = service(response(index))
+    assert print_answer(["a text", "-k", "3"])
+    assert capsys.readouterr() == ("hits\n", "note\n")
+    ((head, request),) = sent
+    assert head.startswith("POST /local/query HTTP/1.0\r\nHost: localhost\r\n")
+    assert request["arguments"] == ["a text", "-k", "3"]
+    assert request["directory"] == os.getcwd()  # noqa: PTH109 - what the client says
+    assert request["environment"]["COLUMNS"] == "33"
+    assert request["is_terminal"] is False
+    assert request["program"] == program()
+
+
+def test_no_service(folder):
+    assert find_answer(["x"]) is None
+    assert not print_answer(["x"])
+    folder.rmdir()
+    assert find_answer(["x"]) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda index: response(index, 409),  # another program, or another index
+        lambda index: response(index, 429),  # too busy
+        lambda index: response(index, 500),
+        lambda index: b"",  # killed before it answered
+        lambda index: response(index)[:20],  # … and while it did
+        lambda index: response(index)[:-1],
+        lambda index: response(index)[:-20],
+        lambda index: b"SSH-2.0-OpenSSH\r\n",
+        lambda index: b"HTTP/1.1 200 OK\r\n\r\n{}",
+        lambda index: b"HTTP/1.1 200 OK\r\n\r\n[]",
+        lambda index: response(index, index=None),
+        lambda index: response(index, output="\ud800").replace(b"{", b"\xff{"),
+    ],
+)
+def test_an_answer_that_is_none(service, index, answer, capsys):
+    sent = service(answer(index))
+    assert not print_answer(["x"])
+    assert capsys.readouterr() == ("", "")
+    assert len(sent) == 1
+
+
+def test_an_index_that_was_made_again(service, index):
+    answer = response(index)
+    service(answer)
+    assert find_answer(["x"])["output"] == "hits\n"
+    other = index / "other"
+    other.touch()
+    other.replace(index / "index.sqlite")
+    assert find_answer(["x"]) is None
+    (index / "index.sqlite").unlink()
+    assert find_answer(["x"]) is None
+
+
+def test_a_service_that_does_not_answer_in_time(service, index, monkeypatch):
+    monkeypatch.setattr(service_client, "SECONDS", 0.05)
+    service(response(index), wait=0.3)
+    assert find_answer(["x"]) is None
+
+
+def test_the_socket_of_a_service_that_was_killed(service, folder, index):
+    service(response(index), "1.sock")
+    time.sleep(0.02)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(folder / "2.sock"))
+    (folder / "2.sock").chmod(0o600)
+    assert sockets() == [str(folder / "2.sock"), str(folder / "1.sock")]
+    assert find_answer(["x"])["output"] == "hits\n"
+
+
+def test_two_services_of_one_index(service, folder, index):
+    service(response(index, output="older\n"), "1.sock")
+    time.sleep(0.02)
+    service(response(index, output="newer\n"), "0.sock")
+    assert find_answer(["x"])["output"] == "newer\n"
+    time.sleep(0.02)
+    service(response(index, 409), "2.sock")  # of another program
+    assert find_answer(["x"])["output"] == "newer\n"
+
+
+def test_a_folder_that_others_can_enter(service, folder, index):
+    service(response(index))
+    for mode in (0o750, 0o705, 0o777, 0o701):
+        folder.chmod(mode)
+        assert find_answer(["x"]) is None
+    folder.chmod(0o700)
+    assert find_answer(["x"]) is not None
+
+
+def test_a_folder_behind_a_link(service, folder, index):
+    service(response(index))
+    folder.rename(folder.with_name("real"))
+    folder.symlink_to(folder.with_name("real"))
+    assert find_answer(["x"]) is None
+
+
+def test_a_socket_that_others_can_use(service, folder, index):
+    service(response(index))
+    for mode in (0o660, 0o606, 0o777):
+        (folder / "1.sock").chmod(mode)
+        assert find_answer(["x"]) is None
+
+
+def test_what_is_no_socket(folder):
+    (folder / "1.sock").touch(mode=0o600)
+    (folder / "2.sock").symlink_to("/dev/null")
+    (folder / "3.new").touch()
+    assert sockets() == []
+
+
+def test_what_belongs_to_another_user(service, folder, index, monkeypatch):
+    service(response(index))
+    found = folder.lstat()
+    assert is_private(str(folder), stat.S_ISDIR)
+    monkeypatch.setattr(os, "geteuid", lambda: found.st_uid + 1)
+    assert not is_private(str(folder), stat.S_ISDIR)
+    assert find_answer(["x"]) is None
+
+
+def test_a_path_that_is_too_long(folder, monkeypatch, tmp_path):
+    """The name of a Unix socket has at most 107 bytes on Linux (unix(7))."""
+    place = tmp_path / ("x" * 100)
+    (place / "semsearch").mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    monkeypatch.setattr(service_client, "is_private", lambda path, kind: True)
+    (place / "semsearch" / "1.sock").touch()
+    assert len(sockets()) == 1
+    assert find_answer(["x"]) is None
+
+
+def test_output_in_another_encoding(service, index, monkeypatch, capsys):
+    sent = service(response(index))
+    monkeypatch.setattr(type(os.sys.stdout), "encoding", "latin-1", raising=False)
+    assert find_answer(["x"]) is None
+    assert sent == []
+
+
+def test_a_directory_that_has_gone(service, index, tmp_path, monkeypatch):
+    service(response(index))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert find_answer(["x"]) is None
+
+
+def test_the_runtime_folder(monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    assert service_client.runtime_folder() == "/run/user/7/semsearch"
+    for unusable in ("", "relative"):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", unusable)
+        monkeypatch.setenv("TMPDIR", "/elsewhere")
+        assert service_client.runtime_folder() == f"/elsewhere/semsearch-{os.geteuid()}"
+    monkeypatch.delenv("TMPDIR")
+    assert service_client.runtime_folder() == f"/tmp/semsearch-{os.geteuid()}"
+    monkeypatch.delattr(os, "geteuid")  # Windows
+    assert service_client.runtime_folder() is None
+    assert sockets() == []
+
+
+class TestProgram:
+    @pytest.fixture
+    def copy(self, tmp_path, monkeypatch):
+        """A checkout that can be edited."""
+        package = tmp_path / "semsearch"
+        (package / "cli" / "__pycache__").mkdir(parents=True)
+        (package / "cli" / "service_client.py").touch()
+        (package / "page.html").write_text("one")
+        monkeypatch.setattr(service_client, "__file__", str(package / "cli" / "service_client.py"))
+        return package
+
+    def test_it_stays_the_same(self, copy):
+        before = program()
+        (copy / "cli" / "__pycache__" / "x.pyc").touch()
+        assert program() == before
+
+    def test_an_edited_file(self, copy):
+        before = program()
+        os.utime(copy / "page.html", ns=(0, 0))
+        assert program() != before
+
+    def test_a_file_of_another_size(self, copy):
+        found = (copy / "page.html").stat()
+        before = program()
+        (copy / "page.html").write_text("three")
+        os.utime(copy / "page.html", ns=(found.st_atime_ns, found.st_mtime_ns))
+        assert program() != before
+
+    def test_a_new_file_and_one_less(self, copy):
+        before = program()
+        (copy / "cli" / "more.py").touch()
+        between = program()
+        assert between != before
+        (copy / "cli" / "more.py").unlink()
+        assert program() == before
+
+    def test_a_link_that_leads_nowhere(self, copy):
+        """Editors leave such beside a file that is being edited."""
+        (copy / ".#page.html").symlink_to("user@host.1")
+        assert program()
+
+    def test_another_installation(self, copy, tmp_path, monkeypatch):
+        packages = tmp_path / "site-packages"
+        packages.mkdir()
+        monkeypatch.syspath_prepend(str(packages))
+        os.utime(packages, ns=(0, 0))
+        before = program()
+        (packages / "numpy-9.dist-info").mkdir()
+        assert program() != before
+
+    @pytest.mark.parametrize("name", ["SEMSEARCH_CACHE", "HF_HOME", "CUDA_VISIBLE_DEVICES"])
+    def test_the_environment_of_encoders(self, copy, monkeypatch, name):
+        monkeypatch.delenv(name, raising=False)
+        before = program()
+        monkeypatch.setenv(name, "7")
+        assert program() != before
+
+    def test_the_rest_of_the_environment(self, copy, monkeypatch):
+        before = program()
+        monkeypatch.setenv("SEMSEARCH_TOKEN", "secret")
+        monkeypatch.setenv("LINES", "7")
+        monkeypatch.setenv("PYTHONSTARTUP", "x.py")
+        monkeypatch.setenv("HOMEBREW_PREFIX", "/x")
+        assert program() == before
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_streams_that_are_closed(closed, tmp_path):
+    line = f'"{sys.executable}" -m semsearch --version {closed}'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert (done.stdout + done.stderr).strip() in ("", f"semsearch {__version__}")
+
+
+def test_it_imports_next_to_nothing():
+    """Its whole point; `tests/test_architecture.py` looks at the whole process."""
+    text = Path(service_client.__file__).read_text("utf-8")
+    imported = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert imported == [
+        "from __future__ import annotations",
+        "import os",
+        "import stat",
+        "import sys",
+    ]

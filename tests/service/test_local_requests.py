@@ -1,0 +1,501 @@
+"""`semsearch query` by way of a service says what it says by itself, or the service declines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main, service_client
+from semsearch.cli.service_client import ask, find_answer, program, sockets
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+if not hasattr(socket, "AF_UNIX"):
+    pytest.skip("this system has no Unix sockets", allow_module_level=True)
+
+from fastapi import FastAPI
+
+from semsearch.cli import local_requests
+from semsearch.cli.local_requests import LocalRequests
+from semsearch.cli.local_socket import LocalSocket
+from semsearch.cli.server import Server
+from semsearch.service import Settings, create_app
+
+TEXTS = [
+    ("a", "A red bird sings in the tree. It sings at dawn.", "Robin", 1999, ["red", "small"]),
+    ("b", "A blue fish swims in the river.", "Carp", 2005, []),
+    ("c", "A red fish swims in the sea.", None, 2010, ["red"]),
+    ("d", "a RED fish swims in the sea", "Snapper", 2011, ["red"]),
+    (
+        "e",
+        "Ships cross the sea at night, \x1b[31mslowly\x1b[0m.\nSecond line",
+        'S, "hip"',
+        1951,
+        [],
+    ),
+    ("f", "鳥が木で歌う", "歌", 2020, ["鳥"]),
+]
+DOCUMENTS = [
+    Document(name, text, title, {"year": year, "tags": tags, "note": {"n": year}})
+    for name, text, title, year, tags in TEXTS
+]
+
+#: What a service answers.
+ANSWERED = """
+red fish
+red fish -k 2
+red fish -k 3 --format jsonl
+red fish --format csv
+red fish --where 'year >= 2005'
+red fish --where "tags = 'red'" --format jsonl
+red fish --where 'year > 3000'
+red fish --where "tags = 'rde'"
+red fish --where "year > '2000'" --format csv
+red fish --mode bm25
+'"a fish" -river' --mode bm25 --format jsonl
+red fish --mode hybrid
+red fish --mode hybrid --fusion rrf --format csv
+red fish --mode hybrid --dense-weight 0.9 --format jsonl
+red fish --space wide
+red fish --space wide --mode hybrid --format jsonl
+red fish --min-score 0.2
+red fish --min-score 0.99
+red fish --per-document 2 --format jsonl
+red fish --fold-duplicates
+red fish --fold-duplicates --format jsonl
+red fish --mmr 0.5 --format csv
+red fish --also night
+red fish --also night --also 'a bird' --format jsonl
+red fish --like a
+red fish --like a --like b --unlike e --format jsonl
+red fish --explain
+red fish --explain --mode hybrid
+red fish --explain --mode hybrid --format jsonl
+red fish --show year
+red fish --show year --show tags --show id --show note
+red fish --rerank-depth 7
+nothing of this --mode bm25
+鳥 --format csv
+--like a
+--like a --unlike b --format csv
+--also fish --also sea
+-- '-fish'
+""".strip().splitlines()  # fmt: skip
+
+#: What the command has to do by itself: it takes files, a model or a person, or it is a mistake.
+DECLINED = (
+    """
+red fish --rerank model
+red fish --rerank-budget 300ms
+--queries questions.txt
+--queries -
+--help
+-h
+-kh
+red fish --version
+red fish --unknown
+red fish -k 0
+red fish -k many
+red fish -k 1 -k 2
+red fish --where 'yaer > 1'
+red fish --where 'year >'
+red fish --space none
+red fish --show colour
+red fish --like z
+red fish --index elsewhere
+red fish --index ''
+red fish --encoder hashing
+red fish --explain --format csv
+red fish --encoding latin-1
+red fish more words --queries x
+''
+-- -x --mode bm25
+""".strip().splitlines()
+    + [""]
+)
+
+
+def split(line):
+    """The arguments of a line; bare words in front of the options are the query."""
+    import shlex
+
+    words = shlex.split(line)
+    first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+    return ([" ".join(words[:first])] if first else []) + words[first:]
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    """A runtime directory that only this module's services are in."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("run")
+        patch.setenv("XDG_RUNTIME_DIR", str(place))
+        yield place
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine is no reason to do without the service."""
+    monkeypatch.setattr(service_client, "SECONDS", 60.0)
+
+
+@contextmanager
+def serving(indexes, version=None, **settings):
+    """A service in a thread of this process; gives its server and its port."""
+    local = LocalSocket()
+    settings = Settings(socket=str(local.path), **settings)
+    version = version or program()
+    app = create_app(
+        indexes,
+        settings,
+        lambda workers: LocalRequests(version, "http://here", workers).routes(),
+    )
+    ready = threading.Event()
+    server = Server(app, local, None, ready.set)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.run, args=[[listener]])
+        thread.start()
+        try:
+            assert ready.wait(20)
+            yield server, port
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def filled(path):
+    with Index.create(path, ["hashing", "hashing:512"]) as index:
+        index.add(DOCUMENTS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where commands are called: two indexes, of which one is served."""
+    place = tmp_path_factory.mktemp("here")
+    filled(place / "indexes" / "birds")
+    filled(place / "elsewhere")
+    return place
+
+
+@pytest.fixture(scope="module")
+def service(runtime, folder):
+    with serving({"birds": folder / "indexes" / "birds"}) as found:
+        yield found
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    monkeypatch.setenv("COLUMNS", "90")
+    return folder
+
+
+def by_itself(*arguments):
+    result = CliRunner().invoke(main, ["query", *arguments])
+    assert result.exit_code == 0, result.output
+    return {"output": result.stdout, "messages": result.stderr}
+
+
+def without_times(answer):
+    """An answer but for how many milliseconds its stages took."""
+    pattern = r"(\d+\.\d+)(?= ms)|(?<=\"milliseconds\": )[\d.e-]+"
+    return {name: re.sub(pattern, "T", answer[name]) for name in ("output", "messages")}
+
+
+def space_names(folder):
+    with Index.open(folder / "indexes" / "birds") as index:
+        return [space.name for space in index.spaces()]
+
+
+@pytest.mark.parametrize("line", ANSWERED)
+def test_the_same_answer(service, here, line):
+    arguments = [space_names(here)[1] if word == "wide" else word for word in split(line)]
+    expected = without_times(by_itself(*arguments))
+    for _ in range(2):  # messages are repeated
+        answer = find_answer(arguments)
+        assert answer is not None, arguments
+        assert without_times(answer) == expected
+
+
+def test_every_option_is_among_them():
+    from semsearch.cli.query_command import command
+
+    used = {word for line in [*ANSWERED, *DECLINED] for word in split(line)}
+    for parameter in command.params:
+        assert not parameter.opts[0].startswith("-") or used & set(parameter.opts), parameter.opts
+
+
+def test_messages_are_among_them(service, here):
+    assert "did you mean 'red'" in find_answer(split("fish --where \"tags = 'rde'\""))["messages"]
+
+
+@pytest.mark.parametrize("line", DECLINED)
+def test_what_is_left_to_the_command(service, here, line):
+    assert find_answer(split(line)) is None
+
+
+def test_how_the_index_is_named(service, here, monkeypatch):
+    expected = by_itself("fish")["output"]
+    for arguments in (
+        ["--index", "indexes/birds"],
+        ["--index", str(here / "indexes" / "birds")],
+        ["--index", "indexes/../indexes/birds/"],
+    ):
+        assert find_answer(["fish", *arguments])["output"] == expected
+    monkeypatch.chdir("indexes")
+    assert find_answer(["fish"]) is None
+    assert find_answer(["fish", "--index", "birds"])["output"] == expected
+
+
+def test_the_index_that_the_environment_names(service, here, monkeypatch):
+    """That of who asks: the service has another one."""
+    monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
+    assert find_answer(["fish"]) is None
+    assert find_answer(["fish", "--index", "indexes/birds"]) is not None
+    monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/birds")
+    monkeypatch.chdir(here)
+    assert find_answer(["fish"])["output"] == by_itself("fish")["output"]
+
+
+def test_two_indexes_here(service, here, tmp_path, monkeypatch):
+    shutil.copytree(here / "indexes" / "birds", tmp_path / "indexes" / "other")
+    (tmp_path / "indexes" / "birds").symlink_to(here / "indexes" / "birds")
+    monkeypatch.chdir(tmp_path)
+    assert find_answer(["fish"]) is None
+    assert find_answer(["fish", "--index", "indexes/other"]) is None
+    assert find_answer(["fish", "--index", "indexes/birds"]) is not None
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"FORCE_COLOR": "1"},
+        {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "COLUMNS": "60"},
+        {"FORCE_COLOR": "1", "NO_COLOR": "1"},
+        {"TTY_COMPATIBLE": "1", "TERM": "dumb"},
+        {"COLUMNS": "40"},
+        {"COLUMNS": "0"},
+    ],
+)
+def test_width_and_colours_are_those_of_who_asks(service, here, monkeypatch, environment):
+    for name in ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    arguments = ["red fish", "--mode", "hybrid", "--explain", "--show", "year"]
+    answer = without_times(find_answer(arguments))
+    assert answer == without_times(by_itself(*arguments))
+    assert ("\x1b[" in answer["output"]) == ("FORCE_COLOR" in environment)
+
+
+class TestGuards:
+    def test_no_token_is_asked_for(self, runtime, here, monkeypatch, tmp_path_factory):
+        """Who can use the socket can read the token out of the process."""
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
+        with serving({"birds": here / "indexes" / "birds"}, token="secret") as (_, port):
+            assert find_answer(["fish"]) is not None
+            assert status(("127.0.0.1", port), "/v1/indexes") == 401
+            assert status(sockets()[0], "/v1/indexes") == 200
+
+    def test_host_and_origin_are_looked_at(self, service):
+        (path,) = sockets()
+        assert status(path, "/health", "Host: evil.example") == 403
+        assert status(path, "/health", "Host: localhost", "Origin: http://evil.example") == 403
+
+    def test_others_do_not_get_there(self, service):
+        place = ("127.0.0.1", service[1])
+        assert status(place, "/health") == 200
+        for target in ("/local/query", "/local/stop", "/local/none"):
+            assert status(place, target) == 404
+        assert status(sockets()[0], "/local/query") == 405  # it is a POST
+
+    def test_files(self, service, runtime):
+        (path,) = (runtime / "semsearch").iterdir()
+        assert path.suffix == ".sock"
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def status(place, target, *headers):
+    """Of a GET, by a socket or an address."""
+    family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
+    lines = [f"GET {target} HTTP/1.0", *(headers or ["Host: localhost"]), "", ""]
+    with socket.socket(family) as connection:
+        connection.settimeout(20)
+        connection.connect(place)
+        connection.sendall("\r\n".join(lines).encode())
+        return int(connection.recv(100).split()[1])
+
+
+class TestNeverAWrongAnswer:
+    @pytest.fixture
+    def birds(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+        return filled(tmp_path / "indexes" / "birds")
+
+    @pytest.fixture
+    def own(self, runtime, birds, monkeypatch, tmp_path_factory):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
+        with serving({"birds": birds}) as (server, _):
+            yield server
+
+    def test_another_program(self, runtime, birds, monkeypatch, tmp_path_factory):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
+        with serving({"birds": birds}, version="older"):
+            assert find_answer(["fish"]) is None
+
+    def test_an_index_that_was_made_again(self, own, birds):
+        assert "Robin" in find_answer(["bird"])["output"]
+        shutil.rmtree(birds)
+        assert find_answer(["bird"]) is None
+        with Index.create(birds, "hashing:64") as index:
+            index.add([Document("new", "a green bird", "Finch")])
+        answer = find_answer(["bird"])
+        assert answer["output"] == by_itself("bird")["output"]
+        assert "Finch" in answer["output"]
+
+    def test_an_index_that_another_one_replaced(self, own, birds):
+        assert find_answer(["bird"]) is not None
+        other = birds.with_name("other")
+        with Index.create(other, "hashing") as index:
+            index.add([Document("new", "a green bird", "Finch")])
+        birds.rename(birds.parents[1] / "old")
+        other.rename(birds)
+        assert find_answer(["bird"])["output"] == by_itself("bird")["output"]
+
+    def test_a_commit_of_another_process(self, own, birds):
+        find_answer(["bird"])
+        with Index.open(birds) as index:
+            index.add([Document("new", "a green bird", "Finch", {"colour": "green"})])
+            index.delete(["a"])
+        arguments = ["bird", "--where", "colour = 'green'", "--format", "csv"]
+        assert find_answer(arguments)["output"] == by_itself(*arguments)["output"]
+
+    def test_a_space_that_was_dropped(self, own, birds):
+        first, second = space_names(birds.parents[1])
+        assert find_answer(["bird", "--space", first]) is not None
+        with Index.open(birds) as index, index.writer() as writer:
+            writer.drop_space(first)
+        assert find_answer(["bird", "--space", first]) is None
+        assert find_answer(["bird"])["output"] == by_itself("bird", "--space", second)["output"]
+
+    def test_another_model_under_the_same_name(self, own, birds, monkeypatch):
+        monkeypatch.setattr(local_requests, "current_fingerprint", lambda spec: "another")
+        assert find_answer(["bird"]) is None
+        for without_a_model in (["bird", "--mode", "bm25"], ["--like", "a"]):
+            assert find_answer(without_a_model) is not None
+
+    def test_a_fault_of_the_service(self, own, birds, monkeypatch):
+        def broken(*arguments, **options):
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr("semsearch.retriever.Retriever.search", broken)
+        assert find_answer(["bird"]) is None
+
+    def test_a_service_that_has_stopped(self, runtime, birds, monkeypatch, tmp_path_factory):
+        place = tmp_path_factory.mktemp("own")
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+        with serving({"birds": birds}):
+            assert find_answer(["fish"]) is not None
+        assert list((place / "semsearch").iterdir()) == []
+        assert find_answer(["fish"]) is None
+
+    def test_what_is_no_request(self, own, birds):
+        (path,) = sockets()
+        for content in ({}, {"program": program()}, {"program": program(), "environment": 1}):
+            assert ask(path, "/local/query", content, 20) is None
+        assert ask(path, "/local/stop", [str(birds.with_name("other"))], 20) is None
+        assert find_answer(["fish"]) is not None
+
+
+def test_when_nothing_is_asked(monkeypatch):
+    """Time passes between the ticks; a request that is being answered, or was, is no idleness."""
+    now = 100.0
+    monkeypatch.setattr("semsearch.cli.server.time.monotonic", lambda: now)
+    server = Server(FastAPI(), None, 10.0, lambda: None)
+    server.config.load()
+    server._last_busy = now
+
+    def has_idled(seconds):
+        nonlocal now
+        now += seconds
+        return asyncio.run(server.on_tick(1))
+
+    assert not has_idled(9)
+    server.server_state.total_requests += 1
+    assert not has_idled(9)
+    assert not has_idled(9)
+    task = object()
+    server.server_state.tasks.add(task)
+    assert not has_idled(20)
+    server.server_state.tasks.remove(task)
+    assert not has_idled(9)
+    assert has_idled(2)
+    server._idle_seconds = None
+    assert not has_idled(1e9)
+    server.should_exit = True
+    assert has_idled(0)
+
+
+def test_sockets_of_killed_services_are_removed(runtime, monkeypatch, tmp_path_factory):
+    place = tmp_path_factory.mktemp("own")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    (place / "semsearch").mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as dead, socket.socket(socket.AF_UNIX) as alive:
+        for one, name in ((dead, "1.sock"), (alive, "2.sock")):
+            one.bind(str(place / "semsearch" / name))
+            (place / "semsearch" / name).chmod(0o600)
+        alive.listen()
+        local = LocalSocket()
+        assert {file.name for file in local.path.parent.iterdir()} == {"2.sock", local.path.name}
+        local.publish()
+        assert len(sockets()) == 1 + 1
+        local.remove()
+        local.socket.close()
+        assert [file.name for file in local.path.parent.iterdir()] == ["2.sock"]
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("x" * 120, "path too long"), ("missing/folder", "No such file")],
+)
+def test_where_there_can_be_no_socket(tmp_path, monkeypatch, place, reason):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / place))
+    if "/" not in place:
+        (tmp_path / place).mkdir()
+    with pytest.raises(OSError, match=reason):
+        LocalSocket()
+
+
+def test_a_folder_that_others_can_enter(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "semsearch").mkdir(mode=0o755)
+    with pytest.raises(OSError, match="is open to other users"):
+        LocalSocket()
+
+
+def test_the_answer_is_json(service, here):
+    """What older and newer clients rely on."""
+    (path,) = sockets()
+    request = {
+        "arguments": ["fish"],
+        "directory": str(here),
+        "environment": {},
+        "is_terminal": False,
+        "program": program(),
+    }
+    assert set(ask(path, "/local/query", request, 20)) == {"output", "messages", "index"}
+    assert json.loads(json.dumps(request)) == request
