@@ -249,6 +249,12 @@ def column_name(field: str, taken: Collection[str]) -> str:
     return f"{METADATA_PREFIX}{field}" if clashes else field
 
 
+def field_name(column: str, taken: Collection[str]) -> str:
+    """The metadata field that `column_name` gave this column; any other column's own name."""
+    field = column.removeprefix(METADATA_PREFIX)
+    return field if column_name(field, taken) == column else column
+
+
 class SearchMode(Enum):
     """What makes a document an answer."""
 

@@ -25,7 +25,7 @@ FLOORS = [
     "stores",
     "search",
     "index preload pairwise",
-    "retriever mining clustering inspection training unsupervised",
+    "retriever mining clustering exporting inspection training unsupervised",
     "evaluation maps",
     "comparison report",
     "service",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,11 @@ example_options = together(
 @rerank_options
 @example_options
 @format_option(
-    "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
+    "table",
+    "jsonl",
+    "csv",
+    "parquet",
+    description="For people, or one line a query, or (csv, parquet) one row a hit.",
 )
 @click.option(
     "--explain",
@@ -170,9 +174,10 @@ def command(
     semsearch query "side effects" --rerank ./my-cross-encoder --rerank-budget 300ms
     semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
+    semsearch query --queries questions.txt --format parquet > answers.parquet
     """
     _check_input(text, queries, encoding)
-    if options["explain"] and format_name == "csv":
+    if options["explain"] and format_name in ("csv", "parquet"):
         raise ArgumentError("--explain is for the formats table and jsonl")
     directory = existing_index(directory)
     examples_alone = not (text or queries or also) and (options["like"] or options["unlike"])
@@ -180,9 +185,10 @@ def command(
     encoders = preload_for_queries(directory, space) if needs_encoder else []
     from semsearch.retriever import Retriever  # while the model loads
 
-    with Retriever.open(directory, space, encoders) as retriever:
+    with ExitStack() as stack:
+        retriever = stack.enter_context(Retriever.open(directory, space, encoders))
         known = retriever.index.fields()
-        output = hits_output(format_name, _shown(show, known), known)
+        output = stack.enter_context(hits_output(format_name, _shown(show, known), known))
         options |= {"rerank": _reranker(reranker)}
 
         def search(texts: Iterable[str]) -> list[Hits]:
