@@ -28,7 +28,7 @@ FLOORS = [
     "retriever mining clustering exporting inspection training unsupervised",
     "evaluation maps",
     "comparison report",
-    "service",
+    "service integrations",
     "cli",
     "__main__",
 ]
