@@ -12,6 +12,8 @@ MODULES = [
     "semsearch.clustering.clusters",
     "semsearch.corpus.corpus",
     "semsearch.encoders.loading",
+    "semsearch.encoders.sentences",
+    "semsearch.exporting.export",
     "semsearch.index.index",
     "semsearch.mining.pairs",
     "semsearch.records",
