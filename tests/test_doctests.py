@@ -15,6 +15,7 @@ MODULES = [
     "semsearch.encoders.sentences",
     "semsearch.exporting.export",
     "semsearch.index.index",
+    "semsearch.integrations.pandas",
     "semsearch.mining.pairs",
     "semsearch.records",
     "semsearch.retriever",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Index
+from semsearch import Document, Index, export_index
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "integrations.md"
 SECTIONS = {
@@ -33,3 +33,20 @@ def test_examples(section, package, tmp_path, monkeypatch):
         "The cat dozed on the radiator."
     ]
     store.index.close()
+
+
+def test_example_of_pandas():
+    [code] = SECTIONS["pandas"]
+    names = {}
+    exec(compile(code, DOCUMENT.name, "exec"), names)  # noqa: S102 - our own
+    assert len(names["found"]) == 1
+
+
+def test_example_of_faiss(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with Index.create("index", "hashing") as index:
+        index.add([Document("a", "a heist goes wrong"), Document("b", "a bird")])
+        export_index(index, "films.faiss")
+    [code] = [code for code in SECTIONS["Export"] if "faiss" in code]
+    exec(compile(code.replace("minilm", "hashing"), DOCUMENT.name, "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == "['a', 'b']\n"
