@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
+    from semsearch.exporting import Exported, ExportFormat, export_index
     from semsearch.index import Index, IndexInfo
     from semsearch.index.writer import IndexWriter, Summary
     from semsearch.mining import similar_pairs
@@ -34,6 +35,8 @@ __all__ = [
     "Corpus",
     "Document",
     "Encoder",
+    "ExportFormat",
+    "Exported",
     "Hit",
     "Hits",
     "Index",
@@ -49,6 +52,7 @@ __all__ = [
     "Summary",
     "__version__",
     "cluster",
+    "export_index",
     "load_encoder",
     "load_reranker",
     "similar_pairs",
@@ -61,6 +65,8 @@ _MODULES = {
     "Corpus": "corpus",
     "Document": "records",
     "Encoder": "protocols",
+    "ExportFormat": "exporting",
+    "Exported": "exporting",
     "Hit": "records",
     "Hits": "records",
     "Index": "index",
@@ -75,6 +81,7 @@ _MODULES = {
     "SemsearchError": "errors",
     "Summary": "index.writer",
     "cluster": "clustering",
+    "export_index": "exporting",
     "load_encoder": "encoders",
     "load_reranker": "encoders",
     "similar_pairs": "mining",

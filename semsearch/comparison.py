@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from semsearch.errors import ArgumentError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import BM25, System
 from semsearch.index import Index
+from semsearch.notebook import table_html
 from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
 from semsearch.retriever import Retriever
@@ -50,6 +51,28 @@ class Neighbours(NamedTuple):
     found_by: Counter[str]  #: how many systems found a document, by its id
     agreements: list[Agreement]  #: of every two systems
     verdicts: dict[str, float]  #: a cross-encoder's score, by document id; empty without one
+
+    def _repr_html_(self) -> str:
+        """How notebooks show them: systems side by side, then what they share."""
+        query = next((found.query for found in self.hits.values()), "")
+        ranks = zip_longest(*self.hits.values())
+        rows = [[str(rank), *map(self._cell, row)] for rank, row in enumerate(ranks, start=1)]
+        agreements = [
+            [left, right, str(shared), "" if correlation is None else f"{correlation:+.2f}"]
+            for left, right, shared, correlation in self.agreements
+        ]
+        shared = ["system", "and", "documents shared", "rank correlation (Kendall)"]
+        return table_html(query, ["", *self.hits], rows) + table_html("", shared, agreements)
+
+    def _cell(self, hit: Hit | None) -> str:
+        """A hit with a mark: * where all systems found it, + where more than one."""
+        if hit is None:
+            return ""
+        systems = self.found_by[hit.document_id]
+        mark = "* " if systems == len(self.hits) else "+ " if systems > 1 else ""
+        verdict = self.verdicts.get(hit.document_id)
+        judged = "" if verdict is None else f" (judge {verdict:.3f})"
+        return f"{mark}{hit.score:.3f} {hit.title or hit.document_id}{judged}: {hit.text}"
 
 
 class SentenceSimilarities(NamedTuple):

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import BadRowError, UndecodableError
+from semsearch.notebook import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -242,11 +243,28 @@ class Hits(list[Hit]):
         metadata = pandas.DataFrame([hit.metadata for hit in self], index=frame.index)
         return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
 
+    def _repr_html_(self) -> str:
+        """How notebooks show them."""
+        parts = self.parts()
+        rows = []
+        for hit in self:
+            scores = hit.scores.to_dict()
+            numbers = [hit.score, *(scores.get(name) for name in parts)]
+            shown = ["" if number is None else f"{number:.3f}" for number in numbers]
+            rows.append([str(hit.rank), *shown, hit.title or hit.document_id, hit.text])
+        return table_html(self.query, ["", "score", *parts, "document", "passage"], rows)
+
 
 def column_name(field: str, taken: Collection[str]) -> str:
     """The name of a metadata field's column beside others, whose names are `taken`."""
     clashes = field in taken or field.startswith(METADATA_PREFIX)
     return f"{METADATA_PREFIX}{field}" if clashes else field
+
+
+def field_name(column: str, taken: Collection[str]) -> str:
+    """The metadata field that `column_name` gave this column; any other column's own name."""
+    field = column.removeprefix(METADATA_PREFIX)
+    return field if column_name(field, taken) == column else column
 
 
 class SearchMode(Enum):

@@ -17,7 +17,7 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
     "version errors limits closing",
-    "arguments encodings correlations",
+    "arguments encodings correlations notebook plugins",
     "records texts csvrecords",
     "filters protocols datasets analysis",
     "vectors",
@@ -25,10 +25,10 @@ FLOORS = [
     "stores",
     "search",
     "index preload pairwise",
-    "retriever mining clustering inspection training unsupervised",
+    "retriever mining clustering exporting inspection training unsupervised",
     "evaluation maps",
     "comparison report",
-    "service",
+    "service integrations",
     "cli",
     "__main__",
 ]

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 
 from semsearch import Document
 from semsearch.errors import BadRowError
+from semsearch.records import column_name, field_name
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,11 @@ def test_documents_can_be_put_into_sets():
 def test_keys_that_json_would_take_for_one():
     with pytest.raises(BadRowError, match="x has two keys that are one in JSON: \\[1, '1'\\]"):
         Document("a", "text", metadata={"x": {1: "a", "1": "b"}})
+
+
+@pytest.mark.parametrize("name", ["id", "year", "metadata.id", "metadata.year", "metadata.", ""])
+def test_columns_of_fields_have_names_that_lead_back(name):
+    taken = ("id", "text")
+    column = column_name(name, taken)
+    assert column not in taken
+    assert field_name(column, taken) == name

@@ -77,6 +77,8 @@ class LocalRequests:
         asked = Asked.by(context.params)
         if not asked.is_single or asked.reranker or asked.options["rerank_budget"] is not None:
             raise ArgumentError("it takes files, a model or a person")
+        if asked.format_name == "parquet":
+            raise ArgumentError("it is not text")
         is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         named = asked.directory if is_named else environment.get("SEMSEARCH_INDEX")
         directory = existing_index(here / named if named else None, here).resolve()

@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect": "Open an encoder: word pieces, ids, token vectors.",
     "train": "Train encoders and rerankers: with labels, without, from scratch.",
     "info": "Tell what an index holds.",
+    "export": "Write documents or vectors into files of other programs.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
     "verify": "Check an index, and repair it.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,7 +128,11 @@ example_options = together(
 @rerank_options
 @example_options
 @format_option(
-    "table", "jsonl", "csv", description="For people, or one line a query, or one row a hit."
+    "table",
+    "jsonl",
+    "csv",
+    "parquet",
+    description="For people, or one line a query, or (csv, parquet) one row a hit.",
 )
 @click.option(
     "--explain",
@@ -161,14 +165,16 @@ def command(**parameters: Any) -> None:
     semsearch query "side effects" --rerank ./my-cross-encoder --rerank-budget 300ms
     semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
+    semsearch query --queries questions.txt --format parquet > answers.parquet
     """
     asked = Asked.by(parameters)
     directory = existing_index(asked.directory)
     encoders = preload_for_queries(directory, asked.space) if asked.needs_encoder else []
     from semsearch.retriever import Retriever  # while the model loads
 
-    with Retriever.open(directory, asked.space, encoders) as retriever:
-        output = asked.output(retriever.index)
+    with ExitStack() as stack:
+        retriever = stack.enter_context(Retriever.open(directory, asked.space, encoders))
+        output = stack.enter_context(asked.output(retriever.index))
         options = asked.options | {"rerank": _reranker(asked.reranker)}
         if asked.is_single:
             found = retriever.search(asked.query(asked.text), **options)
@@ -218,7 +224,7 @@ class Asked(NamedTuple):
             raise ArgumentError("give a TEXT or --queries, not both")
         if asked.encoding is not None and asked.queries is None:
             raise ArgumentError("--encoding is about the file of --queries")
-        if options["explain"] and asked.format_name == "csv":
+        if options["explain"] and asked.format_name in ("csv", "parquet"):
             raise ArgumentError("--explain is for the formats table and jsonl")
         return asked
 

@@ -7,9 +7,12 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
+from semsearch.errors import ArgumentError
 from semsearch.filters import metadata_name
 from semsearch.records import Hit, Hits, HitScores, column_name
 
@@ -18,6 +21,17 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PASSAGE_MAX_CHARACTERS = 300
+
+#: The columns of hits before those of their metadata, with their types as Arrow calls them.
+HIT_COLUMNS = {
+    "query": "string",
+    "rank": "int64",
+    "score": "float64",
+    **dict.fromkeys(HitScores._fields, "float64"),
+    "id": "string",
+    "title": "string",
+    "text": "string",
+}
 
 #: Control characters, and the marks that reorder text: a document could hide or fake output. And
 #: surrogates, which cannot be written.
@@ -68,9 +82,21 @@ def console(screen: Screen = STANDARD_OUTPUT) -> Console:
     return out
 
 
-class HitsOutput(Protocol):
-    """Prints the answers to queries, one after another."""
+class HitsOutput(ABC):
+    """Prints the answers to queries, one after another, in a ``with``."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(  # noqa: B027 - most have printed all
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Print what can only be printed when all answers are known."""
+
+    @abstractmethod
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query, under its text if `heading`."""
 
@@ -81,13 +107,18 @@ def hits_output(
     fields: Sequence[str],
     screen: Screen = STANDARD_OUTPUT,
 ) -> HitsOutput:
-    """The output of that name: ``table`` (with the fields to `show`), ``jsonl`` or ``csv``."""
-    if format_name == "table":
-        return HitsAsTable(show, screen)
-    return HitsAsJsonLines(screen) if format_name == "jsonl" else HitsAsCsv(fields, screen)
+    """The output of that name: ``table`` (with the fields to `show`), or one for programs."""
+    match format_name:
+        case "jsonl":
+            return HitsAsJsonLines(screen)
+        case "csv":
+            return HitsAsCsv(fields, screen)
+        case "parquet":
+            return HitsAsParquet()
+    return HitsAsTable(show, screen)
 
 
-class HitsAsTable:
+class HitsAsTable(HitsOutput):
     """Rank, score and what it was made of, title or id, what was asked for, and the passage."""
 
     def __init__(self, show: Sequence[str], screen: Screen) -> None:
@@ -152,7 +183,7 @@ def _passage(hit: Hit) -> Text:
     return text
 
 
-class HitsAsJsonLines:
+class HitsAsJsonLines(HitsOutput):
     """One line a query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
 
     def __init__(self, screen: Screen) -> None:
@@ -164,15 +195,13 @@ class HitsAsJsonLines:
         write_line(json_text(hits.to_dict()), self._screen)
 
 
-class HitsAsCsv:
+class HitsAsCsv(HitsOutput):
     """One row a hit; the metadata fields of the index are the last columns."""
-
-    HEADER = ("query", "rank", "score", *HitScores._fields, "id", "title", "text")
 
     def __init__(self, fields: Sequence[str], screen: Screen) -> None:
         self._fields = fields
         self._screen = screen
-        self._write([*self.HEADER, *(column_name(name, self.HEADER) for name in fields)])
+        self._write([*HIT_COLUMNS, *(column_name(name, HIT_COLUMNS) for name in fields)])
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
@@ -186,6 +215,54 @@ class HitsAsCsv:
 
     def _write(self, row: Iterable[Any]) -> None:
         write_line(csv_line(row, self._screen), self._screen)
+
+
+class HitsAsParquet(HitsOutput):
+    """One row a hit; metadata fields are the last columns, with their types."""
+
+    def __init__(self) -> None:
+        if sys.stdout.isatty():
+            raise ArgumentError("parquet is for a file: semsearch query … --format parquet > FILE")
+        import tempfile  # seldom needed
+
+        self._lines = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
+
+    def add(self, hits: Hits, *, heading: bool) -> None:
+        """Remember the answers to one query."""
+        del heading  # each row carries its query
+        for hit in hits:
+            found = {"query": hits.query, **hit.to_dict(), **hit.scores.to_dict()}
+            row = {name: found.get(name) for name in HIT_COLUMNS}
+            row |= {column_name(name, HIT_COLUMNS): hit.metadata[name] for name in hit.metadata}
+            self._lines.write(json.dumps(row) + "\n")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Print all of them: only now the types of all columns are known."""
+        with self._lines:
+            if kind is not None:
+                return
+            from semsearch.exporting import write_parquet
+
+            as_json = write_parquet(sys.stdout.buffer, self._rows, HIT_COLUMNS)
+        note_json_columns(as_json)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        self._lines.seek(0)
+        yield from map(json.loads, self._lines)
+
+
+def note_json_columns(names: Sequence[str]) -> None:
+    """Tell which columns of a Parquet file are JSON text."""
+    import click
+
+    if names:
+        note = "as JSON text, for Parquet has no type for all that they hold: "
+        click.echo(visible(note + ", ".join(names)), err=True)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

@@ -4,5 +4,16 @@ from semsearch.corpus.corpus import Corpus, open_table
 from semsearch.corpus.formats import CorpusFormat
 from semsearch.corpus.frames import frame_documents
 from semsearch.corpus.lines import text_lines
+from semsearch.corpus.sources import Source
+from semsearch.corpus.table import Row, Table
 
-__all__ = ["Corpus", "CorpusFormat", "frame_documents", "open_table", "text_lines"]
+__all__ = [
+    "Corpus",
+    "CorpusFormat",
+    "Row",
+    "Source",
+    "Table",
+    "frame_documents",
+    "open_table",
+    "text_lines",
+]

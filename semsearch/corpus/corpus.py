@@ -26,6 +26,7 @@ from semsearch.corpus.jsonoutline import nested_object
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines
 from semsearch.corpus.parquet import read_parquet
 from semsearch.corpus.plaintext import read_folder, read_text, text_files
+from semsearch.corpus.plugin_readers import plugin_table
 from semsearch.corpus.recognition import binary_likeness, text_likeness
 from semsearch.corpus.sources import (
     HEAD_BYTES,
@@ -66,7 +67,7 @@ class Corpus:
 
     Args:
         paths: files, folders of .txt and .md files, or ``-`` for standard input; any of them may
-            be packed with gzip.
+            be packed with gzip. A file whose ending a plugin reads is read by that.
         id_column: the column that names the documents; guessed where there is one called so.
         title_column: the column of their titles; guessed likewise.
         text_columns: the column of their texts, or several to be joined by line breaks; guessed
@@ -230,6 +231,8 @@ def _read(source: Source, reading: _Reading) -> Table:
     """The table of an open source."""
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
+    if reading.format is None and (table := plugin_table(source)) is not None:
+        return table
     text = partial(TextStream, source, reading.encoding)
     encoding, header, names = reading.encoding, reading.header, reading.names
     sniffed = format_by_content(source.head, encoding_of(source.head, encoding))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
 from semsearch.errors import BadRowError, UndecodableError
-from semsearch.records import Document
+from semsearch.records import Document, field_name
 from semsearch.texts import joined_text, sentences_text
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ def _as_text(value: Any, cell_type: CellType | None) -> str | None:
 def _metadata(
     fields: Mapping[str, Any], roles: Roles, cell_types: Mapping[str, CellType]
 ) -> dict[str, Any]:
-    taken: Collection[str | None] = (*roles.text, roles.title, roles.id)
+    taken = roles.names
     metadata = {name: value for name, value in fields.items() if name not in taken}
     for name, cell_type in cell_types.items():
         if name in metadata:
             metadata[name] = cell_type(metadata[name])
-    return metadata
+    return {field_name(name, taken): value for name, value in metadata.items()}
 
 
 def _name(value: Any, missing: str | None) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 
 from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.sentences import EncodesSentences
 from semsearch.encoders.text_model import ModelFacts, TextModel, running
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.vectors import check_unit
 
 
-class BiEncoder(ABC):
+class BiEncoder(EncodesSentences, ABC):
     """A transformer that turns texts into unit vectors.
 
     Args:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy
 
 from semsearch.arguments import check_text, check_texts
+from semsearch.encoders.sentences import EncodesSentences
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 
 _WORD = re.compile(r"\w+")
 
 
-class HashingEncoder:
+class HashingEncoder(EncodesSentences):
     """Signed feature hashing of lower-cased words (Weinberger et al. 2009), cosine-normalised.
 
     It knows nothing of meaning: texts are near when they share words. It needs no files and is

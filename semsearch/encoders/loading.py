@@ -14,6 +14,7 @@ from semsearch.arguments import check_choice, shown
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.encoders.kind import ConversionFailedError, NotConvertibleError, check_head
 from semsearch.encoders.model_folder import ModelFolder, find_model
+from semsearch.encoders.plugin_encoders import plugin_encoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError, EncoderError
@@ -74,8 +75,8 @@ def load_encoder(
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling), ``glove:PATH``
-            (averaged word vectors; ``glove:PATH@sif`` weighs the words), or
-            ``hashing[:DIMENSION]`` (no model at all).
+            (averaged word vectors; ``glove:PATH@sif`` weighs the words),
+            ``hashing[:DIMENSION]`` (no model at all), or what a plugin is called (``NAME[:…]``).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
             GPU if there is one.
         precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
@@ -96,6 +97,8 @@ def load_encoder(
         from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
 
         return WordVectorEncoder(spec)
+    if (plugin := plugin_encoder(spec)) is not None:
+        return plugin
     folder = find_model(spec, local_files_only=local_files_only)
 
     def load(module: RuntimeModule) -> Encoder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory import MemoryStore
 
-from semsearch import Document, Index, Retriever, load_encoder
+from semsearch import Document, Index, Retriever, export_index, load_encoder
 from semsearch.errors import (
     ArgumentError,
     FilterError,
@@ -22,6 +23,7 @@ from semsearch.errors import (
 )
 from semsearch.filters import parse
 from semsearch.stores import create_store
+from semsearch.stores.protocol import text_hash
 
 STORES = {
     "local": lambda folder, *encoders: create_store(folder / "index", 128, encoders),
@@ -114,6 +116,23 @@ class TestDocuments:
         assert index.get("long") == Document("long", long, "Title")
         assert index.get("blank") == Document("blank", "other ")
         assert index.get("none") is None
+
+    def test_their_passages_are_those_of_their_text_in_order(self, films):
+        long = "Amber, birch.  Cedar?\n" * 100
+        films.add([Document("long", long)])
+        with films.read() as state:
+            found = state.passages_of(["long", "c", "none"])
+        assert found.keys() == {"long", "c"}
+        assert found["c"] == [(0, 5, "cedar", text_hash("cedar"))]
+        assert len(found["long"]) > 1
+        assert all(one.text == long[one.start : one.end] for one in found["long"])
+        assert [one.start for one in found["long"]] == sorted(one.start for one in found["long"])
+
+    def test_they_are_exported_with_their_vectors(self, films, tmp_path):
+        exported = export_index(films, tmp_path / "films.npy", where="year = 2001")
+        lines = exported.files[1].read_text("utf-8").splitlines()
+        assert [json.loads(line)["id"] for line in lines] == ["b", "c"]
+        assert (numpy.load(exported.files[0]) == films.passages(where="year = 2001").vectors).all()
 
     def test_a_document_without_an_id_is_got_by_the_one_that_it_was_given(self, index):
         index.add([Document(None, "amber")])

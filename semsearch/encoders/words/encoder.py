@@ -13,6 +13,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.arguments import check_text, check_texts
+from semsearch.encoders.sentences import EncodesSentences
 from semsearch.encoders.words.sif import cached_component, sample_sha256, sif_weights
 from semsearch.encoders.words.treebank import TOKENIZER_VERSION, compound_parts, word_spans
 from semsearch.encoders.words.vector_file import find_vector_file
@@ -38,7 +39,7 @@ class Weighting(Enum):
     SIF = "sif"  #: less when it is frequent; what all texts have in common is taken away
 
 
-class WordVectorEncoder:
+class WordVectorEncoder(EncodesSentences):
     """The cosine-normalised average of a text's word vectors.
 
     The words are looked up as the vectors' authors wrote them: lower-cased unless the file's words

@@ -1,0 +1,71 @@
+"""``semsearch export``: an index into files of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from semsearch.cli.command import Command
+from semsearch.cli.options import index_option, space_option, where_option
+from semsearch.cli.places import existing_index
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import note_json_columns, visible
+from semsearch.exporting import ENDINGS, ExportFormat, export_index
+from semsearch.index import Index
+
+
+@click.command("export", cls=Command)
+@click.argument("output", type=click.Path(path_type=Path))
+@index_option
+@click.option("--vectors", is_flag=True, help="Write passages with their vectors, not documents.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice([kind.value for kind in ExportFormat]),
+    help=f"What to write.  [default: by the ending of OUTPUT: {', '.join(ENDINGS)}]",
+)
+@space_option
+@where_option
+@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if it exists.")
+def command(
+    output: Path,
+    directory: Path | None,
+    vectors: bool,
+    format_name: str | None,
+    space: str | None,
+    where: str | None,
+    overwrite: bool,
+) -> None:
+    """Write the documents of an index, or its vectors, into OUTPUT.
+
+    One row is a document with its id, title, text and metadata; `semsearch index OUTPUT` reads
+    Parquet and JSON lines again. With --vectors, one row is a passage: the id of its document,
+    the characters [start, end) of the text there, the passage and its vector. `datasets` is a
+    folder for Hugging Face's load_dataset, with a Parquet file in it.
+
+    NumPy and FAISS (a flat index of inner products) hold vectors only: number n in them is line n
+    of OUTPUT.jsonl, counted from 0.
+
+    \b
+    semsearch export films.parquet
+    semsearch export recent.jsonl --where "year >= 2000" --index indexes/films
+    semsearch export films/ --format datasets
+    semsearch export passages.parquet --vectors --space minilm
+    semsearch export films.faiss
+    """
+    with Index.open(existing_index(directory)) as index, IndexingProgress("documents") as progress:
+        exported = export_index(
+            index,
+            output,
+            vectors=vectors,
+            format=format_name,
+            space=space,
+            where=where,
+            overwrite=overwrite,
+            on_progress=lambda done, total: progress.update(done, done / total),
+        )
+    note_json_columns(exported.as_json)
+    files = ", ".join(map(str, exported.files))
+    things = "passages" if space or vectors or len(exported.files) > 1 else "documents"
+    click.echo(visible(f"{files}: {exported.rows:,} {things}"))

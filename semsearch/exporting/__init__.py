@@ -1,0 +1,6 @@
+"""Writes what an index holds into files that other programs read."""
+
+from semsearch.exporting.export import ENDINGS, Exported, ExportFormat, export_index
+from semsearch.exporting.tables import write_parquet
+
+__all__ = ["ENDINGS", "ExportFormat", "Exported", "export_index", "write_parquet"]

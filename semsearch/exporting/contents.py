@@ -1,0 +1,117 @@
+"""What is written: the documents or passages of one committed state, some in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
+
+import numpy
+
+from semsearch.errors import IndexFormatError
+from semsearch.filters import Condition
+from semsearch.index import Index
+from semsearch.protocols import Matrix
+from semsearch.records import Document, column_name
+from semsearch.stores.protocol import Selection, StoreState
+from semsearch.stores.space import Space, check_searchable
+
+DOCUMENTS_AT_ONCE = 256
+
+#: The columns of documents before those of their metadata, with their types as Arrow calls them.
+COLUMNS = {"id": "string", "title": "string", "text": "string"}
+
+
+class Block(NamedTuple):
+    """Some passages as rows, and their vectors."""
+
+    rows: list[dict[str, Any]]
+    vectors: Matrix
+
+
+class Contents:
+    """The documents of one state, or those that meet a condition.
+
+    Args:
+        state: what is read.
+        condition: what documents have to meet.
+        on_progress: called with how many documents are done, and how many there are.
+    """
+
+    def __init__(
+        self,
+        state: StoreState,
+        condition: Condition | None,
+        on_progress: Callable[[int, int], None],
+    ) -> None:
+        self._state = state
+        self._condition = condition
+        self._on_progress = on_progress
+        self.total = state.count(Selection(condition=condition))
+
+    @classmethod
+    @contextmanager
+    def read(
+        cls,
+        index: Index,
+        where: str | None,
+        on_progress: Callable[[int, int], None],
+    ) -> Iterator[Self]:
+        """The contents of an index, the same until the block ends.
+
+        Raises:
+            FilterError: the filter cannot be used.
+        """
+        with index.read() as state:
+            condition = None if where is None else index.filter(state, where)
+            contents = cls(state, condition, on_progress)
+            if condition is not None and not contents.total:
+                index.explain_no_match(state, condition)
+            yield contents
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """The documents as rows: id, title, text, and what metadata each has."""
+        for block in self._documents():
+            for document in block.values():
+                row = {"id": document.id, "title": document.title, "text": document.text}
+                for name, value in document.metadata.items():
+                    row[column_name(name, COLUMNS)] = value
+                yield row
+
+    def passages(self, space: Space) -> Iterator[Block]:
+        """The passages of all documents, in their order, with their vectors.
+
+        Raises:
+            SpaceError: the space was dropped.
+            IndexFormatError: a passage has no vector.
+        """
+        check_searchable(space, self._state.spaces())
+        for block in self._documents():
+            passages = self._state.passages_of(list(block))
+            rows = [
+                {"id": name, "start": one.start, "end": one.end, "text": one.text}
+                for name in block
+                for one in passages.get(name, ())
+            ]
+            found = self._state.document_vectors(space, list(block))
+            none = numpy.empty((0, space.dimension), numpy.float32)
+            vectors = numpy.concatenate([found.get(name, none) for name in block])
+            if len(rows) != len(vectors):
+                raise IndexFormatError(
+                    "the index is damaged: a passage has no vector (run semsearch verify)"
+                )
+            yield Block(rows, vectors)
+
+    def _documents(self) -> Iterator[Mapping[str, Document]]:
+        """Blocks of documents by id, in the order of their coming."""
+        last = done = 0
+        while found := self._state.documents_after(last, DOCUMENTS_AT_ONCE):
+            last = max(found)
+            block = {str(document.id): document for document in found.values()}
+            if self._condition is not None:
+                wanted = Selection(ids=list(block), condition=self._condition)
+                block = {name: block[name] for name in self._state.ids(wanted)}
+            if block:
+                yield block
+                done += len(block)
+                self._on_progress(done, self.total)

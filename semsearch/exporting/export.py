@@ -1,0 +1,171 @@
+"""Documents, or passages with their vectors, into files: whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from semsearch.arguments import check_callable, check_choice, check_path
+from semsearch.errors import ArgumentError
+from semsearch.exporting.contents import COLUMNS, Contents
+from semsearch.exporting.tables import json_line, write_parquet
+from semsearch.exporting.vectors import (
+    write_faiss,
+    write_numpy,
+    write_vectors_as_json,
+    write_vectors_as_parquet,
+)
+from semsearch.index import Index
+from semsearch.stores.space import Space
+
+
+class ExportFormat(Enum):
+    """What can be written."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    DATASETS = "datasets"  #: a folder that Hugging Face's `datasets` loads
+    NUMPY = "numpy"  #: the vectors, with their passages beside them as JSON lines
+    FAISS = "faiss"  #: the same as a flat index of FAISS
+
+
+ENDINGS = {
+    ".parquet": ExportFormat.PARQUET,
+    ".jsonl": ExportFormat.JSONL,
+    ".npy": ExportFormat.NUMPY,
+    ".faiss": ExportFormat.FAISS,
+}
+
+#: The file in a folder that `datasets` takes for the split of that name.
+_SPLIT = "train.parquet"
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    files: tuple[Path, ...]
+    rows: int  #: documents, or passages
+    as_json: tuple[str, ...] = ()  #: columns for which Parquet has no type: they are JSON text
+
+
+def export_index(
+    index: Index,
+    output: str | Path,
+    *,
+    vectors: bool = False,
+    format: ExportFormat | str | None = None,  # noqa: A002 - what it is called everywhere
+    space: str | None = None,
+    where: str | None = None,
+    overwrite: bool = False,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Exported:
+    """Write the documents of an index, or its passages with their vectors.
+
+    Some documents are in memory at a time, all of one committed state. Files appear when they
+    are whole.
+
+    >>> from semsearch import Document, Index, export_index
+    >>> with Index.create("fish", "hashing:64") as index:
+    ...     _ = index.add([Document("a", "a red fish"), Document("b", "a blue one")])
+    ...     exported = export_index(index, "fish.npy")
+    >>> [file.name for file in exported.files]
+    ['fish.npy', 'fish.npy.jsonl']
+    >>> import numpy
+    >>> numpy.load("fish.npy").shape
+    (2, 64)
+
+    Args:
+        index: what to read.
+        output: a file, or a folder for ``datasets``.
+        vectors: write one row a passage, with its vector, instead of one row a document. ``numpy``
+            and ``faiss`` always do.
+        format: ``parquet``, ``jsonl``, ``datasets``, ``numpy`` or ``faiss``; None goes by the
+            ending of `output`: .parquet, .jsonl, .npy or .faiss.
+        space: the name of the embedding space of the vectors; None takes the first.
+        where: a filter over metadata.
+        overwrite: replace files that are there already.
+        on_progress: called now and then with how many documents are done, and how many there are.
+
+    Raises:
+        ArgumentError: the format is unknown, or a file is there already or cannot be written.
+        FilterError: the filter cannot be used.
+        SpaceError: there is no such space, or it is not complete yet.
+    """
+    path = check_path("output", output)
+    check_callable("on_progress", on_progress)
+    kind = _by_ending(path) if format is None else check_choice("format", ExportFormat, format)
+    vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
+    if space is not None and not vectors:
+        raise ArgumentError("a space is about vectors; documents have none")
+    targets = _targets(path, kind)
+    for target in targets:
+        if target.exists() and not target.is_file():
+            raise ArgumentError(f"{target} is no file")
+        if target.exists() and not overwrite:
+            raise ArgumentError(f"{target} exists; name another file, or --overwrite it")
+    wanted = index.complete_space(space) if vectors else None
+    with (
+        _written(path, targets) as drafts,
+        Contents.read(index, where, on_progress) as contents,
+    ):
+        rows, as_json = _write(contents, kind, drafts, wanted)
+    return Exported(targets, rows, as_json)
+
+
+def _write(
+    contents: Contents, kind: ExportFormat, files: Sequence[Path], space: Space | None
+) -> tuple[int, tuple[str, ...]]:
+    """Fill the files; returns how many rows, and the columns that are JSON text."""
+    if space is None:
+        if kind is ExportFormat.JSONL:
+            with files[0].open("w", encoding="utf-8", newline="\n") as lines:
+                lines.writelines(map(json_line, contents.rows()))
+            return contents.total, ()
+        with files[0].open("wb") as file:
+            return contents.total, tuple(write_parquet(file, contents.rows, COLUMNS))
+    if kind is ExportFormat.JSONL:
+        return write_vectors_as_json(files[0], contents.passages(space)), ()
+    if kind is ExportFormat.NUMPY:
+        return write_numpy(files[0], files[1], contents.passages(space), space.dimension), ()
+    if kind is ExportFormat.FAISS:
+        return write_faiss(files[0], files[1], contents.passages(space), space.dimension), ()
+    return write_vectors_as_parquet(files[0], contents.passages(space), space.dimension), ()
+
+
+def _by_ending(path: Path) -> ExportFormat:
+    kind = ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise ArgumentError(
+            f"{path}: no ending of a format ({', '.join(ENDINGS)}); end it so, or name the --format"
+        )
+    return kind
+
+
+def _targets(path: Path, kind: ExportFormat) -> tuple[Path, ...]:
+    if kind is ExportFormat.DATASETS:
+        return (path / _SPLIT,)
+    if kind in (ExportFormat.NUMPY, ExportFormat.FAISS):
+        return (path, path.with_name(f"{path.name}.jsonl"))
+    return (path,)
+
+
+@contextmanager
+def _written(path: Path, targets: Sequence[Path]) -> Iterator[list[Path]]:
+    """Files to write, which take the place of the targets when the block ends without an error.
+
+    Raises:
+        ArgumentError: they cannot be written.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export-") as folder:
+            drafts = [Path(folder, target.name) for target in targets]
+            yield drafts
+            for draft, target in zip(drafts, targets, strict=True):
+                target.parent.mkdir(exist_ok=True)
+                draft.replace(target)
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,130 @@
+"""Rows as JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from semsearch.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Row: TypeAlias = Mapping[str, Any]
+
+_ROWS_AT_ONCE = 1_000
+
+
+def json_line(row: Row) -> str:
+    """A row as one line of JSON, with its line end."""
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def write_parquet(
+    file: IO[bytes], rows: Callable[[], Iterable[Row]], columns: Mapping[str, str]
+) -> list[str]:
+    """Write rows whose columns are not all known.
+
+    Rows are read twice: first for the type of each column, then to be written. A column that no
+    type of Arrow fits (texts and numbers, objects) is written as JSON text.
+
+    Args:
+        file: open for writing; it need not be seekable.
+        rows: gives the rows, the same each time.
+        columns: the first columns, with their types as Arrow calls them.
+
+    Returns:
+        The names of the columns that are JSON text.
+
+    Raises:
+        ArgumentError: the numbers of a column do not fit into one type.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    types, mixed = _types(rows(), columns)
+    schema = pyarrow.schema(list(types.items()))
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        for block in _blocks(rows()):
+            arrays = [
+                _array(name, [row.get(name) for row in block], kind, name in mixed)
+                for name, kind in types.items()
+            ]
+            writer.write_table(pyarrow.table(arrays, schema))
+    return sorted(mixed)
+
+
+def _types(
+    rows: Iterable[Row], columns: Mapping[str, str]
+) -> tuple[dict[str, pyarrow.DataType], set[str]]:
+    """The type of each column; text for those that have to be JSON, which are named."""
+    import pyarrow
+
+    types = {name: pyarrow.type_for_alias(kind) for name, kind in columns.items()}
+    mixed: set[str] = set()
+    for block in _blocks(rows):
+        values: dict[str, list[Any]] = {}
+        for row in block:
+            for name in row.keys() - columns.keys() - mixed:
+                values.setdefault(name, []).append(row[name])
+        for name in sorted(values):
+            kind = _merged(types.get(name, pyarrow.null()), _type(values[name]))
+            types[name] = kind or pyarrow.string()
+            if kind is None:
+                mixed.add(name)
+    for name, kind in types.items():
+        if kind == pyarrow.null():
+            types[name] = pyarrow.string()  # all of them null
+    return types, mixed
+
+
+def _type(values: Sequence[Any]) -> pyarrow.DataType | None:
+    """The type that values have in common; None if there is none, or it is an object's."""
+    import pyarrow
+
+    try:
+        kind = pyarrow.array(values).type
+    except (pyarrow.ArrowException, OverflowError):
+        return None
+    item = kind
+    while pyarrow.types.is_list(item):
+        item = item.value_type
+    return None if pyarrow.types.is_struct(item) else kind
+
+
+def _merged(left: pyarrow.DataType, right: pyarrow.DataType | None) -> pyarrow.DataType | None:
+    import pyarrow
+
+    if right is None:
+        return None
+    schemas = [pyarrow.schema([("", kind)]) for kind in (left, right)]
+    try:
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").types[0]
+    except pyarrow.ArrowException:
+        return None
+
+
+def _array(
+    name: str, values: Sequence[Any], kind: pyarrow.DataType, is_json: bool
+) -> pyarrow.Array:
+    import pyarrow
+
+    if is_json:
+        values = [
+            None if value is None else json.dumps(value, ensure_ascii=False) for value in values
+        ]
+    try:
+        return pyarrow.array(values, kind)
+    except pyarrow.ArrowException:
+        raise ArgumentError(
+            f"field '{name}' holds fractions and whole numbers too large to stand beside them in "
+            "Parquet; write JSON lines"
+        ) from None
+
+
+def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    remaining = iter(rows)
+    while block := list(islice(remaining, _ROWS_AT_ONCE)):
+        yield block

@@ -1,0 +1,93 @@
+"""Passages with their vectors: as Parquet and JSON lines, or apart for NumPy and FAISS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import numpy
+
+from semsearch.exporting.contents import Block
+from semsearch.exporting.tables import json_line
+
+
+def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
+    """One line a passage; returns how many."""
+    count = 0
+    with file.open("w", encoding="utf-8", newline="\n") as lines:
+        for block in blocks:
+            for row, vector in zip(block.rows, block.vectors.tolist(), strict=True):
+                lines.write(json_line({**row, "vector": vector}))
+            count += len(block.rows)
+    return count
+
+
+def write_vectors_as_parquet(file: Path, blocks: Iterable[Block], dimension: int) -> int:
+    """One row a passage; returns how many."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema(
+        {
+            "id": pyarrow.string(),
+            "start": pyarrow.int64(),
+            "end": pyarrow.int64(),
+            "text": pyarrow.string(),
+            "vector": pyarrow.list_(pyarrow.float32(), dimension),
+        }
+    )
+    count = 0
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        for block in blocks:
+            rows = pyarrow.Table.from_pylist(block.rows, schema.remove(4))
+            values = pyarrow.array(block.vectors.ravel())
+            vectors = pyarrow.FixedSizeListArray.from_arrays(values, dimension)
+            writer.write_table(rows.append_column(schema.field("vector"), vectors))
+            count += len(block.rows)
+    return count
+
+
+def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
+    """A float32 matrix, and the passages of its rows as JSON lines; returns how many."""
+
+    def write_header(matrix: IO[bytes], count: int) -> None:
+        # As long for any count: numpy leaves room for the first axis to grow.
+        numpy.lib.format.write_array_header_1_0(
+            matrix, {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
+        )
+
+    with file.open("wb") as matrix:
+        write_header(matrix, 0)
+        count = _write_apart(matrix, passages, blocks)
+        matrix.seek(0)
+        write_header(matrix, count)
+    return count
+
+
+def write_faiss(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
+    """A flat index of inner products, and the passages of its numbers; returns how many."""
+    import faiss
+
+    # FAISS itself would hold all vectors in memory. Its file is that of an empty index with two
+    # numbers changed, and the vectors behind it.
+    header = bytearray(faiss.serialize_index(faiss.IndexFlatIP(dimension)))
+    with file.open("wb") as index:
+        index.write(header)
+        count = _write_apart(index, passages, blocks)
+        header[8:16] = count.to_bytes(8, "little")  # vectors, behind four letters and the width
+        header[-8:] = (count * dimension).to_bytes(8, "little")
+        index.seek(0)
+        index.write(header)
+    return count
+
+
+def _write_apart(vectors: IO[bytes], passages: Path, blocks: Iterable[Block]) -> int:
+    """Bare numbers into one file, what they are of into another; returns how many vectors."""
+    count = 0
+    with passages.open("w", encoding="utf-8", newline="\n") as lines:
+        for block in blocks:
+            vectors.write(block.vectors.astype("<f4").tobytes())
+            lines.writelines(map(json_line, block.rows))
+            count += len(block.rows)
+    return count

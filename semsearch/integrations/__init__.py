@@ -1,0 +1,1 @@
+"""Adapters for frameworks: LangChain, Haystack, MTEB, pandas. Each module needs its framework."""

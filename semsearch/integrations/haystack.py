@@ -1,0 +1,292 @@
+"""An index as a Haystack document store, and a retriever for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from semsearch.arguments import shown
+from semsearch.errors import ArgumentError, FilterError, MissingExtraError
+from semsearch.filters import (
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Not,
+    Operator,
+    Or,
+    Value,
+    metadata_field,
+)
+from semsearch.index import Index
+from semsearch.integrations.passages import hit_metadata
+from semsearch.records import Document
+from semsearch.retriever import Retriever
+from semsearch.stores.protocol import Selection
+
+try:
+    from haystack import Document as HaystackDocument
+    from haystack import component, default_from_dict, default_to_dict
+    from haystack.document_stores.errors import DuplicateDocumentError
+    from haystack.document_stores.types import DuplicatePolicy
+    from haystack.errors import FilterError as HaystackFilterError
+except ImportError as error:
+    raise MissingExtraError("haystack-ai", "haystack", __name__) from error
+
+_ORDERS = {">": Operator.GREATER, ">=": Operator.GREATER_OR_EQUAL}
+_ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
+
+
+class SemsearchDocumentStore:
+    """An index as a document store. It encodes texts itself: embedders are not needed.
+
+    Args:
+        path: the directory of the index, made if it is not there yet.
+        encoder: the spec of its encoder; None takes the index's own, or ``minilm`` for a new one.
+        space: the name of the embedding space that is searched; None takes the first.
+
+    Raises:
+        IndexFormatError: the directory holds other things.
+        SpaceError: the index has no such space.
+    """
+
+    def __init__(self, path: str, encoder: str | None = None, space: str | None = None) -> None:
+        self.path, self.encoder, self.space = str(path), encoder, space
+        self.index = Index.create(self.path, encoder)
+
+    def close(self) -> None:
+        """Let go of the index's files."""
+        self.index.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The store as a pipeline's file has it."""
+        saved: dict[str, Any] = default_to_dict(
+            self, path=self.path, encoder=self.encoder, space=self.space
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SemsearchDocumentStore:
+        """The store that `to_dict` saved."""
+        store: SemsearchDocumentStore = default_from_dict(cls, data)
+        return store
+
+    def count_documents(self) -> int:
+        """How many documents there are."""
+        return self.index.count()
+
+    def filter_documents(self, filters: dict[str, Any] | None = None) -> list[HaystackDocument]:
+        """The documents that meet filters, in the order of their coming; without filters, all.
+
+        Raises:
+            haystack.errors.FilterError: the filters cannot be used.
+        """
+        with _errors_of_haystack(), self.index.read() as state:
+            where = where_of(filters)
+            condition = None if where is None else self.index.filter(state, where)
+            documents = state.documents(state.ids(Selection(condition=condition)))
+        return [
+            HaystackDocument(id=str(one.id), content=one.text, meta=dict(one.metadata))
+            for one in documents.values()
+        ]
+
+    def write_documents(
+        self,
+        documents: list[HaystackDocument],
+        policy: DuplicatePolicy = DuplicatePolicy.NONE,
+    ) -> int:
+        """Add documents with a text; returns how many were written.
+
+        Args:
+            documents: their embeddings are left out.
+            policy: what to do with ids that are there already; ``NONE`` is ``FAIL``.
+
+        Raises:
+            ArgumentError: something else is given.
+            BadRowError: a document has no text, or metadata that JSON cannot hold.
+            haystack.document_stores.errors.DuplicateDocumentError: an id is there already.
+        """
+        if not isinstance(documents, list):
+            raise ArgumentError(f"documents must be a list, not {shown(documents)}")
+        for one in documents:
+            if not isinstance(one, HaystackDocument):
+                raise ArgumentError(f"documents must hold Documents, not {shown(one)}")
+        new: dict[str, HaystackDocument] = {}
+        with self.index.writer() as writer:  # nobody else adds one of these ids meanwhile
+            with self.index.read() as state:
+                known = set(state.known([one.id for one in documents]))
+            for one in documents:
+                if policy is DuplicatePolicy.OVERWRITE or one.id not in known | new.keys():
+                    new[one.id] = one
+                elif policy is not DuplicatePolicy.SKIP:
+                    raise DuplicateDocumentError(f"ID '{one.id}' already exists.")
+            writer.upsert([_ours(one) for one in new.values()])
+        return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Remove documents; ids that there are not are passed over."""
+        with self.index.read() as state:
+            present = list(state.known(document_ids))
+        if present:
+            self.index.delete(present)
+
+
+@component
+class SemsearchRetriever:
+    """Finds passages: the best one of each document.
+
+    Score, title and place of a passage are in its metadata, beside those of the document.
+
+    Args:
+        document_store: where to search.
+        filters: which documents; those of a run take their place.
+        top_k: how many.
+        options: see `SearchOptions`, such as ``{"mode": "hybrid"}``.
+    """
+
+    def __init__(
+        self,
+        document_store: SemsearchDocumentStore,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.document_store = document_store
+        self.filters, self.top_k, self.options = filters, top_k, options or {}
+        self._retriever = Retriever(document_store.index, document_store.space)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The component as a pipeline's file has it."""
+        saved: dict[str, Any] = default_to_dict(
+            self,
+            document_store=self.document_store.to_dict(),
+            filters=self.filters,
+            top_k=self.top_k,
+            options=self.options,
+        )
+        return saved
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SemsearchRetriever:
+        """The component that `to_dict` saved."""
+        store = SemsearchDocumentStore.from_dict(data["init_parameters"]["document_store"])
+        parameters = data["init_parameters"] | {"document_store": store}
+        return cls(**parameters)
+
+    @component.output_types(documents=list[HaystackDocument])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[HaystackDocument]]:
+        """The best passages for a query.
+
+        Raises:
+            haystack.errors.FilterError: the filters cannot be used.
+            ArgumentError: the query is empty, or `top_k` is below 1.
+        """
+        options = dict(self.options)
+        with _errors_of_haystack():
+            where = where_of(self.filters if filters is None else filters)
+            if where is not None:
+                also = options.get("where")
+                options["where"] = f"({also}) and ({where})" if also else where
+            k = self.top_k if top_k is None else top_k
+            hits = self._retriever.search(query, k, **options)
+        return {
+            "documents": [
+                HaystackDocument(
+                    id=hit.document_id, content=hit.text, meta=hit_metadata(hit), score=hit.score
+                )
+                for hit in hits
+            ]
+        }
+
+    @component.output_types(documents=list[HaystackDocument])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[HaystackDocument]]:
+        """See `run`; it runs in a thread."""
+        return await asyncio.to_thread(self.run, query, filters, top_k)
+
+
+def where_of(filters: dict[str, Any] | None) -> str | None:
+    """Haystack's filters as an expression; None for none.
+
+    >>> where_of({"field": "meta.year", "operator": ">=", "value": 1990})
+    'year >= 1990'
+
+    Raises:
+        FilterError: they are malformed, or ask for what a filter cannot.
+    """
+    return str(_condition(filters)) if filters else None
+
+
+def _condition(filters: Any) -> Condition:
+    if not isinstance(filters, dict):
+        raise FilterError(f"a filter must be a dictionary, not {shown(filters)}")
+    if "field" in filters:
+        return _comparison(*(_item(filters, key) for key in ("field", "operator", "value")))
+    operator, items = _item(filters, "operator"), _item(filters, "conditions")
+    if operator not in ("AND", "OR", "NOT") or not isinstance(items, list) or not items:
+        raise FilterError(f"operator {shown(operator)} needs conditions, and is AND, OR or NOT")
+    conditions = tuple(map(_condition, items))
+    joined = conditions[0]
+    if len(conditions) > 1:
+        joined = Or(conditions) if operator == "OR" else And(conditions)
+    return Not(joined) if operator == "NOT" else joined
+
+
+def _item(filters: dict[str, Any], key: str) -> Any:
+    if key not in filters:
+        raise FilterError(f"filter {shown(filters)} lacks '{key}'")
+    return filters[key]
+
+
+def _comparison(name: str, operator: str, value: Any) -> Condition:
+    field = metadata_field(name.removeprefix("meta.")) if name != "id" else "id"
+    if operator in ("!=", "not in"):
+        return Not(_comparison(name, "==" if operator == "!=" else "in", value))
+    if operator == "in":
+        if not isinstance(value, list):
+            raise FilterError(f"operator 'in' takes a list, not {shown(value)}")
+        return In(field, tuple(_literal(one) for one in value))
+    if operator == "==":
+        return (
+            IsNull(field) if value is None else Comparison(field, Operator.EQUAL, _literal(value))
+        )
+    if operator not in _ORDERS:
+        raise FilterError(f"no operator {shown(operator)}")
+    if value is None:
+        return In(field, ())  # which nothing meets
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise FilterError(
+                f"'{operator}' orders numbers and dates, not {shown(value)}"
+            ) from None
+    return Comparison(field, _ORDERS[operator], _literal(value))
+
+
+def _literal(value: Any) -> Value:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if not isinstance(value, (str, int, float)):
+        raise FilterError(f"a filter compares with texts, numbers and booleans, not {shown(value)}")
+    return value
+
+
+def _ours(document: HaystackDocument) -> Document:
+    return Document(document.id, document.content, None, document.meta, f"document {document.id}")
+
+
+@contextmanager
+def _errors_of_haystack() -> Iterator[None]:
+    """Raise filters' errors as Haystack has them, too."""
+    try:
+        yield
+    except FilterError as error:
+        raise HaystackFilterError(str(error)) from error

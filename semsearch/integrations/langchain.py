@@ -1,0 +1,268 @@
+"""An index as a LangChain vector store and retriever; an encoder as its embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+from uuid import uuid4
+
+from semsearch.arguments import check_texts, shown
+from semsearch.encoders import load_encoder
+from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.filters import Comparison, Operator, metadata_field
+from semsearch.index import Index
+from semsearch.integrations.passages import hit_metadata
+from semsearch.protocols import Encoder
+from semsearch.records import Document, Hits
+from semsearch.retriever import Retriever
+from semsearch.search.queries import Query
+
+try:
+    from langchain_core.documents import Document as LangChainDocument
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.vectorstores import VectorStore
+    from pydantic import ConfigDict, Field
+except ImportError as error:
+    raise MissingExtraError("langchain-core", "langchain", __name__) from error
+
+
+class SemsearchEmbeddings(Embeddings):
+    """An encoder of semsearch's as LangChain's embeddings.
+
+    Args:
+        encoder: a spec such as ``minilm``, or an encoder.
+
+    Raises:
+        EncoderError: it cannot be loaded.
+    """
+
+    def __init__(self, encoder: str | Encoder = "minilm") -> None:
+        self.encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The vectors of passages."""
+        vectors: list[list[float]] = self.encoder.encode_documents(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+        vector: list[float] = self.encoder.encode_queries([text])[0].tolist()
+        return vector
+
+
+class SemsearchVectorStore(VectorStore):
+    """An index as a vector store. Its encoders are those of the index.
+
+    A document is found by its best passage and returned whole. Every search takes the keywords of
+    `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression, or values by
+    metadata field, all of which have to be met. Scores are cosines, unless the mode is another.
+
+    Args:
+        index: where documents are; it stays its owner's to close.
+        space: the name of the embedding space; None takes the first.
+
+    Raises:
+        SpaceError: there is no such space, or it is not complete yet.
+    """
+
+    def __init__(self, index: Index, space: str | None = None) -> None:
+        self.index = index
+        self._retriever = Retriever(index, space)
+
+    @property
+    def embeddings(self) -> SemsearchEmbeddings:
+        """The encoder of the space."""
+        return SemsearchEmbeddings(self.index.encoder(self._retriever.space))
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        path: str = "indexes/langchain",
+        **kwargs: Any,
+    ) -> Self:
+        """A vector store of these texts.
+
+        Args:
+            texts: the texts.
+            embedding: `SemsearchEmbeddings`; an index reads texts with its own encoder.
+            metadatas: the metadata of each.
+            ids: the id of each; random ones by default.
+            path: the directory of the index, made if it is not there yet.
+            kwargs: none are known.
+
+        Raises:
+            ArgumentError: the embeddings are others.
+        """
+        del kwargs
+        if not isinstance(embedding, SemsearchEmbeddings):
+            raise ArgumentError(
+                "an index encodes texts itself: embedding must be SemsearchEmbeddings(SPEC), not "
+                f"{shown(embedding)}"
+            )
+        store = cls(Index.create(path, embedding.encoder))
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts, or replace those of the same ids; returns the ids.
+
+        Raises:
+            ArgumentError: there is not one id or one mapping a text.
+            BadRowError: a text is blank, or metadata holds what JSON cannot.
+        """
+        del kwargs
+        listed = check_texts("texts", texts)
+        metadata = metadatas or [{} for _ in listed]
+        named = [name or str(uuid4()) for name in ids or [""] * len(listed)]
+        for what, values in (("metadatas", metadata), ("ids", named)):
+            if len(values) != len(listed):
+                raise ArgumentError(f"{len(values)} {what} for {len(listed)} texts")
+        rows = zip(named, listed, metadata, strict=True)
+        # Of one id twice, the later one stays.
+        documents = {name: Document(name, text, None, fields) for name, text, fields in rows}
+        self.index.add(documents.values())
+        return named
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Remove documents by id, or all of them; ids that there are not are passed over."""
+        del kwargs
+        with self.index.read() as state:
+            present = state.ids() if ids is None else list(state.known(ids))
+        if present:
+            self.index.delete(present)
+        return True
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:
+        """The documents of these ids, in their order; ids that there are not are passed over."""
+        with self.index.read() as state:
+            found = state.documents(list(ids))
+        return [_whole(found[name]) for name in ids if name in found]
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[LangChainDocument]:
+        """The documents that are nearest to a query, best first."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[LangChainDocument, float]]:
+        """The same with their scores; higher is better."""
+        return self._found(query, k, **kwargs)
+
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, **kwargs: Any
+    ) -> list[LangChainDocument]:
+        """The documents that are nearest to a vector, best first."""
+        import numpy
+
+        vector = numpy.array(embedding, numpy.float32)
+        return [document for document, _ in self._found(vector, k, **kwargs)]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[LangChainDocument]:
+        """Documents that are near to a query and not to each other.
+
+        Args:
+            query: the query.
+            k: how many.
+            fetch_k: not used: they are chosen among the first 100.
+            lambda_mult: the weight of relevance, from 0 to 1.
+            kwargs: see the class.
+        """
+        del fetch_k
+        return self.similarity_search(query, k, mmr=lambda_mult, **kwargs)
+
+    def _similarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[LangChainDocument, float]]:
+        """Documents with their scores from 0 to 1: the cosine; what is below 0 is 0."""
+        scored = self.similarity_search_with_score(query, k, **kwargs)
+        return [(document, min(max(score, 0.0), 1.0)) for document, score in scored]
+
+    def _found(
+        self,
+        query: Query,
+        k: int,
+        *,
+        filter: str | dict[str, Any] | None = None,  # noqa: A002 - LangChain's name for it
+        **options: Any,
+    ) -> list[tuple[LangChainDocument, float]]:
+        if isinstance(filter, dict):
+            filter = _where(filter)  # noqa: A001
+        if filter is not None:
+            options["where"] = filter
+        with self.index.read() as state:
+            if not state.ids(limit=1):
+                return []  # whatever is filtered by
+        hits = self._retriever.search(query, k, **options)
+        with self.index.read() as state:
+            found = state.documents([hit.document_id for hit in hits])
+        return [
+            (_whole(found[hit.document_id]), hit.score) for hit in hits if hit.document_id in found
+        ]
+
+
+class SemsearchRetriever(BaseRetriever):
+    """A retriever of passages.
+
+    Each `Document` is the best passage of one document, with its id; score, title and place of the
+    passage are in its metadata, beside those of the document.
+
+    >>> retriever = SemsearchRetriever(retriever=Retriever.open("indexes/films"), k=3)
+    >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
+
+    Args:
+        retriever: what searches; it stays its owner's to close.
+        k: how many passages.
+        options: see `SearchOptions`, such as ``{"mode": "hybrid"}``.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    retriever: Retriever
+    k: int = 4
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: Any, k: int | None = None, **options: Any
+    ) -> list[LangChainDocument]:
+        del run_manager
+        wanted = self.k if k is None else k
+        hits: Hits = self.retriever.search(query, wanted, **{**self.options, **options})
+        return [
+            LangChainDocument(id=hit.document_id, page_content=hit.text, metadata=hit_metadata(hit))
+            for hit in hits
+        ]
+
+
+def _whole(document: Document) -> LangChainDocument:
+    return LangChainDocument(
+        id=document.id, page_content=document.text, metadata=dict(document.metadata)
+    )
+
+
+def _where(values: dict[str, Any]) -> str | None:
+    """The expression that asks for all of these values."""
+    tests = [
+        str(Comparison(metadata_field(name), Operator.EQUAL, value))
+        for name, value in values.items()
+    ]
+    return " and ".join(tests) or None

@@ -1,0 +1,85 @@
+"""An encoder as MTEB evaluates it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from semsearch.encoders import load_encoder
+from semsearch.encoders.precision import Precision
+from semsearch.errors import MissingExtraError
+from semsearch.protocols import Encoder, Matrix
+
+try:
+    from mteb.models.abs_encoder import AbsEncoder
+    from mteb.models.model_meta import ModelMeta, ScoringFunction
+    from mteb.types import PromptType
+except ImportError as error:
+    raise MissingExtraError("mteb", "mteb", __name__) from error
+
+
+class SemsearchEncoder(AbsEncoder):
+    """A semsearch encoder for `mteb.evaluate`.
+
+    Queries of retrieval tasks are encoded as queries, all else as documents. Texts are cut where
+    the encoder stops reading.
+
+    Args:
+        encoder: a spec such as ``minilm``, or an encoder.
+        revision: not used: results are kept under the encoder's fingerprint.
+        device: where one that is loaded computes; see `load_encoder`.
+        precision: in which numbers; ``fp32`` as published figures are.
+
+    Raises:
+        EncoderError: it cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        encoder: str | Encoder,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        precision: Precision | str = Precision.FP32,
+    ) -> None:
+        del revision
+        if isinstance(encoder, str):
+            encoder = load_encoder(encoder, device, precision)
+        self.model = encoder
+        name = re.sub(r"[^\w.-]+", "-", _short(self.model.spec))
+        self.mteb_model_meta = ModelMeta.create_empty(
+            overwrites={
+                "name": f"semsearch/{name}",
+                "revision": self.model.fingerprint,
+                "embed_dim": self.model.dimension,
+                "max_tokens": self.model.max_document_tokens,
+                "similarity_fn_name": ScoringFunction.COSINE,
+            }
+        )
+
+    def encode(
+        self,
+        inputs: Iterable[dict[str, Any]],
+        *,
+        prompt_type: PromptType | None = None,
+        **kwargs: Any,
+    ) -> Matrix:
+        """The vectors of batches of texts, shape (texts, dimension).
+
+        Args:
+            inputs: batches, each with its texts under ``text``.
+            prompt_type: whether they are queries.
+            kwargs: the task, which no encoder of semsearch looks at.
+        """
+        del kwargs
+        texts = [text for batch in inputs for text in batch["text"]]
+        if prompt_type == PromptType.query:
+            return self.model.encode_queries(texts)
+        return self.model.encode_documents(texts)
+
+
+def _short(spec: str) -> str:
+    """A spec by the name of its folder, if it is one."""
+    return Path(spec).name if Path(spec).is_absolute() else spec

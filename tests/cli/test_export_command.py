@@ -1,0 +1,93 @@
+"""``semsearch export`` and Parquet of hits as a person meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pandas
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+from semsearch.cli.render import hits_output
+from semsearch.errors import ArgumentError
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch` in a folder with one index in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    with Index.create("indexes/pets", "hashing") as index:
+        index.add(
+            [
+                Document("a", "a red bird", "Birds", {"year": 1999, "tags": ["x"], "rank": 7}),
+                Document("b", "a blue fish", None, {"year": 2004, "odd": 1}),
+                Document("c", "a red fish", None, {"odd": "one"}),
+            ]
+        )
+
+    def call(*arguments, code=0, typed=None):
+        result = CliRunner().invoke(main, list(arguments), input=typed)
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+def test_says_what_it_wrote(run):
+    assert run("export", "pets.jsonl").stdout == "pets.jsonl: 3 documents\n"
+    assert run("export", "pets.faiss").stdout == "pets.faiss, pets.faiss.jsonl: 3 passages\n"
+    assert run("export", "set", "--format", "datasets").stdout == "set/train.parquet: 3 documents\n"
+    result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
+    assert (result.stdout, result.stderr) == ("new.parquet: 1 passages\n", "")
+    result = run("export", "pets.parquet")
+    assert result.stderr == "as JSON text, for Parquet has no type for all that they hold: odd\n"
+    assert (
+        run("export", "pets.jsonl", code=1).stderr
+        == "Error: pets.jsonl exists; name another file, or --overwrite it\n"
+    )
+    run("export", "pets.jsonl", "--overwrite")
+
+
+def test_what_it_wrote_is_indexed_again(run):
+    run("export", "pets.jsonl")
+    run("index", "pets.jsonl", "--encoder", "hashing", "--index", "again")
+    query = ("query", "red", "--format", "jsonl", "--where", "year < 2000")
+    assert run(*query, "--index", "again").stdout == run(*query, "--index", "indexes/pets").stdout
+
+
+class TestHitsAsParquet:
+    def read(self, result):
+        return pandas.read_parquet(io.BytesIO(result.stdout_bytes))
+
+    def test_one_row_a_hit(self, run):
+        queries = "red fish\nbird\n"
+        arguments = ("query", "--queries", "-", "-k", "2", "--mode", "hybrid", "--format")
+        frame = self.read(run(*arguments, "parquet", typed=queries))
+        answers = [
+            json.loads(line) for line in run(*arguments, "jsonl", typed=queries).stdout.splitlines()
+        ]
+        hits = [{"query": one["query"], **hit} for one in answers for hit in one["hits"]]
+        for name in ("query", "rank", "score", "id", "text"):
+            assert frame[name].tolist() == [hit[name] for hit in hits]
+        assert frame["cosine"].tolist() == [hit["scores"]["cosine"] for hit in hits]
+        assert frame["metadata.rank"].dropna().tolist() == [7] * frame["id"].tolist().count("a")
+        assert frame["rank"].dtype == "int64"
+
+    def test_no_hits(self, run):
+        frame = self.read(run("query", "red", "--min-score", "1", "--format", "parquet"))
+        assert (len(frame), frame["rank"].dtype) == (0, "int64")
+
+    def test_an_error_prints_no_file(self, run):
+        result = run("query", "red", "--where", "wings = 1", "--format", "parquet", code=1)
+        assert result.stdout_bytes == b""
+
+    def test_not_explained_and_not_to_a_terminal(self, run, monkeypatch):
+        result = run("query", "red", "--explain", "--format", "parquet", code=1)
+        assert result.stderr == "Error: --explain is for the formats table and jsonl\n"
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        with pytest.raises(ArgumentError, match="parquet is for a file"):
+            hits_output("parquet", [], [])

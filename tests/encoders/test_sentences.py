@@ -1,0 +1,44 @@
+"""`encode` in place of SentenceTransformer's."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from semsearch import load_encoder
+from semsearch.errors import ArgumentError
+
+TEXTS = ["a red fish", "a blue bird", "a red fish swims"]
+
+
+@pytest.mark.parametrize("name", ["hashing", pytest.param("minilm", marks=pytest.mark.slow)])
+def test_one_and_several(name, request):
+    encoder = request.getfixturevalue(name)
+    several = encoder.encode(TEXTS, batch_size=2, show_progress_bar=False)
+    assert (several == encoder.encode_documents(TEXTS)).all()
+    assert numpy.allclose(encoder.encode(TEXTS[1]), several[1], atol=1e-2)
+    assert encoder.encode(TEXTS[1]).shape == (encoder.dimension,)
+
+
+def test_queries_have_their_own_prompt(hashing, monkeypatch):
+    monkeypatch.setattr(hashing, "encode_queries", lambda texts: numpy.full((len(texts), 2), 7))
+    assert hashing.encode(TEXTS, "query")[0].tolist() == [7, 7]
+    assert hashing.encode("a", prompt_name="document").shape == (256,)
+
+
+def test_sentence_transformers_takes_it(hashing):
+    """Its function hands over what it hands over to a model of its own."""
+    from sentence_transformers.util import paraphrase_mining
+
+    (score, *best), *_ = paraphrase_mining(hashing, TEXTS)
+    assert sorted(best) == [0, 2]
+    assert score == pytest.approx(3 / numpy.sqrt(3 * 4), abs=1e-6)  # three words of three and four
+
+
+def test_mistakes(hashing):
+    with pytest.raises(ArgumentError, match="prompt_name must be query or document, not 'title'"):
+        hashing.encode(TEXTS, prompt_name="title")
+    with pytest.raises(ArgumentError, match="encode takes no truncate_dim, which is 8"):
+        hashing.encode(TEXTS, truncate_dim=8)
+    with pytest.raises(ArgumentError, match="sentences"):
+        load_encoder("hashing").encode([1])

@@ -1,0 +1,191 @@
+"""The adapters for Haystack: its own standard tests, and what is particular to ours."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from frameworks import needs
+
+from semsearch import Index
+from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
+
+needs("haystack")
+
+from haystack import Document, Pipeline  # noqa: E402
+from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
+from haystack.document_stores.types import DuplicatePolicy  # noqa: E402
+from haystack.errors import FilterError  # noqa: E402
+from haystack.testing.document_store import DocumentStoreBaseTests  # noqa: E402
+
+from semsearch.integrations.haystack import (  # noqa: E402
+    SemsearchDocumentStore,
+    SemsearchRetriever,
+    where_of,
+)
+
+PETS = [
+    Document(id="cat", content="The cat sleeps.", meta={"legs": 4, "born": "2020-05-01"}),
+    Document(id="dog", content="The dog barks.", meta={"legs": 4, "born": "2019-01-31"}),
+    Document(id="hen", content="The hen lays eggs. " * 100, meta={"legs": 2}),
+]
+
+
+@pytest.fixture
+def document_store(tmp_path):
+    store = SemsearchDocumentStore(str(tmp_path / "index"), "hashing")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def pets(document_store):
+    document_store.write_documents(PETS)
+    return document_store
+
+
+class TestDocumentStoreStandard(DocumentStoreBaseTests):
+    @pytest.fixture
+    def document_store(self, tmp_path):
+        store = SemsearchDocumentStore(str(tmp_path / "index"), "hashing")
+        yield store
+        store.close()
+
+    def test_write_documents(self, document_store):
+        """Without a policy, as with FAIL."""
+        document = Document(content="test doc")
+        assert document_store.write_documents([document]) == 1
+        with pytest.raises(DuplicateDocumentError):
+            document_store.write_documents([document])
+
+    @staticmethod
+    def assert_documents_are_equal(received, expected):
+        """An index has its own vectors, and keeps no others."""
+        assert received == [replace(document, embedding=None) for document in expected]
+
+
+class TestDocumentStore:
+    def test_is_saved_and_loaded(self, pets):
+        saved = pets.to_dict()
+        assert saved["init_parameters"] == {"path": pets.path, "encoder": "hashing", "space": None}
+        loaded = SemsearchDocumentStore.from_dict(saved)
+        assert loaded.filter_documents() == PETS
+        loaded.close()
+
+    def test_one_of_several_that_is_there_already_writes_none(self, pets):
+        new = Document(id="owl", content="The owl hoots.")
+        with pytest.raises(DuplicateDocumentError, match="'cat'"):
+            pets.write_documents([new, PETS[0]], DuplicatePolicy.FAIL)
+        assert pets.count_documents() == 3
+        assert pets.write_documents([new, new, PETS[0]], DuplicatePolicy.SKIP) == 1
+        changed = replace(new, content="The owl flies.")
+        assert pets.write_documents([new, changed], DuplicatePolicy.OVERWRITE) == 2
+        filters = {"field": "id", "operator": "==", "value": "owl"}
+        assert pets.filter_documents(filters) == [changed]
+
+    def test_refuses_what_is_no_text(self, document_store):
+        with pytest.raises(BadRowError, match="document 1: text is not a string but missing"):
+            document_store.write_documents([Document(id="1", meta={"a": 1})])
+        with pytest.raises(BadRowError, match="empty text"):
+            document_store.write_documents([Document(id="1", content=" ")])
+        assert document_store.count_documents() == 0
+
+    def test_waits_for_no_other_writer(self, pets):
+        with Index.open(pets.path) as other, other.writer(), pytest.raises(IndexBusyError):
+            pets.write_documents([Document(content="new")])
+
+
+class TestFilters:
+    @pytest.mark.parametrize(
+        ("filters", "where"),
+        [
+            (None, None),
+            ({}, None),
+            ({"field": "meta.a b", "operator": "==", "value": "it's"}, "\"a b\" = 'it''s'"),
+            ({"field": "meta.id", "operator": "in", "value": [1, "x"]}, "metadata.id in (1, 'x')"),
+            ({"field": "id", "operator": "!=", "value": None}, "not id is null"),
+            (
+                {
+                    "operator": "NOT",
+                    "conditions": [
+                        {"field": "year", "operator": "<", "value": "1990-01-31"},
+                        {
+                            "operator": "OR",
+                            "conditions": [
+                                {"field": "meta.seen", "operator": "==", "value": True},
+                                {"field": "meta.stars", "operator": "not in", "value": [1]},
+                            ],
+                        },
+                    ],
+                },
+                "not (year < '1990-01-31' and (seen = true or not stars in (1)))",
+            ),
+        ],
+    )
+    def test_are_expressions(self, filters, where):
+        assert where_of(filters) == where
+
+    @pytest.mark.parametrize(
+        "filters",
+        [
+            [1],
+            {"operator": "XOR", "conditions": [{"field": "a", "operator": "==", "value": 1}]},
+            {"operator": "AND", "conditions": []},
+            {"field": "meta.legs", "operator": "~", "value": 1},
+            {"field": "meta.legs", "operator": "==", "value": [1]},
+            {"field": "meta.wings", "operator": "==", "value": 1},
+            {"field": "meta.legs", "operator": "==", "value": float("nan")},
+        ],
+    )
+    def test_mistakes_are_haystacks_errors(self, pets, filters):
+        with pytest.raises(FilterError):
+            pets.filter_documents(filters)
+
+
+class TestRetriever:
+    def test_returns_passages_with_scores(self, pets):
+        found = SemsearchRetriever(pets, top_k=1).run("lays eggs")["documents"]
+        [hit] = pets.index.search("lays eggs", k=1)
+        assert found == [
+            Document(
+                id="hen",
+                content=hit.text,
+                score=hit.score,
+                meta={
+                    "score": round(hit.score, 6),
+                    "start": hit.chunk.start,
+                    "end": hit.chunk.end,
+                    "legs": 2,
+                },
+            )
+        ]
+
+    def test_filters_and_options(self, pets):
+        four = {"field": "meta.legs", "operator": "==", "value": 4}
+        early = {"field": "meta.born", "operator": "<", "value": "2020-01-01"}
+        retriever = SemsearchRetriever(pets, filters=four, options={"where": "born is not null"})
+
+        def ids(**options):
+            return {document.id for document in retriever.run("the cat", **options)["documents"]}
+
+        assert ids() == {"cat", "dog"}
+        assert ids(filters=early) == {"dog"}
+        assert ids(top_k=1) == {"cat"}
+        with pytest.raises(ArgumentError, match="k must be at least 1"):
+            ids(top_k=0)
+
+    def test_in_a_pipeline_that_is_saved_and_loaded(self, pets):
+        pipeline = Pipeline()
+        pipeline.add_component("retriever", SemsearchRetriever(pets, top_k=2))
+        loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=["semsearch.*"])
+        answers = [
+            one.run({"query": "dog"})["retriever"]["documents"] for one in (pipeline, loaded)
+        ]
+        assert answers[0] == answers[1]
+        assert answers[0][0].id == "dog"
+        loaded.get_component("retriever").document_store.close()
+
+    def test_as_a_coroutine(self, pets):
+        found = asyncio.run(SemsearchRetriever(pets).run_async("the cat", top_k=1))
+        assert found["documents"][0].id == "cat"

@@ -1,0 +1,196 @@
+"""The adapters for LangChain: its own standard tests, and what is particular to ours."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from frameworks import needs
+
+from semsearch import Document, Index, Retriever
+from semsearch.errors import ArgumentError, BadRowError, FilterError, SpaceError
+
+needs("langchain_tests")
+
+from langchain_core.documents import Document as LangChainDocument  # noqa: E402
+from langchain_core.embeddings import DeterministicFakeEmbedding  # noqa: E402
+from langchain_tests.integration_tests import (  # noqa: E402
+    EmbeddingsIntegrationTests,
+    RetrieversIntegrationTests,
+    VectorStoreIntegrationTests,
+)
+
+from semsearch.integrations.langchain import (  # noqa: E402
+    SemsearchEmbeddings,
+    SemsearchRetriever,
+    SemsearchVectorStore,
+)
+
+PETS = [
+    Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "score": "high"}),
+    Document("dog", "The dog barks.", None, {"legs": 4}),
+    Document("hen", "The hen lays eggs. " * 100, None, {"legs": 2}),
+    Document("owl", "The owl hoots.", None, {"legs": 2}),
+]
+
+
+@pytest.fixture
+def pets(index):
+    index.add(PETS)
+    return index
+
+
+class TestVectorStoreStandard(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self, index):
+        return SemsearchVectorStore(index)
+
+
+class TestEmbeddingsStandard(EmbeddingsIntegrationTests):
+    @property
+    def embeddings_class(self):
+        return SemsearchEmbeddings
+
+    @property
+    def embedding_model_params(self):
+        return {"encoder": "hashing"}
+
+
+class TestRetrieverStandard(RetrieversIntegrationTests):
+    @pytest.fixture(autouse=True)
+    def _pets(self, pets):
+        self._index = pets
+
+    @property
+    def retriever_constructor(self):
+        return SemsearchRetriever
+
+    @property
+    def retriever_constructor_params(self):
+        return {"retriever": Retriever(self._index)}
+
+    @property
+    def retriever_query_example(self):
+        return "the animal sleeps"
+
+
+class TestVectorStore:
+    def test_long_documents_come_whole_and_once(self, pets):
+        found = SemsearchVectorStore(pets).similarity_search("lays eggs", k=4)
+        assert found[0].id == "hen"
+        assert found[0].page_content == PETS[2].text
+        assert len({document.id for document in found}) == 4
+
+    def test_scores_are_those_of_the_index(self, pets):
+        store = SemsearchVectorStore(pets)
+        hits = pets.search("the cat", k=2)
+        found = store.similarity_search_with_score("the cat", k=2)
+        assert [(document.id, score) for document, score in found] == [
+            (hit.document_id, hit.score) for hit in hits
+        ]
+        by_vector = store.similarity_search_by_vector(store.embeddings.embed_query("the cat"), k=2)
+        assert by_vector == [document for document, _ in found]
+
+    def test_relevance_is_from_0_to_1(self, pets):
+        store = SemsearchVectorStore(pets)
+        relevant = store.similarity_search_with_relevance_scores("The owl hoots", k=4)
+        assert all(0 <= score <= 1 for _, score in relevant)
+        strict = store.similarity_search_with_relevance_scores("The owl hoots", score_threshold=0.9)
+        assert [document.id for document, _ in strict] == ["owl"]
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"filter": {"legs": 2}}, {"hen", "owl"}),
+            ({"filter": {"legs": 4, "score": "high"}}, {"cat"}),
+            ({"filter": "legs > 2"}, {"cat", "dog"}),
+            ({"filter": {}}, {"cat", "dog", "hen", "owl"}),
+            ({"mode": "bm25"}, {"cat"}),
+            ({"where": "id = 'owl'"}, {"owl"}),
+        ],
+    )
+    def test_filters_and_options(self, pets, options, expected):
+        found = SemsearchVectorStore(pets).similarity_search("cat sleeps", k=9, **options)
+        assert {document.id for document in found} == expected
+
+    def test_marginal_relevance_takes_fewer_that_are_alike(self, index):
+        texts = ["red bird red", "red bird", "red bird", "red fish"]
+        index.add(Document(str(number), text) for number, text in enumerate(texts))
+        store = SemsearchVectorStore(index)
+        plain = store.similarity_search("red bird", k=2)
+        diverse = store.max_marginal_relevance_search("red bird", k=2, lambda_mult=0.3)
+        assert {document.id for document in plain} == {"1", "2"}
+        assert diverse[1].id == "3"
+
+    def test_of_texts(self, tmp_path):
+        embeddings = SemsearchEmbeddings("hashing:64")
+        path = str(tmp_path / "made")
+        store = SemsearchVectorStore.from_documents(
+            [LangChainDocument(page_content="a red bird", metadata={"n": 1})], embeddings, path=path
+        )
+        store.add_texts(["a fish", "an owl"], [{"n": 2}, {"n": 3}])
+        with Index.open(path) as index:
+            assert sorted(document.metadata["n"] for document in index) == [1, 2, 3]
+            assert index.space().spec == "hashing:64"
+        assert [one.metadata for one in store.as_retriever(search_kwargs={"k": 1}).invoke("owl")]
+        assert store.delete()
+        assert store.similarity_search("owl", filter={"n": 3}) == []
+        store.index.close()
+
+    def test_the_last_of_one_id_stays(self, index):
+        store = SemsearchVectorStore(index)
+        assert store.add_texts(["one", "two"], ids=["a", "a"]) == ["a", "a"]
+        assert [one.page_content for one in store.get_by_ids(["a"])] == ["two"]
+
+    def test_coroutines_may_run_at_once(self, pets):
+        store = SemsearchVectorStore(pets)
+
+        async def ask():
+            return await asyncio.gather(*[store.asimilarity_search("cat", k=1) for _ in range(8)])
+
+        assert {found[0].id for found in asyncio.run(ask())} == {"cat"}
+
+    def test_mistakes_are_ours(self, pets, tmp_path):
+        store = SemsearchVectorStore(pets)
+        with pytest.raises(ArgumentError, match="embedding must be SemsearchEmbeddings"):
+            SemsearchVectorStore.from_texts(["a"], DeterministicFakeEmbedding(size=4))
+        with pytest.raises(ArgumentError, match="1 ids for 2 texts"):
+            store.add_texts(["a", "b"], ids=["a"])
+        with pytest.raises(ArgumentError, match="1 metadatas for 2 texts"):
+            store.add_texts(["a", "b"], [{}])
+        with pytest.raises(BadRowError, match="empty text"):
+            store.add_texts([" "])
+        with pytest.raises(FilterError, match="no document has a field 'wings'"):
+            store.similarity_search("a", filter={"wings": 2})
+        with pytest.raises(SpaceError):
+            SemsearchVectorStore(pets, "glove")
+        assert len(pets) == len(PETS)
+
+
+class TestRetriever:
+    def test_returns_passages_with_their_place(self, pets):
+        retriever = SemsearchRetriever(
+            retriever=Retriever(pets), k=1, options={"where": "legs = 2"}
+        )
+        [found] = retriever.invoke("lays eggs")
+        [hit] = pets.search("lays eggs", k=1)
+        assert found.id == "hen"
+        assert found.page_content == hit.text
+        assert len(found.page_content) < len(PETS[2].text)
+        assert found.metadata == {
+            "score": round(hit.score, 6),
+            "start": hit.chunk.start,
+            "end": hit.chunk.end,
+            "legs": 2,
+        }
+
+    def test_metadata_called_like_ours_and_options_of_one_call(self, pets):
+        retriever = SemsearchRetriever(retriever=Retriever(pets), options={"mode": "bm25"})
+        [found] = retriever.invoke("cat")
+        assert found.metadata["title"] == "Cats"
+        assert found.metadata["metadata.score"] == "high"
+        assert len(retriever.invoke("cat", mode="semantic", k=3)) == 3
+
+    def test_runs_in_a_chain(self, pets):
+        chain = SemsearchRetriever(retriever=Retriever(pets), k=1) | (lambda found: found[0].id)
+        assert chain.invoke("the owl hoots") == "owl"

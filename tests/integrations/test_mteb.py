@@ -1,0 +1,127 @@
+"""MTEB over an encoder of ours: the same figures as our own `eval`, on tasks made here."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from frameworks import needs
+
+from semsearch import load_encoder
+from semsearch.datasets.records import RetrievalSet, ScoredPair, StsSet
+from semsearch.evaluation import CosineScorer, evaluate_retrieval, evaluate_sts, load_rankers
+
+needs("mteb")
+
+import mteb  # noqa: E402
+from datasets import Dataset, DatasetDict  # noqa: E402
+from mteb.abstasks.retrieval import AbsTaskRetrieval  # noqa: E402
+from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
+from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
+from mteb.models import EncoderProtocol  # noqa: E402
+from mteb.types import PromptType  # noqa: E402
+
+from semsearch.integrations.mteb import SemsearchEncoder  # noqa: E402
+
+pytestmark = pytest.mark.slow  # mteb takes seconds to import
+
+
+def sentences(n, seed):
+    """Texts so long that no two cosines are equal: ties are broken in different ways."""
+    drawn = random.Random(seed)
+    words = [f"word{number}" for number in range(50)]
+    return [" ".join(drawn.choices(words, k=drawn.randint(20, 40))) for _ in range(n)]
+
+
+PAIRS = [
+    ScoredPair(left, right, float(place % 6))
+    for place, (left, right) in enumerate(zip(sentences(40, 1), sentences(40, 2), strict=True))
+]
+CORPUS = {f"d{n}": text for n, text in enumerate(sentences(60, 3))}
+QUERIES = {f"q{n}": text for n, text in enumerate(sentences(12, 4))}
+QRELS = {f"q{n}": {f"d{n}": 1, f"d{2 * n + 7}": 1, f"d{n + 30}": 0} for n in range(12)}
+
+
+def metadata(name, kind, score):
+    return TaskMetadata(
+        name=name,
+        type=kind,
+        main_score=score,
+        dataset={"path": "none", "revision": "1"},
+        description="Made for a test.",
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        category="t2t",
+        modalities=["text"],
+        bibtex_citation="",
+    )
+
+
+class WordPairs(AbsTaskSTS):
+    metadata = metadata("WordPairs", "STS", "cosine_spearman")
+
+    def load_data(self, **kwargs):
+        rows = [
+            {"sentence1": left, "sentence2": right, "score": gold} for left, right, gold in PAIRS
+        ]
+        self.dataset = DatasetDict(test=Dataset.from_list(rows))
+        self.data_loaded = True
+
+
+class WordSearch(AbsTaskRetrieval):
+    metadata = metadata("WordSearch", "Retrieval", "ndcg_at_10")
+
+    def load_data(self, **kwargs):
+        columns = ("queries", QUERIES), ("corpus", CORPUS)
+        tables = {
+            name: Dataset.from_list([{"id": key, "text": text} for key, text in texts.items()])
+            for name, texts in columns
+        }
+        self.dataset = {"default": {"test": {**tables, "relevant_docs": QRELS, "top_ranked": None}}}
+        self.data_loaded = True
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SemsearchEncoder("hashing:32")
+
+
+def score(model, task):
+    found = mteb.evaluate(model, task, cache=None, show_progress_bar=False, co2_tracker=False)
+    return found.task_results[0].get_score() * 100
+
+
+def test_is_what_mteb_calls_an_encoder(model):
+    assert isinstance(model, EncoderProtocol)
+    assert model.mteb_model_meta.name == "semsearch/hashing-32"
+    assert model.mteb_model_meta.revision == model.model.fingerprint
+
+
+def test_sts_is_that_of_eval(model):
+    ours = evaluate_sts(StsSet("pairs", "test", {"all": PAIRS}, 0), [CosineScorer(model.model)])
+    assert score(model, WordPairs()) == pytest.approx(ours.results[0].spearman.value, abs=1e-6)
+
+
+def test_retrieval_is_that_of_eval(model):
+    retrieval = RetrievalSet("words", CORPUS, QUERIES, QRELS)
+    rankers = load_rankers(["hashing:32"])
+    [ours] = evaluate_retrieval(retrieval, rankers, ["nDCG@10"], whole_documents=True).results
+    assert score(model, WordSearch()) == pytest.approx(ours.mean.value, abs=0.01)  # it rounds
+
+
+def test_queries_are_encoded_as_such():
+    class Marked:
+        def __getattr__(self, name):
+            return getattr(load_encoder("hashing:32"), name)
+
+        def encode_queries(self, texts):
+            return ["query", *texts]
+
+        def encode_documents(self, texts):
+            return ["document", *texts]
+
+    model = SemsearchEncoder(Marked())
+    batches = [{"text": ["a", "b"]}, {"text": ["c"]}]
+    assert model.encode(batches, prompt_type=PromptType.query) == ["query", "a", "b", "c"]
+    for other in (PromptType.document, None):
+        assert model.encode(batches, prompt_type=other)[0] == "document"

@@ -1,0 +1,102 @@
+"""The accessor of DataFrames."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from pathlib import Path
+
+import pandas
+import pytest
+
+import semsearch.integrations.pandas  # noqa: F401 - registers the accessor
+from semsearch import load_encoder
+from semsearch.errors import CorpusError, FilterError
+
+FRAME = pandas.DataFrame(
+    {
+        "id": [7, 7, 8, 9],  # no document's
+        "text": ["The cat sleeps.", "The dog barks.", None, "The hen lays eggs."],
+        "legs": [4, 4, 2, 2],
+        "score": [1, 2, 3, 4],
+        5: ["a", "b", "c", "d"],
+    },
+    index=["w", "x", "y", "z"],
+)
+
+
+@pytest.fixture
+def counted():
+    """An encoder that counts the texts it has encoded."""
+
+    class Counted:
+        texts = 0
+
+        def __init__(self):
+            self._encoder = load_encoder("hashing")
+
+        def __getattr__(self, name):
+            return getattr(self._encoder, name)
+
+        def encode_documents(self, texts):
+            self.texts += len(texts)
+            return self._encoder.encode_documents(texts)
+
+    return Counted()
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Where temporary indexes go."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_returns_rows_with_scores(caplog):
+    frame = FRAME.copy()
+    found = frame.semsearch.search("the cat", k=2, encoder="hashing")
+    assert list(found.columns) == ["score", "id", "text", "legs", "metadata.score", 5]
+    assert found.index[0] == "w"
+    assert found.drop(columns="score").iloc[0].tolist() == frame.iloc[0].tolist()
+    # Two words of two, beside three: 2/√6.
+    assert found["score"].iloc[0] == pytest.approx(2 / 6**0.5, abs=1e-6)
+    assert found["score"].is_monotonic_decreasing
+    assert "1 row is not searched; the first: frame.iloc[2]: " in caplog.text
+    assert frame.equals(FRAME)
+
+
+def test_filters_and_options():
+    frame = FRAME.copy()
+    found = frame.semsearch.search("hen", encoder="hashing", mode="bm25", where="legs = 2")
+    assert found.index.tolist() == ["z"]
+    assert len(frame.semsearch.search("hen", encoder="hashing", min_score=2)) == 0
+    other = frame.semsearch.search("b", encoder="hashing", text_columns="5", k=1)
+    assert other.index.tolist() == ["x"]
+
+
+def test_encodes_once_until_something_changes(counted):
+    frame = FRAME.copy()
+    for _ in range(2):
+        frame.semsearch.search("cat", encoder=counted)
+    assert counted.texts == 3
+    frame.loc["y", "text"] = "The owl hoots."
+    assert frame.semsearch.search("owl", k=1, encoder=counted).index.tolist() == ["y"]
+    assert counted.texts == 7
+    frame.semsearch.search("cat", encoder=counted, text_columns=["text", "5"])
+    assert counted.texts == 11
+
+
+def test_mistakes_leave_nothing_behind(temporary):
+    for frame, error in [
+        (pandas.DataFrame({"a": [1]}), CorpusError),
+        (pandas.DataFrame({"text": []}), CorpusError),
+    ]:
+        with pytest.raises(error):
+            frame.semsearch.search("cat", encoder="hashing")
+    frame = FRAME.copy()
+    with pytest.raises(FilterError):
+        frame.semsearch.search("cat", encoder="hashing", where="wings = 2")
+    assert frame.semsearch.search("cat", encoder="hashing", k=1).index.tolist() == ["w"]
+    del frame
+    gc.collect()
+    assert list(Path(temporary).iterdir()) == []

@@ -1,0 +1,29 @@
+"""Reads cards: a line ``NAME: TEXT`` each."""
+
+from semsearch.corpus import Row, Table
+from semsearch.errors import BadRowError
+
+
+def read_cards(source):
+    def rows():
+        for number, line in enumerate(source.stream, 1):
+            place = f"{source.name}:{number}"
+            name, colon, text = line.decode().partition(":")
+            if colon:
+                yield Row(place, {"id": name, "text": text.strip(), "letters": len(name)})
+            else:
+                yield BadRowError(place, "no colon")
+
+    return Table(source.name, ["id", "text", "letters"], rows())
+
+
+def read_torn(source):
+    def rows():
+        yield Row(source.name, {"text": "the first"})
+        raise LookupError("torn in two")
+
+    return Table(source.name, ["text"], rows())
+
+
+def read_nothing(source):
+    return None

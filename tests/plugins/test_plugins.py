@@ -1,0 +1,176 @@
+"""Plugins of a package that is really installed, in Python and from the command line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semsearch import Corpus, Index, load_encoder, plugins
+from semsearch.errors import BadRowError, CorpusError, EncoderError
+
+SAMPLE = Path(__file__).parent / "sample"
+CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder into which pip has installed the sample package, without a network."""
+    folder = tmp_path_factory.mktemp("plugins")
+    built = folder / "source"
+    # A copy, for setuptools writes beside what it builds.
+    copied = {
+        file: built / file.relative_to(SAMPLE) for file in SAMPLE.rglob("*") if file.is_file()
+    }
+    for file, copy in copied.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--no-compile"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", folder / "site", built]
+    subprocess.run(command, check=True, env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    return folder / "site"
+
+
+@pytest.fixture
+def installed(site, monkeypatch, tmp_path):
+    """The package on the path, and an empty folder to work in."""
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(tmp_path)
+    plugins.find_plugin.cache_clear()
+    yield tmp_path
+    plugins.find_plugin.cache_clear()
+
+
+def warnings(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_from_the_command_line(site, tmp_path):
+    def run(*arguments):
+        path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [sys.executable, "-m", "semsearch", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    (tmp_path / "birds.cards").write_text(CARDS)
+    done = run("index", "birds.cards", "--encoder", "letters:abcdef")
+    assert "text from 'text', id from 'id'; metadata: letters" in done.stderr
+    assert "3 documents (3 added)" in done.stdout
+    found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl").stdout)
+    # Cosines of the counts of a to f: 4/√30, 3/√15 and 4/√20.
+    assert found["hits"][0]["id"] == "c"
+
+
+class TestEncoders:
+    def test_is_found_by_name_and_opens_its_index_again(self, installed):
+        with Index.create("index", "letters") as index:
+            index.add(Corpus([__file__], format="text"))
+        with Index.open("index") as index:
+            assert index.space().description == {"letters": "abcdefghijklmnopqrstuvwxyz"}
+            assert index.search("plugin")[0].score > 0.5
+
+    def test_a_folder_of_that_name_comes_first(self, installed):
+        (installed / "letters").mkdir()
+        with pytest.raises(EncoderError, match="letters"):
+            load_encoder("letters")
+
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            (
+                "letters:1",
+                "encoder 'letters:1': plugin 'letters' of package semsearch-sample failed"
+                ": ValueError: letters are wanted",
+            ),
+            ("halved", "plugin 'halved' of package semsearch-sample makes has no description, "),
+            ("renamed:x", "calls it 'letters', which does not load it again"),
+        ],
+    )
+    def test_mistakes_are_one_line_that_names_the_plugin(self, installed, spec, message):
+        with pytest.raises(EncoderError) as error:
+            load_encoder(spec)
+        assert message in str(error.value)
+
+    def test_a_broken_one_is_left_out_with_one_warning(self, installed, caplog):
+        for _ in range(2):
+            with pytest.raises(EncoderError, match="no model 'broken'"):
+                load_encoder("broken")
+        assert warnings(caplog) == [
+            "plugin 'broken' of package semsearch-sample is broken and left out: "
+            "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"
+        ]
+
+
+class TestReaders:
+    def test_reads_files_of_its_ending(self, installed):
+        (installed / "birds.CARDS").write_text(CARDS)
+        documents = list(Corpus("birds.CARDS"))
+        assert [document.id for document in documents] == ["a", "b", "c"]
+        assert documents[0].metadata == {"letters": 1}
+
+    def test_its_bad_rows_are_those_of_any_reader(self, installed):
+        (installed / "birds.cards").write_text(CARDS + "no card\n")
+        with pytest.raises(BadRowError, match=r"birds\.cards:4: no colon"):
+            list(Corpus("birds.cards"))
+
+    def test_a_named_format_is_read_as_such(self, installed):
+        (installed / "birds.cards").write_text("id,text\na,one\n")
+        assert [document.text for document in Corpus("birds.cards", format="csv")] == ["one"]
+
+    @pytest.mark.parametrize(
+        ("ending", "message"),
+        [
+            ("torn", "x.torn: plugin 'torn' of package semsearch-sample failed: LookupError: torn"),
+            ("untabled", "failed: TypeError: returned NoneType, not a Table"),
+        ],
+    )
+    def test_mistakes_are_one_line_that_names_the_plugin(self, installed, ending, message):
+        (installed / f"x.{ending}").write_text(CARDS)
+        with pytest.raises(CorpusError, match=message):
+            list(Corpus(f"x.{ending}"))
+
+    def test_a_broken_one_is_left_out_with_one_warning(self, installed, caplog):
+        (installed / "x.wrecked").write_text("id,text\na,one\n")
+        assert [document.text for document in Corpus("x.wrecked")] == ["one"]
+        assert [document.text for document in Corpus("x.wrecked")] == ["one"]
+        [warning] = warnings(caplog)
+        assert "plugin 'wrecked' of package semsearch-sample is broken" in warning
+
+
+def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch, caplog):
+    bad = installed / "site" / "semsearch_bad-1.dist-info"
+    bad.mkdir(parents=True)
+    (bad / "METADATA").write_text("Name: semsearch-bad\nVersion: 1\n")
+    (bad / "entry_points.txt").write_text("[semsearch.encoders]\nno equals sign\n")
+    monkeypatch.syspath_prepend(installed / "site")
+    assert load_encoder("letters").dimension == 27
+    [warning] = warnings(caplog)
+    assert "package semsearch-bad is broken" in warning
+
+
+def test_packages_are_looked_through_only_for_unknown_names(installed, monkeypatch):
+    def fail():
+        raise AssertionError("packages were looked through")
+
+    monkeypatch.setattr("importlib.metadata.distributions", fail)
+    (installed / "c.csv").write_text("id,text\na,one\n")
+    (installed / "folder").mkdir()
+    with Index.create("index", "hashing") as index:
+        index.add(Corpus("c.csv"))
+        assert index.search("one")[0].document_id == "a"
+    for spec in ("minilm@nothing", "./none", "some/model", "folder"):
+        with pytest.raises(EncoderError):
+            load_encoder(spec)
+    with pytest.raises(AssertionError):
+        load_encoder("letters")
