@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memory import MemoryStore
 
 from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.addresses import Address
 from semsearch.errors import (
     ArgumentError,
     FilterError,
@@ -26,6 +27,7 @@ from semsearch.stores import create_store
 STORES = {
     "local": lambda folder, *encoders: create_store(folder / "index", 128, encoders),
     "memory": lambda folder, *encoders: MemoryStore(128, encoders),
+    "milvus-lite": lambda folder, *encoders: create_store(Address(f"milvus-lite:{folder}/index.db/one"), 128, encoders),
 }
 
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]

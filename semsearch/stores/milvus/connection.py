@@ -41,6 +41,8 @@ MOST_FOUND = 16_384
 
 #: Errors that another try does not change: wrong requests, what does not exist, no right.
 _PERMANENT = {4, 5, 6, 100, 200, 700, 1100, 1400, 1401, 65535}
+#: Of a collection whose vectors are not in memory.
+_NOT_LOADED = 101
 #: What servers say under an error's general code while they start or lose a node.
 _PASSING = re.compile(
     r"not (fully )?loaded|not ready|no available|not healthy|unavailable|offline|recovering|"
@@ -108,8 +110,6 @@ class Connection:
                 raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
         self.target = target
         self.timeout = _timeout()
-        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
-            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._opened: Any = self._connect()
         self.version = str(self.call("get_server_version"))
 
@@ -146,6 +146,8 @@ class Connection:
             except MilvusException as error:
                 if not _may_pass(error) or time.monotonic() + pause > until:
                     raise self._told(error) from error
+                if error.code == _NOT_LOADED:
+                    self._opened.load_collection(args[0], timeout=left)
             except _rpc_errors() as error:
                 if time.monotonic() + pause > until:
                     raise self._told(error) from error
@@ -222,6 +224,8 @@ class Connection:
     def _connect(self) -> Any:
         from pymilvus import MilvusClient, MilvusException
 
+        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         place, options = self.target.address, {}
         if self.target.is_file:
             folder = Path(self.target.uri).parent

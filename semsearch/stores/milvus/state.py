@@ -102,6 +102,7 @@ class MilvusState:
             files={},
             language=None,
             indexed_fields=[],
+            has_words=False,
         )
 
     # Documents.
