@@ -192,6 +192,9 @@ class StoreState(Protocol):
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """What the store has of the documents of these ids."""
 
+    def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
+        """The passages of documents, by the documents' ids, in their order."""
+
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         """The sound vectors that the store has for texts, under whatever document."""
 

@@ -32,6 +32,7 @@ from semsearch.stores.protocol import (
     Fault,
     FoundPassage,
     NewDocument,
+    NewPassage,
     Passages,
     Restriction,
     Seen,
@@ -113,6 +114,16 @@ class MemoryState:
             for name in ids
             if (one := content.documents.get(name))
         }
+
+    def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
+        found = {}
+        for chunk in self._chunks():
+            if chunk.document_id in ids:
+                passage = NewPassage(
+                    chunk.start, chunk.end, chunk.text, self._content.hashes[chunk.id]
+                )
+                found.setdefault(chunk.document_id, []).append(passage)
+        return found
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         wanted = set(hashes)

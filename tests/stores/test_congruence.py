@@ -27,7 +27,9 @@ from semsearch.stores import create_store
 STORES = {
     "local": lambda folder, *encoders: create_store(folder / "index", 128, encoders),
     "memory": lambda folder, *encoders: MemoryStore(128, encoders),
-    "milvus-lite": lambda folder, *encoders: create_store(Address(f"milvus-lite:{folder}/index.db/one"), 128, encoders),
+    "milvus-lite": lambda folder, *encoders: create_store(
+        Address(f"milvus-lite:{folder}/index.db/one"), 128, encoders
+    ),
 }
 
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]

@@ -46,6 +46,7 @@ from semsearch.stores.protocol import (
     NO_RESTRICTION,
     Candidate,
     FoundPassage,
+    NewPassage,
     Passages,
     Restriction,
     Seen,
@@ -207,6 +208,25 @@ class LocalState:
             )
             for row in rows
         }
+
+    def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
+        """The passages of documents, by the documents' ids, in their order."""
+        rows = self.connection.execute(
+            select(
+                documents.c.external_id,
+                chunks.c.start,
+                chunks.c.end,
+                chunks.c.text,
+                chunks.c.text_hash,
+            )
+            .join(chunks, chunks.c.document_id == documents.c.document_id)
+            .where(documents.c.external_id.in_(values(ids)))
+            .order_by(chunks.c.chunk_id)
+        )
+        found: dict[str, list[NewPassage]] = {}
+        for external_id, *passage in rows:
+            found.setdefault(external_id, []).append(NewPassage(*passage))
+        return found
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         """The sound vectors that the store has for texts, under whatever document."""
