@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     document: int = 0  #: the highest number that a document ever had
     row: int = 0  #: the same of passages, rows and versions, which share a sequence
-    written: int = 0  #: when, by the server's clock; 0 where that is not known
+    written: int = 0  #: the server's time after it; 0 where that is not known
     clean: bool = True  #: False while a commit is under way, and after one that was interrupted
     index_type: str = "auto"  #: what is asked for
     is_graph: bool = False  #: whether vectors are searched by HNSW, not exactly

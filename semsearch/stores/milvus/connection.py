@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -136,40 +136,27 @@ class Connection:
         """
         if self._opened is None:
             raise IndexClosedError(f"the index {self.target.address} is closed")
-        from pymilvus import MilvusException
+        return self._tried(getattr(self._opened, method), *args, **options)
 
-        until, pause = time.monotonic() + self.timeout, 0.05
-        while True:
-            left = max(until - time.monotonic(), 0.5)
-            try:
-                return getattr(self._opened, method)(*args, timeout=left, **options)
-            except MilvusException as error:
-                if not _may_pass(error) or time.monotonic() + pause > until:
-                    raise self._told(error) from error
-                if error.code == _NOT_LOADED:
-                    self._opened.load_collection(args[0], timeout=left)
-            except _rpc_errors() as error:
-                if time.monotonic() + pause > until:
-                    raise self._told(error) from error
-            time.sleep(pause)
-            pause = min(2 * pause, MOST_PAUSE_SECONDS)
+    def now(self) -> int:
+        """The server's time; 0 where it tells none, as milvus-lite does.
+
+        A request that waits for it sees what was written before. The client's "strong" level takes
+        the time of the request instead, and waits a fifth of a second for each.
+        """
+        return int(self._tried(self._opened._get_connection().alloc_timestamp))
 
     def has(self, collection: str) -> bool:
         """Whether there is a collection of a name."""
         return bool(self.call("has_collection", collection))
 
-    def upsert(self, collection: str, rows: Iterable[Row]) -> int:
-        """Write rows, instead of those of the same primary keys; in the same state when repeated.
-
-        Returns:
-            From which time on, by the server's clock, they can be read; 0 where that is not known.
-        """
+    def upsert(self, collection: str, rows: Iterable[Row]) -> None:
+        """Write rows, instead of those of the same primary keys."""
         for some in _in_requests(rows):
             self.call("upsert", collection, some)
-        return self._written(collection)
 
     def delete(self, collection: str, keys: Sequence[int] | Sequence[str]) -> None:
-        """Delete rows by their primary keys; Milvus does not say from which time on."""
+        """Delete rows by their primary keys."""
         for start in range(0, len(keys), MOST_FOUND // 4):
             self.call("delete", collection, ids=list(keys[start : start + MOST_FOUND // 4]))
 
@@ -254,12 +241,24 @@ class Connection:
             if self.target.is_file:
                 _users_lock.release()
 
-    def _written(self, collection: str) -> int:
-        from pymilvus.client.ts_utils import get_collection_ts
+    def _tried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        from pymilvus import MilvusException
 
-        handler = getattr(self._opened, "_handler", None)
-        endpoint = getattr(handler, "server_address", "")
-        return int(get_collection_ts(collection, endpoint, "") or 0)
+        until, pause = time.monotonic() + self.timeout, 0.05
+        while True:
+            left = max(until - time.monotonic(), 0.5)
+            try:
+                return method(*args, timeout=left, **options)
+            except MilvusException as error:
+                if not _may_pass(error) or time.monotonic() + pause > until:
+                    raise self._told(error) from error
+                if error.code == _NOT_LOADED:
+                    self._opened.load_collection(args[0], timeout=left)
+            except _rpc_errors() as error:
+                if time.monotonic() + pause > until:
+                    raise self._told(error) from error
+            time.sleep(pause)
+            pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
     def _told(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))

@@ -86,15 +86,15 @@ class MilvusWriter:
         state, content = self._begin()
         new = new_rows(state, content, documents, vectors)
         content = self._reserve(content._replace(document=new.last_document, row=new.last_row))
-        written = [self._connection.upsert(passages_of(self._connection), new.passages)]
+        self._connection.upsert(passages_of(self._connection), new.passages)
         for space, rows in new.vectors:
-            written.append(self._connection.upsert(vectors_of(self._connection, space), rows))
-        written.append(self._connection.upsert(documents_of(self._connection), new.documents))
+            self._connection.upsert(vectors_of(self._connection, space), rows)
+        self._connection.upsert(documents_of(self._connection), new.documents)
         spaces = [space for space, _ in new.vectors]
         self._delete_rows(state, new.replaced, spaces, new.documents)
         gone = [row["metadata"] for row in new.replaced]
         fields = counted(content.fields, [one.metadata for one in documents], gone)
-        self._commit(content._replace(fields=fields), written)
+        self._commit(content._replace(fields=fields))
 
     def remove(self, selection: Selection) -> int:
         """Remove documents; returns how many."""
@@ -109,7 +109,7 @@ class MilvusWriter:
                 self._delete_rows(state, gone, spaces)
                 removed += len(gone)
                 fields = counted(fields, [], (row["metadata"] for row in gone))
-        self._commit(content._replace(fields=fields), [0])
+        self._commit(content._replace(fields=fields))
         return removed
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
@@ -147,8 +147,8 @@ class MilvusWriter:
             }
             for place, (chunk, vector) in enumerate(zip(chunk_ids, vectors, strict=True))
         ]
-        written = self._connection.upsert(vectors_of(self._connection, space), rows)
-        self._commit(content, [written])
+        self._connection.upsert(vectors_of(self._connection, space), rows)
+        self._commit(content)
 
     def mark_complete(self, space: Space) -> None:
         """Let a space be searched: each passage has its vector."""
@@ -241,23 +241,17 @@ class MilvusWriter:
         write_catalogue(self._connection, content=content, writer=self._lease)
         return content
 
-    def _commit(self, content: Content, written: Sequence[int]) -> None:
-        """End a commit.
-
-        Args:
-            content: with the new counts.
-            written: from which times on its parts can be read; 0 where that is not known.
-        """
-        last = max([content.written, *written]) if all(written) else 0
-        write_catalogue(self._connection, content=content._replace(written=last, clean=True))
+    def _commit(self, content: Content) -> None:
+        """Note that a commit has ended: whoever reads from now on waits for what it wrote."""
+        written = self._connection.now()
+        write_catalogue(self._connection, content=content._replace(written=written, clean=True))
 
     def _restore(self, content: Content, *, thoroughly: bool = False) -> None:
         state = self._read()
         sweep(self._connection, state, thoroughly=thoroughly)
-        fields = recount(self._read())
-        write_catalogue(
-            self._connection, content=content._replace(fields=fields, written=0, clean=True)
-        )
+        content = content._replace(written=self._connection.now())
+        write_catalogue(self._connection, content=content)
+        self._commit(content._replace(fields=recount(self._read())))
 
     def _write_spaces(self, state: MilvusState, complete: Mapping[int, bool]) -> None:
         spaces = [
