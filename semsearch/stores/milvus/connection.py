@@ -139,11 +139,13 @@ class Connection:
         return self._tried(getattr(self._opened, method), *args, **options)
 
     def now(self) -> int:
-        """The server's time; 0 where it tells none, as milvus-lite does.
+        """The server's time; 0 for milvus-lite, which has none.
 
         A request that waits for it sees what was written before. The client's "strong" level takes
         the time of the request instead, and waits a fifth of a second for each.
         """
+        if self.target.is_file:
+            return 0
         return int(self._tried(self._opened._get_connection().alloc_timestamp))
 
     def has(self, collection: str) -> bool:
