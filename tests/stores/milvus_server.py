@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import socket
+import subprocess
 import uuid
 import warnings
 from contextlib import ExitStack
@@ -32,6 +33,7 @@ class Server:
     def __init__(self, folder: Path, lock: Path) -> None:
         from milvus import MilvusServer, MilvusServerConfig
 
+        self._folder = folder
         self._lock = FileLock(lock)
         with self._lock:
             self.port, client, peer = free_ports(3)
@@ -47,10 +49,6 @@ class Server:
             f"initial-cluster: default=http://localhost:{peer}\n"
         )
 
-    @property
-    def process(self) -> int:
-        return self._server.server_proc.pid
-
     def start(self) -> None:
         with self._lock, pytest.MonkeyPatch.context() as patched:  # it, too, looks for free ports
             patched.setenv("ETCD_CONFIG_PATH", str(self._etcd))
@@ -58,13 +56,25 @@ class Server:
                 warnings.simplefilter("ignore", ResourceWarning)  # it leaves sockets open
                 self._server.start()
                 gc.collect()
+        environment = Path(f"/proc/{self._server.server_proc.pid}/environ").read_text().split("\0")
+        self._environment = dict(each.split("=", 1) for each in environment if each)
 
     def kill(self) -> None:
         """Without a warning, and without a chance to write anything."""
         self._server.server_proc.kill()
         self._server.server_proc.wait()
-        self._server.server_proc = None
-        self._server.stop()
+
+    def restart(self) -> None:
+        """As before; `start` would find its ports in use, which the system keeps for a minute."""
+        with (self._folder / "logs" / "restarted.log").open("ab") as log:
+            self._server.server_proc = subprocess.Popen(
+                [self._server.get_milvus_executable_path(), "run", "standalone"],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._server.wait_started()
 
     def stop(self) -> None:
         self._server.stop()

@@ -215,33 +215,24 @@ class Connection:
 
         for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        place, options = self.target.address, {}
-        if self.target.is_file:
-            folder = Path(self.target.uri).parent
-            if not folder.is_dir():
-                raise IndexStoreError(f"{place}: there is no folder {folder}")
-            _users_lock.acquire()
-        else:
+        if not self.target.is_file:
             options = {"token": os.environ.get(TOKEN, "")}
             if AUTHORITY in os.environ:
                 options["ca_pem_path"] = os.environ[AUTHORITY]
-        try:
-            client = MilvusClient(uri=self.target.uri, timeout=self.timeout, **options)
-            if self.target.is_file:
-                _users[self.target.uri] += 1
-            return client
-        except MilvusException as error:
-            if self.target.is_file:
+            return self._tried(MilvusClient, uri=self.target.uri, **options)
+        folder = Path(self.target.uri).parent
+        if not folder.is_dir():
+            raise IndexStoreError(f"{self.target.address}: there is no folder {folder}")
+        with _users_lock:
+            try:
+                client = MilvusClient(uri=self.target.uri, timeout=self.timeout)
+            except MilvusException as error:
                 raise IndexBusyError(
                     f"{self.target.uri} cannot be opened: another process uses it, or it is no "
                     "file of milvus-lite; milvus-lite serves one process at a time"
                 ) from error
-            raise self._told(error) from error
-        except _rpc_errors() as error:
-            raise self._told(error) from error
-        finally:
-            if self.target.is_file:
-                _users_lock.release()
+            _users[self.target.uri] += 1
+            return client
 
     def _tried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
         from pymilvus import MilvusException

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from semsearch.analysis import Language
@@ -69,11 +69,13 @@ class MilvusWriter:
 
     def close(self) -> None:
         """Let others write."""
-        if self._opened is not None:
-            catalogue = read_catalogue(self._opened)
-            if catalogue.writer.get("token") == self._lease["token"]:
-                write_catalogue(self._opened, writer={})
-        self._opened = None
+        connection, self._opened = self._opened, None
+        with suppress(IndexStoreError):  # what failed before may fail here again; the lease expires
+            if (
+                connection
+                and read_catalogue(connection).writer.get("token") == self._lease["token"]
+            ):
+                write_catalogue(connection, writer={})
 
     def recover(self) -> None:
         """Delete what an interrupted commit has left, and count anew."""
