@@ -27,7 +27,7 @@ def make_server(package, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(make_server) -> Server:
-    """One for all tests that leave it alive: they choose indexes of their own."""
+    """One for all tests: they choose indexes of their own, and start it again if they kill it."""
     return make_server()
 
 

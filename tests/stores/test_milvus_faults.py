@@ -20,15 +20,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
 DOCUMENTS = [
     Document(f"d{number}", f"{WORDS[number % 6]} {WORDS[number % 5]} {number}", None, {"n": number})
-    for number in range(1500)
+    for number in range(1000)
 ]
 QUERIES = ["amber 7", "birch cedar", "fjord"]
-
-
-@pytest.fixture(scope="module")
-def server(make_server):
-    """One that the tests here may kill."""
-    return make_server()
 
 
 @pytest.fixture(scope="module")
@@ -63,34 +57,32 @@ def until(number, act):
         yield document
 
 
-def test_the_server_dies_while_it_is_written(server, expected, monkeypatch):
-    """One clear line; nothing that was acknowledged is lost; the next run completes it."""
-    address = server.address()
+def test_the_server_dies(server, expected):
+    """One clear line; readers wait for it; nothing that was acknowledged is lost."""
     acknowledged = []
 
     def kill():
         server.kill()
         index._store._connection.timeout = 2
 
-    with Index.create(address, "hashing:64") as index:
+    with Index.create(server.address(), "hashing:64") as index:
         started = time.monotonic()
         with pytest.raises(IndexStoreError, match="does not answer at .*; start it, or check"):
-            index.add(until(900, kill), on_batch=acknowledged.append)
-        assert time.monotonic() - started < 60  # tries are bounded
+            index.add(until(800, kill), on_batch=acknowledged.append)
         with pytest.raises(IndexStoreError, match="does not answer"):
             index.search("amber")
-    assert acknowledged
-    server.restart()
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "60")
-    with Index.open(address) as index:
+        assert time.monotonic() - started < 60  # tries are bounded
+        index._store._connection.timeout = 90
+        back = threading.Thread(target=server.restart)
+        back.start()
         held = [document.id for document in index]
+        back.join()
         count = acknowledged[-1].documents
         assert held[:count] == [document.id for document in DOCUMENTS[:count]]
         check_sound(index, expected)
 
 
-def test_the_server_comes_back_in_time(server, expected, monkeypatch):
-    """A writer and readers wait for it: no run fails."""
+def test_a_writer_waits_for_the_server(server, expected, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "90")
     back = threading.Thread(target=server.restart)
 
@@ -99,15 +91,9 @@ def test_the_server_comes_back_in_time(server, expected, monkeypatch):
         back.start()
 
     with Index.create(server.address(), "hashing:64") as index:
-        summary = index.add(until(900, restart))
+        assert index.add(until(800, restart)).added == len(DOCUMENTS)
         back.join()
-        assert summary.added == len(DOCUMENTS)
         check_sound(index, expected)
-        server.kill()
-        back = threading.Thread(target=server.restart)
-        back.start()
-        assert found(index) == expected
-        back.join()
 
 
 class Network:
@@ -188,7 +174,7 @@ with Index.create(address, "hashing:64") as index:
     done, told = 0, ""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        while done < 40:
+        while done < 60:
             index.add([Document(f"f{first + done}-{n}", "amber birch " * 20) for n in range(100)])
             done += 1
     except IndexStoreError as error:
@@ -207,7 +193,7 @@ def test_a_full_disk(lite, monkeypatch):
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ran.returncode == 0, ran.stderr
     done, told = json.loads(ran.stdout)
-    assert 0 < done < 40
+    assert 0 < done < 60
     assert told
     with Index.open(lite) as index:
         ids = {document.id for document in index}
