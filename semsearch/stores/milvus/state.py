@@ -200,10 +200,11 @@ class MilvusState:
         found.sort(key=lambda one: one[0])
         matrix = numpy.array([one[4] for one in found], numpy.float32)
         return Passages(
-            [one[1] for one in found],
-            numpy.array([one[2] for one in found], numpy.int64),
-            [one[3] for one in found],
-            matrix.reshape(len(found), space.dimension),
+            document_ids=[one[1] for one in found],
+            documents=numpy.array([one[2] for one in found], numpy.int64),
+            chunk_ids=numpy.array([one[0] for one in found], numpy.int64),
+            texts=[one[3] for one in found],
+            vectors=matrix.reshape(len(found), space.dimension),
         )
 
     def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
