@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from semsearch import addresses
 from semsearch.errors import ArgumentError
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -173,7 +174,7 @@ def check_path(name: str, value: Any) -> Path:
         raise ArgumentError(f"{name} must be a string or a Path, not {shown(value)}")
     if not path or "\0" in path:
         raise ArgumentError(f"{name} must be a path, not {path!r}")
-    return Path(path)
+    return addresses.place(path)
 
 
 def check_callable(name: str, value: Any) -> None:

@@ -16,7 +16,7 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
-    "version errors limits closing",
+    "version errors limits closing addresses",
     "arguments encodings correlations notebook plugins",
     "records texts csvrecords",
     "filters protocols datasets analysis",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from semsearch.addresses import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.options import (
@@ -285,8 +286,8 @@ def _sources(corpora: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
-    """The encoders of a new index, which go on loading; of an old one, none."""
-    if any(directory.glob("*")):
+    """The encoders of a new index, which go on loading; of one that may be there, none."""
+    if isinstance(directory, Address) or any(directory.glob("*")):
         return []
     named = encoders or (DEFAULT_ENCODER,)
     return [preload_for_documents(spec, precision or "auto") for spec in named]

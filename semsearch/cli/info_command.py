@@ -111,6 +111,8 @@ def _lines(info: IndexInfo) -> list[str]:
 
 
 def _stemming(info: IndexInfo) -> str:
+    if not info.has_words:
+        return "none"
     if info.language is None:
         return "Porter stemmer (English), no stop words"
     if info.language.name == "none":

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from semsearch.addresses import place
 from semsearch.cli.completing import complete_field, complete_index, complete_space
 from semsearch.cli.places import INDEXES
 from semsearch.errors import ArgumentError
@@ -21,6 +22,16 @@ class Decorator(Protocol):
 
     def __call__(self, command: _Command, /) -> _Command:
         """The command with them."""
+
+
+class Place(click.ParamType[Path]):
+    """A directory, or the address of an index (`semsearch.addresses`)."""
+
+    name = "DIR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The place."""
+        return place(str(value))
 
 
 def together(*options: Decorator) -> Decorator:
@@ -36,12 +47,11 @@ def together(*options: Decorator) -> Decorator:
 
 def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
     """``--index DIR``, which a command takes as `directory`."""
-    place = click.Path(path_type=Path)
     return click.option(
         "--index",
         "directory",
         metavar="DIR",
-        type=place,
+        type=Place(),
         envvar=envvar,
         shell_complete=complete_index,
         help=description,
@@ -207,7 +217,7 @@ indexes_option = click.option(
     "directories",
     metavar="DIR",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=Place(),
     shell_complete=complete_index,
     help=f"An index, by the name of its directory; may be repeated.  [default: all of {INDEXES}/]",
 )

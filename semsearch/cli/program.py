@@ -29,6 +29,8 @@ COMMANDS = {
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
     "verify": "Check an index, and repair it.",
+    "push": "Copy an index to Milvus, without encoding.",
+    "pull": "Copy an index from Milvus, without encoding.",
     "completion": "Print the completion script of a shell.",
     "datasets": "Published data sets: list, find, fetch.",
 }

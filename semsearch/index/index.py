@@ -70,6 +70,7 @@ class IndexInfo(NamedTuple):
     files: dict[str, int]  #: name → bytes
     language: Language | None  #: whose stems BM25 uses; None for Porter's of English
     indexed_fields: list[str]  #: by which filters find documents, sorted
+    has_words: bool  #: whether it can be searched by BM25
 
 
 class Index:

@@ -1,5 +1,30 @@
 """Stores: where documents, passages and vectors are kept."""
 
-from semsearch.stores.local import create_store, open_store
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from semsearch.addresses import store_of
+from semsearch.protocols import Encoder
+from semsearch.stores.protocol import Store, StoreModule
 
 __all__ = ["create_store", "open_store"]
+
+
+def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
+    """The store at a place; see `StoreModule`."""
+    return _module(path).open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
+
+
+def create_store(
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+) -> Store:
+    """The store at a place, created if there is none; see `StoreModule`."""
+    return _module(path).create_store(path, max_tokens, encoders, dtype)
+
+
+def _module(path: Path) -> StoreModule:
+    return cast("StoreModule", import_module(store_of(path)))

@@ -136,6 +136,7 @@ class StoreInfo(NamedTuple):
     files: dict[str, int]  #: name → bytes
     language: Language | None  #: whose stems BM25 uses; None for Porter's of English
     indexed_fields: list[str]  #: by which filters find documents, sorted
+    has_words: bool = True  #: whether it can be searched by BM25
 
 
 class Fault(NamedTuple):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from pathlib import Path
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from semsearch.arguments import shown
 from semsearch.encoders.precision import Precision, described_precision
+from semsearch.encoders.specs import unpinned
 from semsearch.errors import ArgumentError, SpaceError
 from semsearch.protocols import Encoder
 from semsearch.records import STORED_TYPES
 
 logger = logging.getLogger(__name__)
+
+NAME_MAX_CHARACTERS = 64
 
 
 class Space(NamedTuple):
@@ -86,6 +90,17 @@ def check_stored_type(dtype: str | None) -> None:
     if dtype is not None and dtype not in STORED_TYPES:
         choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
         raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
+def free_name(spec: str, taken: Collection[str]) -> str:
+    """A short name that is safe in a file name: `sentence-transformers/all-X` → `all-x`."""
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
+    slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
+    name, number = slug, 1
+    while name in taken:
+        number += 1
+        name = f"{slug}-{number}"
+    return name
 
 
 def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:

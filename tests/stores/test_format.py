@@ -18,9 +18,9 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, SpaceError
-from semsearch.stores.local.lock import writer_lock
 from semsearch.stores.local.migrations import STEPS
 from semsearch.stores.local.schema import FORMAT_VERSION
+from semsearch.stores.lock import writer_lock
 from semsearch.stores.protocol import text_hash
 
 FIXTURE = Path(__file__).parent / "format-1"

@@ -342,7 +342,7 @@ class Database:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        from semsearch.stores.local.lock import writer_lock  # most indexes are of this version
+        from semsearch.stores.lock import writer_lock  # most indexes are of this version
 
         if not self._is_writable():
             raise IndexFormatError(

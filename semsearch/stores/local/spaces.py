@@ -5,26 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any
 
 import numpy
 from sqlalchemy import Connection, insert, select
 
-from semsearch.encoders.specs import pinned, unpinned
+from semsearch.encoders.specs import pinned
 from semsearch.errors import IndexFormatError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
 from semsearch.stores.local.schema import spaces
 from semsearch.stores.local.stored import DamageError, stored_json
-from semsearch.stores.space import Space, check_stored_type
+from semsearch.stores.space import Space, check_stored_type, free_name
 from semsearch.vectors import off_unit
 
 MAX_DIMENSION = 1_000_000
 
 #: File names begin with the name of a space; the longest that a file system takes is 255 bytes.
 _NAME = re.compile(r"[a-z0-9_-]{1,200}")
-_NAME_MAX_CHARACTERS = 64
 
 
 def all_spaces(connection: Connection) -> list[Space]:
@@ -54,7 +52,7 @@ def insert_space(
     check_stored_type(dtype)
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
-    name = _free_name(spec, {space.name for space in all_spaces(connection)})
+    name = free_name(spec, {space.name for space in all_spaces(connection)})
     connection.execute(
         insert(spaces).values(
             name=name,
@@ -123,17 +121,6 @@ def _checked(space: Space) -> Space:
     ):
         raise DamageError(f"{space.name[:40]!r} is no embedding space")
     return space
-
-
-def _free_name(spec: str, taken: set[str]) -> str:
-    """A short name that is safe in a file name: `sentence-transformers/all-X` → `all-x`."""
-    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
-    slug = slug[:_NAME_MAX_CHARACTERS].strip("-") or "space"
-    name, number = slug, 1
-    while name in taken:
-        number += 1
-        name = f"{slug}-{number}"
-    return name
 
 
 def _vector_bytes(space: Space) -> int:

@@ -49,8 +49,8 @@ class LocalStore:
         """The right to write; one process at a time has it."""
         # Searching does without these.
         from semsearch.stores.local.folding import remove_leftovers
-        from semsearch.stores.local.lock import writer_lock
         from semsearch.stores.local.writer import LocalWriter
+        from semsearch.stores.lock import writer_lock
 
         with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select, update
@@ -13,6 +13,7 @@ from semsearch.stores.local.schema import chunks, documents
 from semsearch.stores.local.stored import DamageError, stored_json
 from semsearch.stores.local.values import values
 from semsearch.stores.protocol import text_hash
+from semsearch.stores.rests import joined
 
 DOCUMENTS_AT_ONCE = 1024
 
@@ -26,26 +27,6 @@ _SET_REST = (
 )
 
 logger = logging.getLogger(__name__)
-
-
-def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The characters of a text outside these ranges, which are in order."""
-    parts, place = [], 0
-    for start, end in spans:
-        parts.append(text[place:start])
-        place = end
-    return "".join([*parts, text[place:]])
-
-
-def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
-    """The text that these passages and the characters outside them are of."""
-    parts: list[str] = []
-    place = used = 0
-    for start, end, text in passages:
-        gap = start - place
-        parts += (rest[used : used + gap], text)
-        place, used = end, used + gap
-    return "".join([*parts, rest[used:]])
 
 
 def spans_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[int, int]]]:

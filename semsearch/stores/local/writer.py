@@ -31,11 +31,12 @@ from semsearch.stores.local.settings import (
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.stored import DamageError, StoredInteger
-from semsearch.stores.local.texts import rest_of, spans_of
+from semsearch.stores.local.texts import spans_of
 from semsearch.stores.local.values import insert_rows, values
 from semsearch.stores.local.verification import find_faults
 from semsearch.stores.local.words import analysed_text, remove_words, set_language
 from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
+from semsearch.stores.rests import rest_of
 from semsearch.stores.space import Space
 from semsearch.vector_indexes import IndexType
 

@@ -18,12 +18,15 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
+def writer_lock(
+    directory: Path, *, wait: bool = False, index: Path | None = None
+) -> Iterator[None]:
     """Hold the right to write an index. The system lets go of it when the process dies.
 
     Args:
-        directory: the index.
+        directory: where the lock is kept.
         wait: whether to wait until it is free.
+        index: what is locked; None for the directory itself.
 
     Raises:
         IndexBusyError: another process holds it.
@@ -31,7 +34,7 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")
     try:
-        _acquire(lock, directory, owner, wait=wait)
+        _acquire(lock, index or directory, owner, wait=wait)
     except OSError as error:
         raise IndexStoreError(f"cannot write in {directory}: {error.strerror}") from error
     try:
@@ -46,11 +49,11 @@ def writer_lock(directory: Path, *, wait: bool = False) -> Iterator[None]:
         lock.release()
 
 
-def _acquire(lock: FileLock, directory: Path, owner: Path, *, wait: bool) -> None:
+def _acquire(lock: FileLock, index: Path, owner: Path, *, wait: bool) -> None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        busy = f"{directory} is being written by {_told(owner)}"
+        busy = f"{index} is being written by {_told(owner)}"
         if not wait:
             raise IndexBusyError(f"{busy}; --wait waits for it") from None
         logger.warning("%s; waiting for it", busy)

@@ -1,0 +1,50 @@
+"""Where an index is: a directory, or the address of one that an engine keeps.
+
+An address begins with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PosixPath
+
+#: The package of the store that keeps what begins so.
+STORES = {
+    "milvus": "semsearch.stores.milvus",
+    "milvus-lite": "semsearch.stores.milvus",
+}
+DIRECTORIES = "semsearch.stores.local"
+
+_ADDRESS = re.compile(rf"({'|'.join(STORES)}):.*", re.DOTALL)
+
+
+class Address(PosixPath):
+    """An address, which is passed around as the path of a directory is.
+
+    A path has no empty parts, so ``//`` is ``/`` in it; `str` writes both.
+    """
+
+    @property
+    def engine(self) -> str:
+        """What it begins with."""
+        return super().__str__().partition(":")[0]
+
+    @property
+    def rest(self) -> str:
+        """What comes behind the colon: ``/HOST:PORT/NAME``."""
+        return super().__str__().partition(":")[2]
+
+    def __str__(self) -> str:
+        has_host = self.rest.startswith("/") and self.engine == "milvus"
+        slashes = "/" if has_host else "//" if self.rest.startswith("/") else ""
+        return f"{self.engine}:{slashes}{self.rest}"
+
+
+def place(text: str) -> Path:
+    """The place that a text names: an address, or a path in the file system."""
+    return Address(text) if _ADDRESS.fullmatch(text) else Path(text)
+
+
+def store_of(path: Path) -> str:
+    """The package of the store that keeps the index at a place."""
+    return STORES[path.engine] if isinstance(path, Address) else DIRECTORIES

@@ -1,0 +1,56 @@
+"""What ``semsearch push`` and ``semsearch pull`` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from semsearch.cli.options import Place, together, wait_option
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.removals import allowance, removals_option
+from semsearch.cli.render import visible
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def copy_options(source: str, target: str) -> Callable[[_Command], _Command]:
+    """The arguments and options of a copy."""
+    return together(
+        click.argument("source", metavar=source, type=Place()),
+        click.argument("target", metavar=target, type=Place()),
+        removals_option,
+        wait_option,
+    )
+
+
+def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> None:
+    """Bring an index to another place, and tell what was done."""
+    from semsearch.index.copying import copy_index
+
+    with IndexingProgress("documents", "reading both indexes") as progress:
+
+        def on_batch(done: int, total: int) -> None:
+            progress.update(done, done / total)
+
+        try:
+            copied = copy_index(
+                source,
+                target,
+                allow_removals=allowance(allow_removals, progress),
+                wait=wait,
+                on_batch=on_batch,
+            )
+        except KeyboardInterrupt:
+            progress.note("\ninterrupted; the same command goes on from there")
+            click.get_current_context().exit(130)
+    unchanged = copied.documents - copied.written
+    click.echo(
+        visible(
+            f"{target}: {copied.documents:,} documents ({copied.written:,} written, "
+            f"{unchanged:,} unchanged, {copied.removed:,} removed), {copied.passages:,} passages, "
+            f"equal to {source}"
+        )
+    )

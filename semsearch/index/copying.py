@@ -1,0 +1,219 @@
+"""Bringing one index to another place, on another store, without encoding anything again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+
+from semsearch.closing import closed_on_error
+from semsearch.errors import IndexStoreError, SpaceError
+from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
+from semsearch.protocols import Matrix, TokenSpans
+from semsearch.stores import create_store, open_store
+from semsearch.stores.protocol import (
+    NewDocument,
+    Seen,
+    Selection,
+    Store,
+    StoreState,
+    StoreWriter,
+    TextVectors,
+)
+from semsearch.stores.space import Space
+
+DOCUMENTS_AT_ONCE = 1024
+#: How many documents are compared at the end, spread over all.
+SAMPLE_DOCUMENTS = 100
+#: How far apart the components of a vector may be after it has been copied.
+TOLERANCE = 1e-3
+
+
+class Copied(NamedTuple):
+    """What a copy has done."""
+
+    documents: int = 0  #: that are there now
+    written: int = 0
+    removed: int = 0
+    passages: int = 0
+
+
+def copy_index(
+    source: Path,
+    target: Path,
+    *,
+    allow_removals: Allowance = False,
+    wait: bool = False,
+    on_batch: Callable[[int, int], None] = lambda done, total: None,
+) -> Copied:
+    """Make the index at a place equal to another one: its documents, passages and vectors.
+
+    Documents that are there as they should be are left alone, so a copy that was interrupted goes
+    on; documents that the source lacks are removed.
+
+    Args:
+        source: the index that is read.
+        target: where it is brought to; the index is made if need be.
+        allow_removals: whether many documents of the target may be removed; see `IndexWriter.sync`.
+        wait: whether to wait for another process that is writing the target.
+        on_batch: called after each batch with the documents that are done, and how many there are.
+
+    Raises:
+        SpaceError: the target has spaces of other encoders, or a space of the source lacks vectors.
+        RemovalError: more would be removed than is allowed; what was written stays.
+        IndexStoreError: the copy is not equal to the source.
+    """
+    with closing(open_store(source)) as read, read.read() as state:
+        spaces = state.spaces()
+        for space in spaces:
+            if not space.complete:
+                raise SpaceError(f"space '{space.name}' of {source} still lacks vectors")
+        with (
+            closing(_target(target, state.max_tokens, spaces)) as written,
+            written.writer(wait=wait) as writer,
+        ):
+            count = _copy(state, writer, on_batch)
+            removed = _remove_others(writer, allow_removals)
+            writer.optimise()
+            with writer.state() as copy:
+                passages = _check_equal(state, copy, source, target)
+                return Copied(copy.count(), count, removed, passages)
+
+
+class _Described:
+    """What an index says of an encoder, for the index that is to have its vectors."""
+
+    def __init__(self, space: Space, max_tokens: int) -> None:
+        self.spec = space.spec
+        self.fingerprint = space.fingerprint
+        self.dimension = space.dimension
+        self.max_document_tokens = max_tokens
+        self.max_query_tokens = None
+        self._description = space.description
+
+    def description(self) -> Mapping[str, Any]:
+        return self._description
+
+    def token_spans(self, text: str) -> TokenSpans:
+        raise NotImplementedError
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        raise NotImplementedError
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        raise NotImplementedError
+
+
+def _target(place: Path, max_tokens: int, spaces: Sequence[Space]) -> Store:
+    store = create_store(place, max_tokens, [_Described(space, max_tokens) for space in spaces])
+    with closed_on_error(store), store.read() as state:
+        found = {space.fingerprint: space.name for space in state.spaces()}
+        wanted = {space.fingerprint: space.name for space in spaces}
+        if found.keys() != wanted.keys():
+            raise SpaceError(
+                f"{place} has the spaces {', '.join(found.values())}, not "
+                f"{', '.join(wanted.values())} by the same models; choose another place"
+            )
+    return store
+
+
+def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:
+    """Write what the target lacks or has otherwise; returns how many documents."""
+    with writer.state() as copy:
+        copy.begin_run()
+        spaces = _matching(state.spaces(), copy.spaces())
+    total, done, count, last = state.count(), 0, 0, 0
+    while found := state.documents_after(last, DOCUMENTS_AT_ONCE):
+        last = max(found)
+        ids = [str(document.id) for document in found.values()]
+        stored = state.known(ids)
+        with writer.state() as copy:
+            copy.mark_seen({name: Seen("", 0) for name in ids})
+            there = copy.known(ids)
+        lacking = [name for name in ids if not _is_equal(stored[name], there.get(name))]
+        if lacking:
+            passages = state.passages_of(lacking)
+            digests = {one.text_hash for listed in passages.values() for one in listed}
+            texts = {str(document.id): document.text for document in found.values()}
+            new = [
+                NewDocument(
+                    name,
+                    texts[name],
+                    stored[name].title,
+                    stored[name].metadata,
+                    stored[name].text_hash,
+                    passages[name],
+                )
+                for name in lacking
+            ]
+            writer.put(new, _renumbered(state.vectors_of(sorted(digests)), spaces))
+            count += len(new)
+        done += len(ids)
+        on_batch(done, total)
+    return count
+
+
+def _is_equal(wanted: Any, found: Any) -> bool:
+    """Whether two stored documents are the same but for their numbers."""
+    return found is not None and found[1:] == wanted[1:]
+
+
+def _matching(spaces: Sequence[Space], others: Sequence[Space]) -> dict[int, Space]:
+    """The space of the same model among others, by a space's number."""
+    by_fingerprint = {space.fingerprint: space for space in others}
+    return {space.id: by_fingerprint[space.fingerprint] for space in spaces}
+
+
+def _renumbered(vectors: TextVectors, spaces: Mapping[int, Space]) -> TextVectors:
+    """The vectors by the numbers of the other spaces, of unit length, as float16 is not quite."""
+    return {
+        (spaces[space_id].id, digest): _unit(vector)
+        for (space_id, digest), vector in vectors.items()
+    }
+
+
+def _unit(vector: Matrix) -> Matrix:
+    norm = float(numpy.linalg.norm(vector.astype(numpy.float64)))
+    return vector if abs(norm - 1) < 1e-6 else (vector / norm).astype(numpy.float32)
+
+
+def _remove_others(writer: StoreWriter, allow_removals: Allowance) -> int:
+    """Remove the documents that the source lacks."""
+    others = Selection(unseen=True)
+    with writer.state() as copy:
+        removal = planned_removal(copy, others)
+    check_removal(removal, allow_removals)
+    return writer.remove(others) if removal.documents else 0
+
+
+def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path) -> int:
+    """Compare the counts, and the passages and vectors of a sample; returns the passages' count."""
+    counts = [(one.info().documents, one.info().chunks) for one in (state, copy)]
+    if counts[0] != counts[1]:
+        raise _unequal(
+            source, target, f"{counts[0]} documents and passages there, {counts[1]} here"
+        )
+    ids = state.ids()
+    sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
+    if state.passages_of(sample) != copy.passages_of(sample):
+        raise _unequal(source, target, "their passages differ")
+    others = _matching(state.spaces(), copy.spaces())
+    for space in state.spaces():
+        left = state.document_vectors(space, sample)
+        right = copy.document_vectors(others[space.id], sample)
+        if left.keys() != right.keys() or any(
+            left[name].shape != right[name].shape
+            or not numpy.allclose(left[name], right[name], atol=TOLERANCE)
+            for name in left
+        ):
+            raise _unequal(source, target, f"their vectors of space '{space.name}' differ")
+    return counts[0][1]
+
+
+def _unequal(source: Path, target: Path, how: str) -> IndexStoreError:
+    return IndexStoreError(
+        f"{target} is not equal to {source}: {how}; run semsearch verify on both, then copy again"
+    )

@@ -1,0 +1,112 @@
+"""What an index on Milvus is, in the properties of its collection of documents.
+
+Milvus keeps them in its coordinator, so a reader sees them as they were written last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from semsearch.errors import IndexFormatError, IndexNotFoundError
+from semsearch.stores.milvus.connection import Connection
+from semsearch.stores.space import Space
+
+FORMAT_VERSION = 1
+
+_FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER = (
+    f"semsearch.{name}" for name in ("format", "max_tokens", "spaces", "state", "writer")
+)
+
+
+class Content(NamedTuple):
+    """What each commit changes."""
+
+    document: int = 0  #: the highest number that a document ever had
+    row: int = 0  #: the same of passages, rows and versions, which share a sequence
+    written: int = 0  #: the server's time after it; 0 where that is not known
+    clean: bool = True  #: False while a commit is under way, and after one that was interrupted
+    index_type: str = "auto"  #: what is asked for
+    is_graph: bool = False  #: whether vectors are searched by HNSW, not exactly
+    fields: Mapping[str, Mapping[str, int]] = {}  #: documents by field and kind of value
+
+
+class Catalogue(NamedTuple):
+    """All properties."""
+
+    max_tokens: int
+    spaces: list[Space]
+    content: Content
+    writer: Mapping[str, Any]  #: who is writing; empty for nobody
+
+
+def read_catalogue(connection: Connection) -> Catalogue:
+    """The properties of an index.
+
+    Raises:
+        IndexNotFoundError: there is no collection of that name.
+        IndexFormatError: the collection is something else, or of a newer format.
+    """
+    address = connection.target.address
+    if not connection.has(connection.name):
+        raise IndexNotFoundError(
+            f"no index at {address}; make one with: semsearch index CORPUS --index {address}"
+        )
+    properties = connection.call("describe_collection", connection.name).get("properties", {})
+    if _FORMAT not in properties:
+        raise IndexFormatError(
+            f"{address}: the collection '{connection.name}' was not made by semsearch; "
+            "choose another name"
+        )
+    if properties[_FORMAT] != str(FORMAT_VERSION):
+        raise IndexFormatError(
+            f"{address} has format {properties[_FORMAT]}, this semsearch knows format "
+            f"{FORMAT_VERSION}; update semsearch"
+        )
+    try:
+        return Catalogue(
+            int(properties[_MAX_TOKENS]),
+            [Space(**space) for space in json.loads(properties[_SPACES])],
+            Content(**json.loads(properties[_STATE])),
+            json.loads(properties.get(_WRITER, "{}")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise IndexFormatError(f"{address}: its properties are damaged ({error})") from error
+
+
+def first_properties(max_tokens: int, spaces: list[Space]) -> dict[str, str]:
+    """The properties of a new index."""
+    return {
+        _FORMAT: str(FORMAT_VERSION),
+        _MAX_TOKENS: str(max_tokens),
+        **_written(spaces=spaces, content=Content()),
+    }
+
+
+def write_catalogue(
+    connection: Connection,
+    *,
+    spaces: list[Space] | None = None,
+    content: Content | None = None,
+    writer: Mapping[str, Any] | None = None,
+) -> None:
+    """Replace those properties that are given."""
+    changed = _written(spaces=spaces, content=content, writer=writer)
+    # Twice: when a server of version 2.3.5 starts again, it has the properties that were last but
+    # one, however long ago the last ones were written.
+    for _ in range(1 if connection.target.is_file else 2):
+        connection.call("alter_collection_properties", connection.name, changed)
+
+
+def _written(
+    spaces: list[Space] | None = None,
+    content: Content | None = None,
+    writer: Mapping[str, Any] | None = None,
+) -> dict[str, str]:
+    values = {
+        _SPACES: None if spaces is None else [space._asdict() for space in spaces],
+        _STATE: None if content is None else content._asdict(),
+        _WRITER: writer,
+    }
+    return {name: json.dumps(value) for name, value in values.items() if value is not None}

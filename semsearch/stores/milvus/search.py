@@ -1,0 +1,171 @@
+"""The nearest passages, exactly as many as are asked for, whatever takes their places."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy
+
+from semsearch.protocols import Matrix
+from semsearch.stores.milvus.collections import both, listed
+from semsearch.stores.milvus.connection import MOST_FOUND, Connection, Row
+from semsearch.stores.protocol import Candidate
+
+#: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up.
+ROUNDING = 2e-6
+#: How many queries are sent at once.
+QUERIES_AT_ONCE = 256
+#: How many candidates HNSW keeps, at least.
+LEAST_CANDIDATES = 128
+
+
+class _Found(NamedTuple):
+    """A row that Milvus has found."""
+
+    score: float
+    chunk: int
+    document: int
+    row: int
+
+
+class VectorSearch:
+    """Searches of one space under one condition.
+
+    Args:
+        connection: to Milvus.
+        collection: of the space.
+        condition: an expression; empty for none.
+        since: see `Connection.query`.
+        owners: gives the rows of documents by their numbers.
+        is_exact: whether Milvus compares all vectors.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        collection: str,
+        condition: str,
+        since: int,
+        owners: Callable[[Sequence[int]], dict[int, Row]],
+        is_exact: bool,
+    ) -> None:
+        self._connection = connection
+        self._collection = collection
+        self._condition = condition
+        self._since = since
+        self._owners = owners
+        self._is_exact = is_exact
+
+    def best(self, queries: Matrix, k: int, per_document: int) -> list[list[Candidate]]:
+        """The `k` best passages of each query; see `StoreState.search_vectors`."""
+        limit = min(2 * k + 8, MOST_FOUND)
+        found: list[list[Candidate]] = []
+        for start in range(0, len(queries), QUERIES_AT_ONCE):
+            some = queries[start : start + QUERIES_AT_ONCE]
+            answers = self._search(some, limit, "")
+            found += [
+                self._first(query, answer, limit, k, per_document)
+                for query, answer in zip(some, self._live(answers), strict=True)
+            ]
+        return found
+
+    def _first(
+        self,
+        query: Matrix,
+        answer: tuple[list[_Found], list[_Found]],
+        limit: int,
+        k: int,
+        per_document: int,
+    ) -> list[Candidate]:
+        """The best of one query, of what was found and, while it may be too little, of the rest."""
+        live: list[_Found] = []
+        seen: list[_Found] = []
+        while True:
+            returned, alive = answer
+            seen += returned
+            live = self._settled(query, live + alive)
+            chosen = _best(live, per_document)
+            least = min((one.score for one in returned), default=-math.inf)
+            is_last = not returned or (self._is_exact and len(returned) < limit)
+            if is_last or (len(chosen) >= k and chosen[k - 1].score > least + ROUNDING):
+                return [Candidate(one.document, one.chunk, one.score) for one in chosen[:k]]
+            limit = min(4 * limit, MOST_FOUND)
+            rest = self._without(seen, live, least, per_document)
+            [answer] = self._live(self._search(query[numpy.newaxis], limit, rest))
+
+    def _search(self, queries: Matrix, limit: int, rest: str) -> list[list[_Found]]:
+        parameters = {} if self._is_exact else {"ef": max(LEAST_CANDIDATES, 2 * limit)}
+        answers = self._connection.search(
+            self._collection,
+            queries,
+            limit,
+            both(self._condition, rest),
+            ["row", "chunk", "document", "version"],
+            self._since,
+            parameters,
+        )
+        self._versions = {row["row"]: row["version"] for answer in answers for _, row in answer}
+        return [
+            [_Found(score, row["chunk"], row["document"], row["row"]) for score, row in answer]
+            for answer in answers
+        ]
+
+    def _live(self, answers: list[list[_Found]]) -> list[tuple[list[_Found], list[_Found]]]:
+        """Each answer, and what of it is of its document's present version."""
+        owners = self._owners([one.document for answer in answers for one in answer])
+        versions = {number: row["version"] for number, row in owners.items()}
+        return [
+            (
+                answer,
+                [one for one in answer if versions.get(one.document) == self._versions[one.row]],
+            )
+            for answer in answers
+        ]
+
+    def _settled(self, query: Matrix, found: list[_Found]) -> list[_Found]:
+        """In order, best first; scores that rounding cannot tell apart are computed once more."""
+        found = sorted(found, key=lambda one: (-one.score, one.chunk))
+        scores = numpy.array([one.score for one in found], numpy.float64)
+        close = numpy.flatnonzero(scores[:-1] - scores[1:] <= ROUNDING)
+        places = numpy.union1d(close, close + 1).tolist()
+        if not places:
+            return found
+        exact = query.astype(numpy.float64)
+        rows = [found[place].row for place in places]
+        settled = {
+            int(row["row"]): round(float(numpy.array(row["vector"], numpy.float64) @ exact), 9)
+            for one_of in listed("row", rows)
+            for row in self._connection.query(
+                self._collection, one_of, ["row", "vector"], self._since
+            )
+        }
+        renewed = [one._replace(score=settled.get(one.row, one.score)) for one in found]
+        return sorted(renewed, key=lambda one: (-one.score, one.chunk))
+
+    def _without(
+        self, seen: list[_Found], live: list[_Found], least: float, per_document: int
+    ) -> str:
+        """A condition for what has not been seen and may still be a candidate."""
+        above = Counter(one.document for one in live if one.score > least + ROUNDING)
+        done = sorted(number for number, count in above.items() if count >= per_document)
+        rows = sorted({one.row for one in seen if one.document not in set(done)})
+        conditions = [
+            f"not ({one_of})"
+            for field, values in (("document", done), ("row", rows))
+            for one_of in listed(field, values)
+        ]
+        return both(*conditions)
+
+
+def _best(found: list[_Found], per_document: int) -> list[_Found]:
+    """Of what is in order, the first ones of each document."""
+    taken: Counter[int] = Counter()
+    kept = []
+    for one in found:
+        if taken[one.document] < per_document:
+            taken[one.document] += 1
+            kept.append(one)
+    return kept

@@ -1,0 +1,622 @@
+"""What is read of an index on Milvus."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy
+
+from semsearch.errors import IndexChangedError, IndexFormatError, IndexStoreError
+from semsearch.filters import Condition, Value, metadata_field, metadata_name
+from semsearch.protocols import Matrix
+from semsearch.records import Chunk, Document
+from semsearch.stores.kinds import Field, Kind
+from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Catalogue
+from semsearch.stores.milvus.collections import (
+    STEP,
+    both,
+    documents_of,
+    key_of,
+    listed,
+    passages_of,
+    vectors_of,
+)
+from semsearch.stores.milvus.conditions import check, to_expression
+from semsearch.stores.milvus.connection import Connection, Row
+from semsearch.stores.milvus.kinds import Counts, elements, kind_of
+from semsearch.stores.milvus.run import Run
+from semsearch.stores.milvus.search import VectorSearch
+from semsearch.stores.milvus.terms import NOT_NULL, field_key
+from semsearch.stores.protocol import (
+    EVERYTHING,
+    NO_RESTRICTION,
+    Candidate,
+    FoundPassage,
+    NewPassage,
+    Passages,
+    Restriction,
+    Seen,
+    Selection,
+    StoredDocument,
+    StoreInfo,
+    TextVectors,
+)
+from semsearch.stores.rests import joined
+from semsearch.stores.space import Space, check_searchable
+from semsearch.vector_indexes import IndexType
+from semsearch.vectors import off_unit
+
+#: In how many documents examples and similar values are looked for.
+SAMPLE_DOCUMENTS = 10_000
+#: How many fields are listed with an example.
+EXAMPLES = 50
+
+
+class MilvusState:
+    """What is there by now, each document whole; see `semsearch.stores.protocol.StoreState`.
+
+    Milvus keeps no older states: what is written while this one is read is read, too.
+
+    Args:
+        connection: to Milvus.
+        catalogue: as it was read before anything else.
+        run: the documents that the present run has read.
+    """
+
+    def __init__(self, connection: Connection, catalogue: Catalogue, run: Run) -> None:
+        self._connection = connection
+        self._catalogue = catalogue
+        self._run = run
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens a passage may have."""
+        return self._catalogue.max_tokens
+
+    @property
+    def index_type(self) -> IndexType:
+        """How vectors are to be searched."""
+        return IndexType(self._catalogue.content.index_type)
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+        return list(self._catalogue.spaces)
+
+    def info(self) -> StoreInfo:
+        """What the store holds."""
+        fields = [
+            Field(name, dict(kinds), self._example_of(name, kinds) if place < EXAMPLES else None)
+            for place, (name, kinds) in enumerate(sorted(self._catalogue.content.fields.items()))
+        ]
+        return StoreInfo(
+            format=FORMAT_VERSION,
+            documents=self.count(),
+            chunks=self._connection.count(passages_of(self._connection), "", self._since),
+            fields=fields,
+            spaces=self.spaces(),
+            snapshots={},
+            files={},
+            language=None,
+            indexed_fields=[],
+            has_words=False,
+        )
+
+    # Documents.
+
+    def count(self, selection: Selection = EVERYTHING) -> int:
+        """How many documents there are, or are selected."""
+        if selection.ids is not None or selection.unseen:
+            return len(self.ids(selection))
+        return self._connection.count(
+            documents_of(self._connection), self._expression(selection.condition), self._since
+        )
+
+    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+        """The ids of the documents, or of those selected, in the order of their coming."""
+        found: list[str] = []
+        for rows in self.selected(selection, ["id"]):
+            found += [row["id"] for row in rows]
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
+
+    def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents of these ids, as they were added."""
+        found: dict[int, Document] = {}
+        for rows in self.selected(Selection(ids), _WHOLE):
+            found |= self._whole(rows)
+        return {str(document.id): document for document in found.values()}
+
+    def documents_after(self, last: int, limit: int) -> dict[int, Document]:
+        """The next documents by number, in the order of their coming."""
+        rows: list[Row] = []
+        for some in self._in_order(documents_of(self._connection), "document", _WHOLE, last, limit):
+            rows += some
+            if len(rows) >= limit:
+                break
+        return self._whole(rows[:limit])
+
+    def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """What the store has of the documents of these ids."""
+        fields = ["id", "title", "metadata", "text_hash"]
+        return {
+            row["id"]: StoredDocument(
+                row["document"], json.loads(row["title"]), row["metadata"], row["text_hash"]
+            )
+            for rows in self.selected(Selection(ids), fields)
+            for row in rows
+        }
+
+    def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
+        """The passages of documents, by the documents' ids."""
+        owners = [row for rows in self.selected(Selection(ids), ["id"]) for row in rows]
+        found: dict[str, list[NewPassage]] = {row["id"]: [] for row in owners}
+        names = {row["document"]: row["id"] for row in owners}
+        for row in self.live_passages(owners, ["start", "end", "text", "text_hash"]):
+            passage = NewPassage(row["start"], row["end"], row["text"], row["text_hash"])
+            found[names[row["document"]]].append(passage)
+        return found
+
+    def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
+        """The sound vectors that the store has for texts, under whatever document."""
+        found: TextVectors = {}
+        if not self._catalogue.content.document:
+            return found
+        digests = {
+            row["chunk"]: row["text_hash"]
+            for rows in self._listed(
+                passages_of(self._connection), "text_hash", sorted(set(hashes)), ["chunk"]
+            )
+            for row in rows
+        }
+        first = {digest: chunk for chunk, digest in sorted(digests.items(), reverse=True)}
+        for space in self.spaces() if digests else []:
+            collection = vectors_of(self._connection, space)
+            for rows in self._listed(collection, "chunk", sorted(first.values()), ["vector"]):
+                matrix = _matrix(space, rows)
+                for row, vector, is_off in zip(rows, matrix, off_unit(matrix), strict=True):
+                    if not is_off:
+                        found[space.id, digests[row["chunk"]]] = vector
+        return found
+
+    def passages(self, space: Space, condition: Condition | None = None) -> Passages:
+        """All passages with their vectors, or those whose documents meet a condition."""
+        check_searchable(space, self.spaces())
+        found: list[tuple[int, str, int, str, Matrix]] = []
+        for owners in self.selected(Selection(condition=condition), ["id"]):
+            names = {row["document"]: row["id"] for row in owners}
+            vectors = self._vectors_of_documents(space, owners)
+            for row in self.live_passages(owners, ["text"]):
+                if row["chunk"] not in vectors:
+                    raise self._changed()
+                number = row["document"]
+                found.append(
+                    (row["chunk"], names[number], number, row["text"], vectors[row["chunk"]])
+                )
+        found.sort(key=lambda one: one[0])
+        matrix = numpy.array([one[4] for one in found], numpy.float32)
+        return Passages(
+            document_ids=[one[1] for one in found],
+            documents=numpy.array([one[2] for one in found], numpy.int64),
+            chunk_ids=numpy.array([one[0] for one in found], numpy.int64),
+            texts=[one[3] for one in found],
+            vectors=matrix.reshape(len(found), space.dimension),
+        )
+
+    def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
+        """The vectors of the passages of documents, each of shape (passages, dimension)."""
+        check_searchable(space, self.spaces())
+        owners = [row for rows in self.selected(Selection(ids), ["id"]) for row in rows]
+        vectors = self._vectors_of_documents(space, owners)
+        names = {row["document"]: row["id"] for row in owners}
+        found: dict[str, list[Matrix]] = {}
+        for row in self.live_passages(owners, []):
+            if row["chunk"] in vectors:
+                found.setdefault(names[row["document"]], []).append(vectors[row["chunk"]])
+        return {name: numpy.array(rows) for name, rows in found.items()}
+
+    def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
+        """Passages without a vector: chunk id, text and document id, above a chunk id."""
+        found: list[tuple[int, str, str]] = []
+        fields = ["document", "version", "text"]
+        for rows in self._in_order(passages_of(self._connection), "chunk", fields, after, limit):
+            owners = self.owners([row["document"] for row in rows], ["id"])
+            chunks = [row["chunk"] for row in rows]
+            held = {
+                row["chunk"]
+                for some in self._listed(
+                    vectors_of(self._connection, space), "chunk", chunks, ["document", "version"]
+                )
+                for row in some
+                if row["document"] in owners
+                and row["version"] == owners[row["document"]]["version"]
+            }
+            for row in rows:
+                owner = owners.get(row["document"])
+                is_live = owner is not None and owner["text_version"] == row["version"]
+                if owner is not None and is_live and row["chunk"] not in held:
+                    found.append((row["chunk"], row["text"], owner["id"]))
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    # Search.
+
+    def prepare(self, space: Space) -> None:
+        """Milvus has loaded the vectors."""
+
+    def search_vectors(
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+    ) -> list[list[Candidate]]:
+        """The `k` best passages of each query (fewer only when fewer match), best first."""
+        check_searchable(space, self.spaces())
+        if restriction.required or restriction.excluded:
+            self._refuse_words()
+        search = VectorSearch(
+            self._connection,
+            vectors_of(self._connection, space),
+            self._expression(restriction.condition),
+            self._since,
+            self.owners,
+            self._is_exact,
+        )
+        return search.best(queries, k, per_document)
+
+    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+        """A description of how `search_vectors` would search."""
+        kind = "exact" if self._is_exact else "HNSW"
+        filtered = "" if restriction.condition is None else ", with the filter"
+        return f"{kind}, by Milvus {self._connection.version}{filtered}"
+
+    def search_words(
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+    ) -> list[Candidate]:
+        """Nothing that Milvus can do as the local store does it."""
+        self._refuse_words()
+
+    def matched_words(
+        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
+    ) -> dict[int, list[str]]:
+        """None: there is no index of words."""
+        return {}
+
+    def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
+        """The vectors of chunks, shape (len(chunk_ids), dimension)."""
+        rows = [
+            row
+            for some in self._listed(
+                vectors_of(self._connection, space), "chunk", list(chunk_ids), ["vector"]
+            )
+            for row in some
+        ]
+        vectors = {
+            row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
+        }
+        if not vectors.keys() >= set(chunk_ids):
+            raise self._changed()
+        matrix = numpy.array([vectors[chunk_id] for chunk_id in chunk_ids], numpy.float32)
+        return matrix.reshape(len(chunk_ids), space.dimension)
+
+    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+        """Chunks by their ids."""
+        fields = ["document", "start", "end", "text"]
+        rows = [
+            row
+            for some in self._listed(
+                passages_of(self._connection), "chunk", list(chunk_ids), fields
+            )
+            for row in some
+        ]
+        owners = self.owners([row["document"] for row in rows], ["id", "title", "metadata"])
+        if len(rows) < len(set(chunk_ids)) or not owners.keys() >= {
+            row["document"] for row in rows
+        }:
+            raise self._changed()
+        found = {}
+        for row in rows:
+            owner = owners[row["document"]]
+            chunk = Chunk(row["chunk"], owner["id"], row["start"], row["end"], row["text"])
+            title = json.loads(owner["title"])
+            found[chunk.id] = FoundPassage(chunk, json.loads(owner["metadata"]), title)
+        return found
+
+    # Metadata fields.
+
+    def check(self, condition: Condition) -> None:
+        """Refuse a condition that Milvus cannot run."""
+        check(condition)
+
+    def field_names(self) -> list[str]:
+        """The names of the metadata fields that documents have, sorted."""
+        return sorted(self._catalogue.content.fields)
+
+    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
+        """The kinds of values of the known ones of these metadata fields."""
+        fields = self._catalogue.content.fields
+        return {
+            name: {Kind(kind.rpartition(" ")[2]) for kind in fields[name]}
+            for name in names
+            if name in fields
+        }
+
+    def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
+        """A value of one of these kinds that a field holds."""
+        wanted = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
+        values = self._sample(field) if wanted else []
+        return next((value for value in values if kind_of(value) in wanted), None)
+
+    def matches(self, condition: Condition) -> bool:
+        """Whether any document meets a condition."""
+        return self.count(Selection(condition=condition)) > 0
+
+    def neighbours(self, field: str, value: Value) -> list[Value]:
+        """The nearest values of a field on either side of one of the same kind."""
+        same = str if isinstance(value, str) else (int, float)
+        ordered: list[Any] = sorted(
+            {
+                each
+                for each in self._sample(field)
+                if isinstance(each, same) and not isinstance(each, bool)
+            }
+        )
+        place = bisect.bisect_left(ordered, value)
+        behind = ordered[place : place + 1]
+        return list(
+            dict.fromkeys([*(behind if value in behind else ordered[:place][-1:]), *behind])
+        )
+
+    def texts_of(self, field: str, max_characters: int) -> list[str]:
+        """Different texts that a field holds, of a sample."""
+        texts = (value for value in self._sample(field) if isinstance(value, str))
+        return list(dict.fromkeys(text for text in texts if len(text) <= max_characters))
+
+    # The present run.
+
+    def begin_run(self) -> None:
+        """Forget which documents have been seen."""
+        self._run.begin()
+
+    def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
+        """The ones of these that the run has seen."""
+        return self._run.seen(ids)
+
+    def mark_seen(self, seen: Mapping[str, Seen]) -> None:
+        """Remember that documents have been seen."""
+        self._run.mark(seen)
+
+    # For this store's own.
+
+    @property
+    def field_counts(self) -> Counts:
+        """The kinds of values that fields hold, as each commit counts them."""
+        return self._catalogue.content.fields
+
+    def selected(self, selection: Selection, fields: Sequence[str]) -> Iterator[list[Row]]:
+        """The rows of documents that are selected, in the order of their coming, some at a time."""
+        collection, columns = documents_of(self._connection), [*fields, "id", *_VERSIONS]
+        condition = self._expression(selection.condition)
+        if selection.ids is None:
+            pages: Iterable[list[Row]] = self._in_order(
+                collection, "document", columns, condition=condition
+            )
+        else:
+            keys = sorted(map(key_of, set(selection.ids)))
+            listed_rows = [
+                row
+                for rows in self._listed(collection, "key", keys, columns, condition)
+                for row in rows
+            ]
+            pages = [sorted(listed_rows, key=lambda row: row["document"])] if listed_rows else []
+        for rows in pages:
+            if selection.unseen:
+                seen = self._run.seen([row["id"] for row in rows])
+                rows = [row for row in rows if row["id"] not in seen]
+            if rows:
+                yield rows
+
+    def owners(self, numbers: Sequence[int], fields: Sequence[str] = ()) -> dict[int, Row]:
+        """The rows of documents by their numbers."""
+        collection, wanted = documents_of(self._connection), sorted(set(numbers))
+        return {
+            row["document"]: row
+            for rows in self._listed(collection, "document", wanted, [*fields, *_VERSIONS])
+            for row in rows
+        }
+
+    def chunk_owners(self, chunk_ids: Sequence[int]) -> dict[int, Row]:
+        """The rows of the documents of chunks, with their terms, by the chunks' ids."""
+        rows = [
+            row
+            for some in self._listed(
+                passages_of(self._connection), "chunk", list(chunk_ids), ["document"]
+            )
+            for row in some
+        ]
+        owners = self.owners([row["document"] for row in rows], ["fields"])
+        return {row["chunk"]: owners[row["document"]] for row in rows}
+
+    def live_passages(self, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
+        """The passages of documents, whose rows are given, in their order."""
+        return self._live(passages_of(self._connection), owners, "text_version", fields)
+
+    def live_vectors(self, space: Space, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
+        """The vectors' rows of documents, whose rows are given, in the order of passages."""
+        columns = ["row", "chunk", *fields]
+        return self._live(vectors_of(self._connection, space), owners, "version", columns)
+
+    def all_rows(self, collection: str, key: str, fields: Sequence[str]) -> Iterator[list[Row]]:
+        """All rows of a collection in the order of a key, some at a time."""
+        return self._in_order(collection, key, fields)
+
+    def _live(
+        self, collection: str, owners: Sequence[Row], version: str, fields: Sequence[str]
+    ) -> list[Row]:
+        versions = {row["document"]: row[version] for row in owners}
+        found = [
+            row
+            for rows in self._listed(
+                collection, "document", sorted(versions), ["chunk", "version", *fields]
+            )
+            for row in rows
+            if row["version"] == versions[row["document"]]
+        ]
+        return sorted(found, key=lambda row: row["chunk"])
+
+    def _vectors_of_documents(self, space: Space, owners: Sequence[Row]) -> dict[int, Matrix]:
+        rows = self.live_vectors(space, owners, ["vector"])
+        return {
+            row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
+        }
+
+    def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
+        passages: dict[int, list[tuple[int, int, str]]] = {row["document"]: [] for row in rows}
+        for row in self.live_passages(rows, ["start", "end", "text"]):
+            passages[row["document"]].append((row["start"], row["end"], row["text"]))
+        found = {}
+        for row in rows:
+            number = row["document"]
+            if len(passages[number]) != row["passages"]:
+                if self.owners([number]).get(number, {}).get("version") != row["version"]:
+                    raise self._changed()
+                raise IndexFormatError(
+                    f"document '{row['id']}' lacks passages; see: semsearch verify"
+                )
+            text, title = joined(passages[number], row["rest"]), json.loads(row["title"])
+            found[number] = Document(row["id"], text, title, json.loads(row["metadata"]))
+        return found
+
+    def _listed(
+        self,
+        collection: str,
+        field: str,
+        values: Sequence[int] | Sequence[str],
+        fields: Sequence[str],
+        condition: str = "",
+    ) -> Iterator[list[Row]]:
+        """The rows of which a field has one of these values, some at a time."""
+        for one_of in listed(field, values):
+            yield self._connection.query(
+                collection, both(one_of, condition), _distinct(field, fields), self._since
+            )
+
+    def _in_order(
+        self,
+        collection: str,
+        key: str,
+        fields: Sequence[str],
+        last: int = 0,
+        step: int = STEP,
+        condition: str = "",
+    ) -> Iterator[list[Row]]:
+        """The rows above a number, in the order of a key, some at a time: pages without gaps."""
+        content = self._catalogue.content
+        end, step = (content.document if key == "document" else content.row), max(step, 64)
+        while last < end:
+            page = f"{key} > {last} and {key} <= {last + step}"
+            rows = self._connection.query(
+                collection, both(page, condition), _distinct(key, fields), self._since
+            )
+            last += step
+            if rows:
+                yield sorted(rows, key=lambda row: int(row[key]))
+            step = STEP if len(rows) < step // 8 else step
+
+    def _expression(self, condition: Condition | None) -> str:
+        return "" if condition is None else to_expression(condition, self._matching)
+
+    def _matching(self, field: str, pattern: re.Pattern[str]) -> list[str]:
+        """The different texts of a field that match a pattern, of all documents."""
+        found: dict[str, None] = {}
+        pages = self._in_order(
+            documents_of(self._connection),
+            "document",
+            ["id", "title", "metadata"],
+            condition=_has(field),
+        )
+        for rows in pages:
+            for value in _values(rows, field):
+                if isinstance(value, str) and pattern.fullmatch(value):
+                    found[value] = None
+        return list(found)
+
+    def _sample(self, field: str) -> Iterator[Any]:
+        """Values of a field, and elements of its lists."""
+        left = SAMPLE_DOCUMENTS
+        pages = self._in_order(
+            documents_of(self._connection),
+            "document",
+            ["id", "title", "metadata"],
+            step=256,
+            condition=_has(field),
+        )
+        for rows in pages:
+            yield from _values(rows[:left], field)
+            left -= len(rows)
+            if left <= 0:
+                return
+
+    def _example_of(self, name: str, kinds: Mapping[str, int]) -> Value | None:
+        most = next(iter(kinds)).rpartition(" ")[2]
+        return self.example(metadata_field(name), [Kind(most)])
+
+    @property
+    def _is_exact(self) -> bool:
+        return not self._catalogue.content.is_graph
+
+    @property
+    def _since(self) -> int:
+        return self._catalogue.content.written
+
+    def _changed(self) -> IndexChangedError:
+        return IndexChangedError(
+            f"{self._connection.target.address} was written while it was read; try again, and if "
+            "that does not help, run: semsearch verify"
+        )
+
+    def _refuse_words(self) -> NoReturn:
+        raise IndexStoreError(
+            f"{self._connection.target.address}: an index on Milvus has no BM25; search it with "
+            "--mode semantic, or a copy of it that semsearch pull has made"
+        )
+
+
+_VERSIONS = ("document", "version", "text_version")
+_WHOLE = ["id", "title", "metadata", "rest", "passages", *_VERSIONS]
+
+
+def _distinct(*names: str | Sequence[str]) -> list[str]:
+    flat = [one for name in names for one in ([name] if isinstance(name, str) else name)]
+    return list(dict.fromkeys(flat))
+
+
+def _matrix(space: Space, rows: Sequence[Row]) -> Matrix:
+    matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
+    return matrix.reshape(len(rows), space.dimension)
+
+
+def _has(field: str) -> str:
+    """A condition that a field is not null."""
+    return f'json_contains_any(fields["{field_key(field)}"], ["{NOT_NULL}"])'
+
+
+def _values(rows: Sequence[Row], field: str) -> Iterator[Any]:
+    for row in rows:
+        if field == "id":
+            yield row["id"]
+        elif field == "title":
+            yield json.loads(row["title"])
+        else:
+            yield from elements(json.loads(row["metadata"]).get(metadata_name(field)))

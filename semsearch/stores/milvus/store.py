@@ -1,0 +1,148 @@
+"""An index on Milvus: its collections, and who may write them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from uuid import uuid4
+
+from semsearch.closing import closed_on_error
+from semsearch.encoders.hashes import cache_folder
+from semsearch.errors import IndexBusyError, IndexNotFoundError, IndexStoreError
+from semsearch.protocols import Encoder
+from semsearch.stores.lock import writer_lock
+from semsearch.stores.milvus.catalogue import (
+    first_properties,
+    read_catalogue,
+    write_catalogue,
+)
+from semsearch.stores.milvus.collections import make_documents, make_passages, make_vectors
+from semsearch.stores.milvus.connection import Connection, target
+from semsearch.stores.milvus.run import Run
+from semsearch.stores.milvus.state import MilvusState
+from semsearch.stores.milvus.writer import MilvusWriter, described_space
+from semsearch.stores.space import Space
+
+logger = logging.getLogger(__name__)
+
+#: For how long a writer on another machine that commits nothing is taken to be alive.
+LEASE_SECONDS = 600
+WAIT_SECONDS = 2
+
+
+class MilvusStore:
+    """Collections of Milvus; see `semsearch.stores.protocol.Store`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._run = Run()
+
+    @property
+    def path(self) -> Path:
+        """The address."""
+        return self._connection.target.address
+
+    @contextmanager
+    def read(self) -> Iterator[MilvusState]:
+        """What is committed by now."""
+        yield self._state()
+
+    @contextmanager
+    def writer(self, *, wait: bool = False) -> Iterator[MilvusWriter]:
+        """The right to write; one process at a time has it.
+
+        Milvus has no locks: processes of one machine are kept apart by a file, those of several by
+        a note in the index, which two that begin in the same moment can miss.
+        """
+        with writer_lock(self._lock_folder(), wait=wait, index=self.path):
+            token = self._take_lease(wait=wait)
+            writer = MilvusWriter(self._connection, self._state, token)
+            try:
+                writer.recover()
+                yield writer
+            finally:
+                writer.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._run.close()
+        self._connection.close()
+
+    def _state(self) -> MilvusState:
+        return MilvusState(self._connection, read_catalogue(self._connection), self._run)
+
+    def _lock_folder(self) -> Path:
+        name = blake2b(str(self.path).encode(), digest_size=16).hexdigest()
+        folder = cache_folder() / "milvus" / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise IndexStoreError(f"cannot write in {folder}: {error.strerror}") from error
+        return folder
+
+    def _take_lease(self, *, wait: bool) -> dict[str, str | float]:
+        """Note in the index who is writing.
+
+        Raises:
+            IndexBusyError: somebody on another machine is.
+        """
+        told = False
+        while True:
+            held = read_catalogue(self._connection).writer
+            is_other = held.get("host", platform.node()) != platform.node()
+            if not is_other or time.time() - held.get("seen", 0) > LEASE_SECONDS:
+                break
+            busy = (
+                f"{self.path} is being written by process {held.get('process')} on "
+                f"{held.get('host')} since {held.get('since')}"
+            )
+            if not wait:
+                raise IndexBusyError(f"{busy}; --wait waits for it")
+            if not told:
+                logger.warning("%s; waiting for it", busy)
+                told = True
+            time.sleep(WAIT_SECONDS)
+        token: dict[str, str | float] = {
+            "token": uuid4().hex,
+            "host": platform.node(),
+            "process": os.getpid(),
+            "since": datetime.now().astimezone().isoformat(" ", "seconds"),
+            "seen": time.time(),
+        }
+        write_catalogue(self._connection, writer=token)
+        return token
+
+
+def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> MilvusStore:
+    """The index at an address; see `semsearch.stores.protocol.StoreModule`."""
+    del accept_copy, may_migrate  # it cannot be copied while it is written; there is one format
+    connection = Connection(target(path))
+    with closed_on_error(connection):
+        read_catalogue(connection)
+        return MilvusStore(connection)
+
+
+def create_store(
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+) -> MilvusStore:
+    """The index at an address, created with a space for each encoder if there is none."""
+    try:
+        return open_store(path)
+    except IndexNotFoundError:
+        connection = Connection(target(path))
+    with closed_on_error(connection):
+        spaces: list[Space] = []
+        for encoder in encoders:
+            spaces.append(described_space(encoder, dtype, spaces, complete=True))
+        make_passages(connection)
+        for space in spaces:
+            make_vectors(connection, space)
+        make_documents(connection, first_properties(max_tokens, spaces))  # with it, there is one
+        return MilvusStore(connection)

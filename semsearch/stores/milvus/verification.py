@@ -1,0 +1,148 @@
+"""Whether the collections of an index agree, and what is deleted where they do not."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy
+
+from semsearch.stores.milvus.collections import documents_of, passages_of, vectors_of
+from semsearch.stores.milvus.connection import Connection, Row
+from semsearch.stores.milvus.kinds import Counts, counted
+from semsearch.stores.milvus.state import MilvusState
+from semsearch.stores.protocol import EVERYTHING, Fault
+from semsearch.stores.space import Space
+from semsearch.vectors import off_unit
+
+#: How many documents a message names.
+SHOWN = 5
+
+logger = logging.getLogger(__name__)
+
+
+class _Owner(NamedTuple):
+    """What a document's row says of the others."""
+
+    id: str
+    key: str
+    version: int
+    text_version: int
+    passages: int
+
+
+def find_faults(connection: Connection, state: MilvusState) -> list[Fault]:
+    """All that is wrong with an index."""
+    owners = _owners(state)
+    faults = []
+    held, orphans = _passages(connection, state, owners)
+    lacking = [one.id for number, one in owners.items() if held[number] != one.passages]
+    if lacking:
+        faults.append(
+            Fault(f"{len(lacking):,} documents lack passages: {_named(lacking)}", repairable=False)
+        )
+    if orphans:
+        faults.append(Fault(f"{len(orphans):,} passages of no document"))
+    for space in state.spaces():
+        found, left_over, damaged = _vectors(connection, state, space, owners)
+        without = sum(held[number] - found[number] for number in owners)
+        if without and space.complete:
+            faults.append(Fault(f"space '{space.name}': {without:,} passages have no vector"))
+        if left_over:
+            faults.append(Fault(f"space '{space.name}': {len(left_over):,} vectors of no document"))
+        if damaged:
+            faults.append(Fault(f"space '{space.name}': {len(damaged):,} damaged vectors"))
+    if recount(state) != state.field_counts:
+        faults.append(Fault("the counts of fields are not those of the documents"))
+    return faults
+
+
+def sweep(connection: Connection, state: MilvusState, *, thoroughly: bool = False) -> None:
+    """Delete the rows that no document names.
+
+    Args:
+        connection: to Milvus.
+        state: the present one.
+        thoroughly: whether damaged vectors, and documents that lack passages, go as well.
+    """
+    owners = _owners(state)
+    held, orphans = _passages(connection, state, owners)
+    lacking = {number for number, one in owners.items() if held[number] != one.passages}
+    if lacking and thoroughly:
+        names = [owners[number].id for number in sorted(lacking)]
+        logger.warning(
+            "documents that lack passages are removed: %s; index them again", _named(names)
+        )
+        connection.delete(
+            documents_of(connection), [owners[number].key for number in sorted(lacking)]
+        )
+        owners = {number: one for number, one in owners.items() if number not in lacking}
+        _, orphans = _passages(connection, state, owners)
+    connection.delete(passages_of(connection), orphans)
+    for space in state.spaces():
+        _, left_over, damaged = _vectors(connection, state, space, owners)
+        connection.delete(
+            vectors_of(connection, space), left_over + (damaged if thoroughly else [])
+        )
+
+
+def recount(state: MilvusState) -> Counts:
+    """The kinds of values that the documents' fields hold."""
+    counts: Counts = {}
+    for rows in state.selected(EVERYTHING, ["metadata"]):
+        counts = counted(counts, (row["metadata"] for row in rows), [])
+    return counts
+
+
+def _owners(state: MilvusState) -> dict[int, _Owner]:
+    return {
+        row["document"]: _Owner(*(row[name] for name in _Owner._fields))
+        for rows in state.selected(EVERYTHING, _Owner._fields)
+        for row in rows
+    }
+
+
+def _passages(
+    connection: Connection, state: MilvusState, owners: Mapping[int, _Owner]
+) -> tuple[Counter[int], list[int]]:
+    """How many passages each document has, and those of none."""
+    held: Counter[int] = Counter()
+    orphans: list[int] = []
+    for rows in state.all_rows(passages_of(connection), "chunk", ["document", "version"]):
+        for row in rows:
+            owner = owners.get(row["document"])
+            if owner and owner.text_version == row["version"]:
+                held[row["document"]] += 1
+            else:
+                orphans.append(row["chunk"])
+    return held, orphans
+
+
+def _vectors(
+    connection: Connection, state: MilvusState, space: Space, owners: Mapping[int, _Owner]
+) -> tuple[Counter[int], list[int], list[int]]:
+    """How many vectors each document has, those of none, and those that are damaged."""
+    held: Counter[int] = Counter()
+    orphans: list[int] = []
+    damaged: list[int] = []
+    fields = ["chunk", "document", "version", "vector"]
+    for rows in state.all_rows(vectors_of(connection, space), "row", fields):
+        for row, is_off in zip(rows, _off(rows), strict=True):
+            owner = owners.get(row["document"])
+            if not owner or owner.version != row["version"]:
+                orphans.append(row["row"])
+            elif is_off:
+                damaged.append(row["row"])
+            else:
+                held[row["document"]] += 1
+    return held, orphans, damaged
+
+
+def _off(rows: Sequence[Row]) -> Iterator[bool]:
+    yield from off_unit(numpy.array([row["vector"] for row in rows], numpy.float32)).tolist()
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:SHOWN]) + (" …" if len(names) > SHOWN else "")

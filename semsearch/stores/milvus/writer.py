@@ -1,0 +1,308 @@
+"""Writing an index on Milvus.
+
+A commit reserves its numbers, then writes passages, then vectors, then the documents' rows, which
+make them visible, and then deletes what they replace. Milvus makes each request durable before it
+answers. Whatever interrupts a commit leaves rows that no document names; they are never found, and
+the next writer deletes them. Requests may be repeated: rows are written by their primary keys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+from semsearch.analysis import Language
+from semsearch.encoders.specs import pinned
+from semsearch.errors import ArgumentError, IndexBusyError, IndexClosedError, IndexStoreError
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import STORED_TYPES
+from semsearch.stores.milvus.catalogue import Content, read_catalogue, write_catalogue
+from semsearch.stores.milvus.collections import (
+    build_index,
+    documents_of,
+    make_vectors,
+    passages_of,
+    vectors_of,
+)
+from semsearch.stores.milvus.connection import Connection, Row
+from semsearch.stores.milvus.kinds import counted
+from semsearch.stores.milvus.rows import new_rows
+from semsearch.stores.milvus.state import MilvusState
+from semsearch.stores.milvus.verification import find_faults, recount, sweep
+from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
+from semsearch.stores.space import Space, check_stored_type, free_name
+from semsearch.vector_indexes import IndexType
+
+#: Of more numbers (50,000 vectors of MiniLM), exact search takes long.
+FLAT_NUMBERS = 50_000 * 384
+#: How often the lease is renewed, at most.
+RENEWAL_SECONDS = 30
+DOCUMENTS_AT_ONCE = 1000
+
+
+class MilvusWriter:
+    """The right to write; see `semsearch.stores.protocol.StoreWriter`.
+
+    Args:
+        connection: to Milvus.
+        state: reads the present state.
+        lease: what the index notes of this writer.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        state: Callable[[], MilvusState],
+        lease: Mapping[str, Any],
+    ) -> None:
+        self._opened: Connection | None = connection
+        self._read = state
+        self._lease = dict(lease)
+
+    @contextmanager
+    def state(self) -> Iterator[MilvusState]:
+        """The present state, which nobody else changes until the block ends."""
+        self._connection  # noqa: B018 - is the writer still open?
+        yield self._read()
+
+    def close(self) -> None:
+        """Let others write."""
+        connection, self._opened = self._opened, None
+        with suppress(IndexStoreError):  # what failed before may fail here again; the lease expires
+            if (
+                connection
+                and read_catalogue(connection).writer.get("token") == self._lease["token"]
+            ):
+                write_catalogue(connection, writer={})
+
+    def recover(self) -> None:
+        """Delete what an interrupted commit has left, and count anew."""
+        content = read_catalogue(self._connection).content
+        if not content.clean:
+            self._restore(content)
+
+    def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
+        """Add documents, or renew those of the same ids, each of them whole."""
+        state, content = self._begin()
+        new = new_rows(state, content, documents, vectors)
+        content = self._reserve(content._replace(document=new.last_document, row=new.last_row))
+        self._connection.upsert(passages_of(self._connection), new.passages)
+        for space, rows in new.vectors:
+            self._connection.upsert(vectors_of(self._connection, space), rows)
+        self._connection.upsert(documents_of(self._connection), new.documents)
+        spaces = [space for space, _ in new.vectors]
+        self._delete_rows(state, new.replaced, spaces, new.documents)
+        gone = [row["metadata"] for row in new.replaced]
+        fields = counted(content.fields, [one.metadata for one in documents], gone)
+        self._commit(content._replace(fields=fields))
+
+    def remove(self, selection: Selection) -> int:
+        """Remove documents; returns how many."""
+        state, content = self._begin()
+        content = self._reserve(content)
+        removed, spaces, fields = 0, state.spaces(), content.fields
+        for rows in state.selected(selection, ["key", "metadata"]):
+            for start in range(0, len(rows), DOCUMENTS_AT_ONCE):
+                gone = rows[start : start + DOCUMENTS_AT_ONCE]
+                keys = [row["key"] for row in gone]
+                self._connection.delete(documents_of(self._connection), keys)
+                self._delete_rows(state, gone, spaces)
+                removed += len(gone)
+                fields = counted(fields, [], (row["metadata"] for row in gone))
+        self._commit(content._replace(fields=fields))
+        return removed
+
+    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+        """A new space, which is incomplete."""
+        state, _ = self._begin()
+        spaces = state.spaces()
+        space = described_space(encoder, dtype, spaces, complete=not state.count())
+        make_vectors(self._connection, space)
+        write_catalogue(self._connection, spaces=[*spaces, space])
+        return space
+
+    def drop_space(self, space: Space) -> None:
+        """Remove a space with its vectors."""
+        state, _ = self._begin()
+        left = [other for other in state.spaces() if other.id != space.id]
+        write_catalogue(self._connection, spaces=left)
+        self._connection.call("drop_collection", vectors_of(self._connection, space))
+
+    def put_vectors(self, space: Space, chunk_ids: Sequence[int], vectors: Matrix) -> None:
+        """Add the vectors of passages that lacked them."""
+        if not chunk_ids:
+            return
+        state, content = self._begin()
+        first = content.row + 1
+        content = self._reserve(content._replace(row=content.row + len(chunk_ids)))
+        owners = state.chunk_owners(chunk_ids)
+        rows = [
+            {
+                "row": first + place,
+                "chunk": chunk,
+                "document": owners[chunk]["document"],
+                "version": owners[chunk]["version"],
+                "fields": owners[chunk]["fields"],
+                "vector": vector,
+            }
+            for place, (chunk, vector) in enumerate(zip(chunk_ids, vectors, strict=True))
+        ]
+        self._connection.upsert(vectors_of(self._connection, space), rows)
+        self._commit(content)
+
+    def mark_complete(self, space: Space) -> None:
+        """Let a space be searched: each passage has its vector."""
+        state, _ = self._begin()
+        self._write_spaces(state, {space.id: True})
+
+    def choose_index_type(self, wanted: IndexType) -> None:
+        """Ask for a kind of vector index, which `optimise` will build."""
+        if wanted.kind not in ("auto", "flat", "hnsw"):
+            raise ArgumentError(f"on Milvus, an index is flat, hnsw or auto, not {wanted.kind}")
+        if (wanted.recall, wanted.memory) != (IndexType().recall, None):
+            raise ArgumentError("on Milvus, recall and memory cannot be chosen")
+        _, content = self._begin()
+        write_catalogue(self._connection, content=content._replace(index_type=wanted.kind))
+
+    def index_field(self, name: str) -> NoReturn:
+        """Refused: Milvus tests the terms of all documents."""
+        raise IndexStoreError("an index on Milvus has no indexes of fields; filters work without")
+
+    def set_language(self, language: Language) -> NoReturn:
+        """Refused: there is no index of words."""
+        raise IndexStoreError("an index on Milvus has no BM25, and so no language")
+
+    def optimise(self, *, thoroughly: bool = False) -> None:
+        """Build another kind of vector index where one is asked for or the vectors are many."""
+        state, content = self._begin()
+        count = self._connection.count(passages_of(self._connection), "", content.written)
+        widest = max((space.dimension for space in state.spaces()), default=0)
+        is_graph = content.index_type == "hnsw" or (
+            content.index_type == "auto" and count * widest > FLAT_NUMBERS
+        )
+        kind = "HNSW" if is_graph else "FLAT"
+        for space in state.spaces():
+            collection = vectors_of(self._connection, space)
+            found = self._connection.call("describe_index", collection, "vector")
+            if found["index_type"] != kind:
+                self._connection.call("release_collection", collection)
+                self._connection.call("drop_index", collection, "vector")
+                build_index(self._connection, collection, kind)
+        if content.is_graph != is_graph:
+            write_catalogue(self._connection, content=content._replace(is_graph=is_graph))
+
+    def compact(self) -> NoReturn:
+        """Refused: Milvus does it by itself, when it chooses to."""
+        raise IndexStoreError(
+            "an index on Milvus is not compacted by semsearch: Milvus drops deleted rows from its "
+            "files by itself, some time after they were deleted"
+        )
+
+    def verify(self) -> list[Fault]:
+        """All that is wrong with the store."""
+        with self.state() as state:
+            return find_faults(self._connection, state)
+
+    def repair(self) -> None:
+        """Delete what no document names, damaged vectors, and documents that lack passages."""
+        state, content = self._begin()
+        self._restore(content, thoroughly=True)
+        state = self._read()
+        self._write_spaces(state, {space.id: False for space in state.spaces()})
+
+    @property
+    def _connection(self) -> Connection:
+        if self._opened is None:
+            raise IndexClosedError("the writer is closed: its `with` block has ended")
+        return self._opened
+
+    def _begin(self) -> tuple[MilvusState, Content]:
+        """The present state, if nobody else has begun to write since.
+
+        Raises:
+            IndexBusyError: somebody has, on another machine.
+        """
+        catalogue = read_catalogue(self._connection)
+        held = catalogue.writer
+        if held.get("token") != self._lease["token"]:
+            raise IndexBusyError(
+                f"{self._connection.target.address} is being written by process "
+                f"{held.get('process')} on {held.get('host')} since {held.get('since')}, too; "
+                "what was committed stays"
+            )
+        return self._read(), catalogue.content
+
+    def _reserve(self, content: Content) -> Content:
+        """Take numbers, so that no other commit does, and note that one is under way."""
+        content = content._replace(clean=False)
+        now = time.time()
+        if now - self._lease["seen"] > RENEWAL_SECONDS:
+            self._lease["seen"] = now
+        write_catalogue(self._connection, content=content, writer=self._lease)
+        return content
+
+    def _commit(self, content: Content) -> None:
+        """Note that a commit has ended: whoever reads from now on waits for what it wrote."""
+        written = self._connection.now()
+        write_catalogue(self._connection, content=content._replace(written=written, clean=True))
+
+    def _restore(self, content: Content, *, thoroughly: bool = False) -> None:
+        state = self._read()
+        sweep(self._connection, state, thoroughly=thoroughly)
+        content = content._replace(written=self._connection.now())
+        write_catalogue(self._connection, content=content)
+        self._commit(content._replace(fields=recount(self._read())))
+
+    def _write_spaces(self, state: MilvusState, complete: Mapping[int, bool]) -> None:
+        spaces = [
+            space._replace(complete=complete.get(space.id, space.complete))
+            for space in state.spaces()
+        ]
+        write_catalogue(self._connection, spaces=spaces)
+
+    def _delete_rows(
+        self,
+        state: MilvusState,
+        old: Sequence[Row],
+        spaces: Sequence[Space],
+        new: Sequence[Row] = (),
+    ) -> None:
+        """Delete the passages and vectors of documents' former rows; passages only if replaced."""
+        texts = {row["document"]: row["text_version"] for row in new}
+        changed = [row for row in old if texts.get(row["document"]) != row["text_version"]]
+        for collection, rows, key in [
+            (passages_of(self._connection), state.live_passages(changed, []), "chunk"),
+            *(
+                (vectors_of(self._connection, space), state.live_vectors(space, old, []), "row")
+                for space in spaces
+            ),
+        ]:
+            if rows:
+                self._connection.delete(collection, [row[key] for row in rows])
+
+
+def described_space(
+    encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
+) -> Space:
+    """A new space for an encoder's vectors, named after its spec.
+
+    Raises:
+        ArgumentError: its vectors are to be stored in another type than float32.
+    """
+    check_stored_type(dtype)
+    if dtype not in (None, STORED_TYPES[0]):
+        raise ArgumentError(f"an index on Milvus stores {STORED_TYPES[0]}, not {dtype}")
+    description = dict(encoder.description())
+    spec = pinned(encoder.spec, description.get("commit"))
+    return Space(
+        id=1 + max((space.id for space in spaces), default=0),
+        name=free_name(spec, {space.name for space in spaces}),
+        spec=spec,
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        dtype=STORED_TYPES[0],
+        complete=complete,
+        description=description,
+    )

@@ -1,0 +1,84 @@
+"""A real Milvus server for tests, which can be killed and started again."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import subprocess
+import uuid
+import warnings
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in listening:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in listening]
+
+
+class Server:
+    """The standalone server that the package `milvus` brings.
+
+    Args:
+        folder: where its data go.
+        lock: a file that all processes of a run of tests share.
+    """
+
+    def __init__(self, folder: Path, lock: Path) -> None:
+        from milvus import MilvusServer, MilvusServerConfig
+
+        self._folder = folder
+        self._lock = FileLock(lock)
+        with self._lock:
+            self.port, client, peer = free_ports(3)
+        self._server = MilvusServer(MilvusServerConfig(data_dir=str(folder)))
+        self._server.config.configs |= {"proxy_port": self.port, "etcd_port": client}
+        # Without it, the etcd in every server listens to the others' on port 2380.
+        self._etcd = folder / "etcd.yaml"
+        self._etcd.write_text(
+            f"listen-client-urls: http://localhost:{client}\n"
+            f"advertise-client-urls: http://localhost:{client}\n"
+            f"listen-peer-urls: http://localhost:{peer}\n"
+            f"initial-advertise-peer-urls: http://localhost:{peer}\n"
+            f"initial-cluster: default=http://localhost:{peer}\n"
+        )
+
+    def start(self) -> None:
+        with self._lock, pytest.MonkeyPatch.context() as patched:  # it, too, looks for free ports
+            patched.setenv("ETCD_CONFIG_PATH", str(self._etcd))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)  # it leaves sockets open
+                self._server.start()
+                gc.collect()
+        environment = Path(f"/proc/{self._server.server_proc.pid}/environ").read_text().split("\0")
+        self._environment = dict(each.split("=", 1) for each in environment if each)
+
+    def kill(self) -> None:
+        """Without a warning, and without a chance to write anything."""
+        self._server.server_proc.kill()
+        self._server.server_proc.wait()
+
+    def restart(self) -> None:
+        """As before; `start` would find its ports in use, which the system keeps for a minute."""
+        with (self._folder / "logs" / "restarted.log").open("ab") as log:
+            self._server.server_proc = subprocess.Popen(
+                [self._server.get_milvus_executable_path(), "run", "standalone"],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._server.wait_started()
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def address(self, name: str | None = None, port: int | None = None) -> str:
+        """The address of an index; of a new one, unless it is named."""
+        return f"milvus://127.0.0.1:{port or self.port}/{name or 'i' + uuid.uuid4().hex}"

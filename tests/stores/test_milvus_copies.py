@@ -1,0 +1,128 @@
+"""An index pushed to milvus-lite and pulled back: equal, without encoding, and it goes on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index, load_encoder
+from semsearch.addresses import place
+from semsearch.cli import main
+from semsearch.errors import IndexStoreError, RemovalError, SpaceError
+from semsearch.index import copying
+from semsearch.index.copying import Copied, copy_index
+
+DOCUMENTS = [
+    Document(f"d{number}", f"\tamber birch {number}. " * (number % 7 * 9 + 1), None, {"n": number})
+    for number in range(30)
+] + [Document("same", "\tamber birch 0. ", "Title", {"x": [1, "a", None, {"b": 1.0}]})]
+
+
+@pytest.fixture
+def local(tmp_path):
+    path = tmp_path / "local"
+    with Index.create(path, ["hashing:64", "hashing:32"]) as index:
+        index.add(DOCUMENTS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(copying, "DOCUMENTS_AT_ONCE", 8)
+
+
+def content(path):
+    """Documents, passages and vectors, by spaces."""
+    with Index.open(path) as index, index.read() as state:
+        ids = state.ids()
+        vectors = {
+            space.name: {name: rows.round(6).tolist() for name, rows in found.items()}
+            for space in state.spaces()
+            for found in [state.document_vectors(space, ids)]
+        }
+        known = {name: one[1:] for name, one in state.known(ids).items()}
+        fingerprints = [space.fingerprint for space in state.spaces()]
+        return list(index), state.passages_of(ids), vectors, known, fingerprints
+
+
+def test_there_and_back(local, lite, tmp_path, monkeypatch):
+    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
+    address, back = place(lite), tmp_path / "back"
+    copied = copy_index(local, address)
+    assert (copied.documents, copied.written, copied.removed) == (31, 31, 0)
+    assert copy_index(local, address) == copied._replace(written=0)
+    assert copy_index(address, back) == copied
+    assert content(local) == content(address) == content(back)
+    for path in (address, back):
+        with Index.open(path) as index, index.writer() as writer:
+            assert writer.verify() == []
+
+
+def test_what_has_changed_is_copied_alone(local, lite):
+    address = place(lite)
+    copy_index(local, address)
+    with Index.open(local) as index:
+        index.delete(["d1", "d2"])
+        index.add([Document("d3", "new text"), Document("d4", DOCUMENTS[4].text, "new title")])
+        chunks = index.info().chunks
+    assert copy_index(local, address) == Copied(29, 2, 2, chunks)
+    with Index.open(address) as copy, Index.open(local) as index:
+        assert {one.id: one for one in copy} == {one.id: one for one in index}
+        assert copy.search("new text", 1)[0].document_id == "d3"
+
+
+def test_an_interrupted_copy_goes_on(local, lite):
+    def interrupt(done, total):
+        if done == 16:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy_index(local, place(lite), on_batch=interrupt)
+    assert copy_index(local, place(lite)).written == 31 - 16
+    assert content(local) == content(place(lite))
+
+
+def test_what_does_not_fit_is_refused(local, lite, tmp_path):
+    other = tmp_path / "other"
+    with Index.create(other, "hashing:16") as index:
+        index.add(DOCUMENTS[:1])
+    copy_index(local, place(lite))
+    with pytest.raises(SpaceError, match="has the spaces hashing-64, hashing-32, not hashing-16"):
+        copy_index(other, place(lite))
+    with Index.open(local) as index:
+        index.delete(where="n > 5")
+    with pytest.raises(RemovalError, match="24 of 31 documents"):
+        copy_index(local, place(lite))
+    assert copy_index(local, place(lite), allow_removals=True).removed == 24
+
+
+def test_a_copy_that_is_not_equal_is_told(local, lite):
+    address = place(lite)
+    copy_index(local, address)
+    with Index.open(address, [load_encoder("hashing:64")]) as index:
+        store, space = index._store, index.space()
+        with store.read() as state:
+            [rows] = state.all_rows(
+                f"one_space_{space.id}", "row", ["chunk", "document", "version", "fields"]
+            )
+        for row in rows:
+            row["vector"] = [1.0] + [0.0] * 63
+        store._connection.upsert(f"one_space_{space.id}", rows)
+    with pytest.raises(IndexStoreError, match="their vectors of space 'hashing-64' differ"):
+        copy_index(local, address)
+
+
+def test_from_the_shell(local, lite, tmp_path):
+    def run(*arguments):
+        done = CliRunner().invoke(main, list(map(str, arguments)))
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    told = run("push", local, lite)
+    assert "31 documents (31 written, 0 unchanged, 0 removed)" in told
+    assert told.endswith(f"equal to {local}\n")
+    assert "(31 written" in run("pull", lite, tmp_path / "back")
+    info = json.loads(run("info", "--format", "json", "--index", tmp_path / "back"))
+    assert info["documents"] == 31

@@ -1,0 +1,231 @@
+"""A server that dies and comes back, a network that is slow and drops, a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import IndexStoreError
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
+DOCUMENTS = [
+    Document(f"d{number}", f"{WORDS[number % 6]} {WORDS[number % 5]} {number}", None, {"n": number})
+    for number in range(1000)
+]
+QUERIES = ["amber 7", "birch cedar", "fjord"]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """What the local store answers."""
+    with Index.create(tmp_path_factory.mktemp("local") / "one", "hashing:64") as index:
+        index.add(DOCUMENTS)
+        return found(index)
+
+
+def found(index):
+    return [
+        [(hit.document_id, round(hit.score, 3)) for hit in index.search(query, 20)]
+        for query in QUERIES
+    ]
+
+
+def check_sound(index, expected):
+    """After a run over the whole corpus, all is there, and nothing else."""
+    with index.writer() as writer:
+        writer.sync(DOCUMENTS)
+        assert writer.verify() == []
+    assert [document.id for document in index] == [document.id for document in DOCUMENTS]
+    assert found(index) == expected
+
+
+def until(number, act):
+    """The corpus; before that document of it, something happens."""
+    for place, document in enumerate(DOCUMENTS):
+        if place == number:
+            act()
+        yield document
+
+
+def test_the_server_dies(server, expected):
+    """One clear line; readers wait for it; nothing that was acknowledged is lost."""
+    acknowledged = []
+
+    def kill():
+        server.kill()
+        index._store._connection.timeout = 2
+
+    with Index.create(server.address(), "hashing:64") as index:
+        started = time.monotonic()
+        with pytest.raises(IndexStoreError, match="does not answer at .*; start it, or check"):
+            index.add(until(800, kill), on_batch=acknowledged.append)
+        with pytest.raises(IndexStoreError, match="does not answer"):
+            index.search("amber")
+        assert time.monotonic() - started < 60  # tries are bounded
+        index._store._connection.timeout = 90
+        back = threading.Thread(target=server.restart)
+        back.start()
+        held = [document.id for document in index]
+        back.join()
+        count = acknowledged[-1].documents
+        assert held[:count] == [document.id for document in DOCUMENTS[:count]]
+        check_sound(index, expected)
+
+
+def test_a_writer_waits_for_the_server(server, expected, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "90")
+    back = threading.Thread(target=server.restart)
+
+    def restart():
+        server.kill()
+        back.start()
+
+    with Index.create(server.address(), "hashing:64") as index:
+        assert index.add(until(800, restart)).added == len(DOCUMENTS)
+        back.join()
+        check_sound(index, expected)
+
+
+class Network:
+    """A port that leads to another one: slowly, with connections that break, or not at all."""
+
+    def __init__(self, port):
+        self._to = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self.delay = 0.0
+        self.is_dead = False
+        self._open = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def drop(self):
+        """Break all connections."""
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        self._open.clear()
+
+    def close(self):
+        self._listening.close()
+        self.drop()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection(("127.0.0.1", self._to))
+                self._open += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._lead, args=pair, daemon=True).start()
+
+    def _lead(self, source, target):
+        with contextlib.suppress(OSError), source:
+            while data := source.recv(1 << 16):
+                time.sleep(self.delay)
+                if not self.is_dead:
+                    target.sendall(data)
+
+
+def test_a_slow_network_that_drops_connections(server, expected, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "60")
+    network = Network(server.port)
+    network.delay = 0.02
+    stop = threading.Event()
+
+    def drop_now_and_then():
+        while not stop.wait(1):
+            network.drop()
+
+    dropping = threading.Thread(target=drop_now_and_then)
+    dropping.start()
+    try:
+        with Index.create(server.address(port=network.port), "hashing:64") as index:
+            assert index.add(DOCUMENTS).added == len(DOCUMENTS)
+            check_sound(index, expected)
+            stop.set()
+            dropping.join()
+            network.is_dead = True  # nothing comes through, and nobody says so
+            index._store._connection.timeout = 2
+            with pytest.raises(
+                IndexStoreError, match="did not answer in 2 s; SEMSEARCH_MILVUS_TIM"
+            ):
+                index.search("amber")
+    finally:
+        stop.set()
+        network.close()
+
+
+FILLS = """
+import json, resource, sys
+from semsearch import Document, Index
+from semsearch.errors import IndexStoreError
+address, limit, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with Index.create(address, "hashing:64") as index:
+    done, told = 0, ""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        while done < 60:
+            index.add([Document(f"f{first + done}-{n}", "amber birch " * 20) for n in range(100)])
+            done += 1
+    except IndexStoreError as error:
+        told = str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+print(json.dumps([done, told]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
+def test_a_full_disk(lite, monkeypatch):
+    """Of milvus-lite: files may grow no further, as on a full disk."""
+    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "2")
+    command = [sys.executable, "-c", FILLS, lite, "600000", "0"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    done, told = json.loads(ran.stdout)
+    assert 0 < done < 60
+    assert told
+    with Index.open(lite) as index:
+        ids = {document.id for document in index}
+        assert ids >= {f"f{batch}-{n}" for batch in range(done) for n in range(100)}
+        assert len(ids) <= (done + 1) * 100
+        index.add([Document("after", "cedar")])
+        with index.writer() as writer:
+            assert writer.verify() == []
+        assert index.search("cedar", 1)[0].document_id == "after"
+
+
+DIES = """
+import os, sys
+from semsearch import Document, Index
+with Index.create(sys.argv[1], "hashing:64") as index:
+    for batch in range(1000):
+        index.add([Document(f"f{batch}-{n}", f"amber birch {batch}") for n in range(20)])
+        print(batch, flush=True)
+"""
+
+
+def test_a_killed_writer_of_milvus_lite(lite):
+    with subprocess.Popen(
+        [sys.executable, "-c", DIES, lite], stdout=subprocess.PIPE, text=True
+    ) as run:
+        for line in run.stdout:
+            if line == "12\n":
+                run.kill()
+                break
+        last = int((run.stdout.read() or line).split()[-1])
+    with Index.open(lite) as index:
+        ids = {document.id for document in index}
+        assert ids >= {f"f{batch}-{n}" for batch in range(last + 1) for n in range(20)}
+        with index.writer() as writer:
+            assert writer.verify() == []

@@ -1,0 +1,246 @@
+"""The same questions to the local store, to milvus-lite and to a real server: the same answers.
+
+What differs, and why, is listed in docs/milvus.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy
+import pytest
+from conditions_model import holds
+
+from semsearch import Document, Index, load_encoder
+from semsearch.addresses import place
+from semsearch.filters import metadata_field, parse
+from semsearch.stores import create_store
+
+pytestmark = pytest.mark.slow
+
+WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove", "Ünï", "東京"]
+
+#: Values that a field `a` has in one document each.
+VALUES = [
+    *(0, 1, 1.0, 1.5, -1, 2**53 + 1, 2.0**53, 2**63 - 1, 1e300),
+    *("", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b', "a'b", "x" * 70, "😀", "2001-05-06"),
+    *(True, False, None, [], [None], [1, "a"], [0.5, 3], ["b", "ab"], [[1]], {"b": 1}, [True]),
+]
+LITERALS = [
+    *("0", "1", "1.5", "-1", "9007199254740993", "9007199254740992", "1e300", "2"),
+    *("''", "'a'", "'A'", "'á'", "'ab'", "'a\\b'", "'a\"b'", "'a''b'", "'😀'", "'b'", "'2001'"),
+    f"'{'x' * 70}'",
+]
+PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "%b%", "_", "x%", "", "á", "😀", '%"%']
+CONDITIONS = [
+    *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
+    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS[:-1]),
+    *(f"a like '{pattern}'" for pattern in PATTERNS),
+    *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
+    *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
+    *("not (a = 1 or a like 'a%')", "not (a > 0) and a is not null", "title is null"),
+    *("title like 'TITLE _'", "id = 'v3' or id in ('v4', 'text-0')", "metadata.id = 'own'"),
+    *('"odd ""name\'] or true or [" = 1', '"b.c" = 2 and not a = 3', "\"b c\" = 'x'"),
+]
+ODD = {"odd \"name'] or true or [": 1, "b c": "x", "id": "own", "b.c": 2}
+
+
+def corpus() -> list[Document]:
+    found = [
+        Document(f"v{number}", f"{WORDS[number % 8]} value", f"Title {number % 10}", {"a": value})
+        for number, value in enumerate(VALUES)
+    ]
+    found.append(Document("odd", "odd names", None, ODD))
+    pairs = itertools.product(WORDS, WORDS)
+    found += [
+        Document(f"text-{number}", f"{left} {right}", None, {"n": number})
+        for number, (left, right) in enumerate(pairs)
+    ]
+    found += [Document(f"same/{name}", "amber birch cedar", "Same") for name in "cab"]
+    long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 60 + "\u2003 "
+    found.append(Document("länge 東京", long, "東京", {"n": [1, 2]}))
+    found.append(Document("longer", "fjord grove. " * 150, None, {"n": 7}))
+    return found
+
+
+CORPUS = corpus()
+
+
+@pytest.fixture(scope="module")
+def encoders():
+    return [load_encoder("hashing:64"), load_encoder("hashing:32")]
+
+
+@pytest.fixture(scope="module")
+def indexes(server, package, tmp_path_factory, encoders):
+    """The same documents three times."""
+    package("milvus_lite")
+    folder = tmp_path_factory.mktemp("results")
+    places = [str(folder / "local"), f"milvus-lite:{folder}/lite.db/one", server.address()]
+    opened = [Index(create_store(place(text), 64, encoders[:1]), encoders) for text in places]
+    for index in opened:
+        index.add(CORPUS)
+    yield opened
+    for index in opened:
+        index.close()
+
+
+def answers(index, query, k=10, **options):
+    return [
+        (hit.document_id, hit.text, hit.chunk.start, hit.title, hit.metadata)
+        for hit in index.search(query, k, **options)
+    ]
+
+
+def check_same(indexes, query, k=10, **options):
+    local, *others = (index.search(query, k, **options) for index in indexes)
+    for hits in others:
+        assert [(hit.document_id, hit.chunk.start) for hit in hits] == [
+            (hit.document_id, hit.chunk.start) for hit in local
+        ]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in local], abs=1e-3)
+        assert [(hit.text, hit.title, hit.metadata) for hit in hits] == [
+            (hit.text, hit.title, hit.metadata) for hit in local
+        ]
+    return local
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 1000])
+@pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
+def test_searches(indexes, query, k):
+    """Ties among them: most documents share their score with others."""
+    assert len(check_same(indexes, query, k)) == min(k, len(CORPUS))
+
+
+@pytest.mark.parametrize("per_document", [2, 50])
+def test_several_passages_of_a_document(indexes, per_document):
+    hits = check_same(indexes, "amber birch", 60, per_document=per_document)
+    assert sum(hit.document_id == "länge 東京" for hit in hits) > 1
+
+
+def test_many_queries_at_once_and_options(indexes):
+    queries = [f"{left} {right}" for left in WORDS for right in WORDS]
+    local, *others = (index.search_many(queries, 3) for index in indexes)
+    for found in others:
+        for left, right in zip(found, local, strict=True):
+            assert [hit.document_id for hit in left] == [hit.document_id for hit in right]
+    check_same(indexes, "amber", 5, fold_duplicates=True)
+    check_same(indexes, "amber", 5, like={"text-3": 1.0, "same/a": -0.5})
+    check_same(indexes, "amber", 5, min_score=0.5)
+    check_same(indexes, "amber", 5, offset=7)
+
+
+def test_filters_at_every_operator(indexes):
+    """Those of a plain reading in Python, too."""
+    rows = {
+        str(one.id): {metadata_field(name): value for name, value in one.metadata.items()}
+        | {"id": one.id, "title": one.title}
+        for one in CORPUS
+    }
+    for where in CONDITIONS:
+        expected = {name for name, row in rows.items() if holds(parse(where), row)}
+        for index in indexes:
+            found = index.search("amber", 1000, where=where)
+            assert {hit.document_id for hit in found} == expected, (where, index)
+    assert {index.count("a > 0 or n is null") for index in indexes} == {
+        sum(holds(parse("a > 0 or n is null"), row) for row in rows.values())
+    }
+
+
+def test_a_filter_that_few_documents_meet_brings_k_all_the_same(indexes):
+    hits = check_same(indexes, "unknown", 5, where="n >= 59")
+    assert len(hits) == 5
+    assert check_same(indexes, "amber", 5, where="n > 9000") == []
+
+
+def test_messages_about_filters(indexes, caplog):
+    told = []
+    for index in indexes:
+        caplog.clear()
+        for where in ("title = 'same'", "n > 9000", "n = '7'"):
+            index.search("amber", 1, where=where)
+        told.append([record.message for record in caplog.records])
+    assert told[0] == told[1] == told[2]
+    assert "did you mean 'Same'?" in str(told[0])
+
+
+def test_documents(indexes):
+    for index in indexes[1:]:
+        assert list(index) == list(indexes[0]) == CORPUS
+        assert index.get("länge 東京") == next(one for one in CORPUS if one.id == "länge 東京")
+        assert "same/c" in index
+        assert index.get("nothing") is None
+        left, right = index.info(), indexes[0].info()
+        assert (left.documents, left.chunks) == (right.documents, right.chunks)
+        assert {one.name: one.kinds for one in left.fields} == {
+            one.name: one.kinds for one in right.fields
+        }
+        passages = [
+            index.passages(where="n is not null"),
+            indexes[0].passages(where="n is not null"),
+        ]
+        assert passages[0].texts == passages[1].texts
+        assert passages[0].document_ids == passages[1].document_ids
+        numpy.testing.assert_allclose(passages[0].vectors, passages[1].vectors, atol=1e-6)
+
+
+def test_a_history(server, package, tmp_path, encoders):
+    """Changes, deletions, a sync, spaces: after each the same everywhere, and nothing is wrong."""
+    package("milvus_lite")
+    places = [str(tmp_path / "local"), f"milvus-lite:{tmp_path}/lite.db/one", server.address()]
+    indexes = [Index(create_store(place(text), 64, encoders[:1]), encoders) for text in places]
+    documents = [
+        Document(f"d{number}", f"{WORDS[number % 8]} {WORDS[number % 3]}", None, {"n": number})
+        for number in range(40)
+    ]
+
+    def each(change):
+        first, *others = (change(index) for index in indexes)
+        for other in others:
+            if hasattr(first, "seconds"):
+                other = other.__class__(**{**fields(other), "seconds": first.seconds})
+            assert other == first
+        check_same(indexes, "amber birch", 50)
+        for index in indexes:
+            with index.writer() as writer:
+                assert writer.verify() == []
+        return first
+
+    def fields(summary):
+        return {name: getattr(summary, name) for name in summary.__slots__}
+
+    def synced(corpus):
+        def sync(index):
+            with index.writer() as writer:
+                return writer.sync(corpus, allow_removals=True)
+
+        return sync
+
+    try:
+        assert each(lambda index: index.add(documents)).added == 40
+        assert each(lambda index: index.add(documents)).unchanged == 40
+        retitled = [Document(one.id, one.text, "T", {"n": -1}) for one in documents[:5]]
+        assert each(lambda index: index.add(retitled)).metadata_changed == 5
+        assert check_same(indexes, "amber", 50, where="n = -1 and title = 'T'")
+        rewritten = [Document("d7", "grove " * 100, None, {"n": 7}), Document("new", "fjord")]
+        assert each(lambda index: index.add(rewritten)).changed == 1
+        assert each(lambda index: index.delete(["d1", "d8"])) == 2
+        assert each(lambda index: index.delete(where="n > 30 and not n = 33")) == 8
+        assert each(synced([*documents[20:], Document("later", "delta")])).removed > 0
+        assert each(lambda index: index.delete(["d39"])) == 1
+        for index in indexes:
+            with index.writer() as writer:
+                writer.add_space(encoders[1])
+        check_same(indexes, "cedar", 50, space="hashing-32")
+        each(lambda index: index.add([Document("last", "東京 amber")]))
+        check_same(indexes, "東京", 50, space="hashing-32")
+        for index in indexes:
+            with index.writer() as writer:
+                writer.drop_space("hashing-64")
+        check_same(indexes, "cedar", 50)
+        assert each(synced([])).removed > 0
+        assert check_same(indexes, "amber") == []
+        assert all(list(index) == [] for index in indexes)
+    finally:
+        for index in indexes:
+            index.close()

@@ -1,0 +1,377 @@
+"""An index on Milvus: addresses, guards, what is refused, and every command, on milvus-lite."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index, load_encoder
+from semsearch.addresses import Address, place, store_of
+from semsearch.cli import main
+from semsearch.errors import (
+    ArgumentError,
+    IndexBusyError,
+    IndexChangedError,
+    IndexClosedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    IndexStoreError,
+    MissingExtraError,
+    SpaceError,
+)
+from semsearch.stores.milvus import connection as connection_module
+from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
+from semsearch.stores.milvus.collections import passages_of, vectors_of
+from semsearch.stores.milvus.connection import target
+from semsearch.stores.protocol import EVERYTHING
+
+DOCUMENTS = [
+    Document("a", "a red bird sings", "Robin", {"year": 1999, "tags": ["red"]}),
+    Document("b", "a blue fish swims", "Carp", {"year": 2005, "tags": []}),
+    Document("c", "a red fish swims", None, {"year": 2010, "tags": ["red"]}),
+]
+
+
+@pytest.fixture
+def index(lite):
+    with Index.create(lite, "hashing:64") as index:
+        index.add(DOCUMENTS)
+        yield index
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(main, list(map(str, arguments)))
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        ("text", "uri", "name"),
+        [
+            ("milvus://localhost:19530/news", "http://localhost:19530", "news"),
+            ("milvus://[::1]:19530/_n1", "http://[::1]:19530", "_n1"),
+            ("milvus://db.example.org/n", "http://db.example.org", "n"),
+            ("milvus-lite:///data/x.db/news", "/data/x.db", "news"),
+            ("milvus-lite:x.db/news", "x.db", "news"),
+        ],
+    )
+    def test_they_are_read_and_written(self, text, uri, name):
+        address = place(text)
+        assert isinstance(address, Address)
+        assert str(address) == text
+        assert str(place(str(address))) == text
+        assert (target(address).uri, target(address).name) == (uri, name)
+        assert store_of(address) == "semsearch.stores.milvus"
+
+    @pytest.mark.parametrize("text", ["indexes/milvus", "milvus", "a/milvus://b", "./milvus:x"])
+    def test_paths_stay_paths(self, text):
+        assert not isinstance(place(text), Address)
+        assert store_of(place(text)) == "semsearch.stores.local"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("milvus://localhost:19530/two words", "letters, digits and _"),
+            ("milvus://localhost:19530/1st", "not starting with a digit"),
+            ("milvus://user:pass@host:1/news", "HOST:PORT/NAME"),
+            ("milvus://host:port/news", "HOST:PORT/NAME"),
+            ("milvus-lite:///x/news", "FILE.db/NAME"),
+        ],
+    )
+    def test_wrong_ones_are_refused(self, text, message):
+        with pytest.raises(ArgumentError, match=message):
+            target(place(text))
+
+    def test_tls_and_tokens_are_the_environment_s(self, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
+        assert target(place("milvus://h:1/n")).uri == "https://h:1"
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
+        assert target(place("milvus://h:1/n")).uri == "http://h:1"
+        monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "ca.pem")
+        assert target(place("milvus://h:1/n")).uri == "https://h:1"
+
+    def test_the_extra_is_named(self, monkeypatch):
+        monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
+        with pytest.raises(MissingExtraError, match=r"semsearch\[milvus\]"):
+            Index.open("milvus://localhost:19530/news")
+
+    def test_what_does_not_answer_is_one_line(self, package, monkeypatch):
+        package("pymilvus")
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
+        with pytest.raises(IndexStoreError, match=r"does not answer at http://127.0.0.1:1 "):
+            Index.open("milvus://127.0.0.1:1/news")
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "soon")
+        with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT must be a number"):
+            Index.open("milvus://127.0.0.1:1/news")
+
+    def test_a_local_index_imports_nothing_of_it(self, tmp_path):
+        with Index.create(tmp_path / "one", "hashing") as index:
+            index.add(DOCUMENTS)
+        code = (
+            "import sys; from semsearch import Index; "
+            f"print(Index.open({str(tmp_path / 'one')!r}).search('red')[0].document_id); "
+            "print([name for name in sys.modules if 'milvus' in name or name == 'grpc'])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split("\n")[1] == "[]"
+
+
+class TestGuards:
+    def test_another_encoder_is_refused(self, index, lite):
+        with pytest.raises(SpaceError, match="no space of encoder 'hashing:32'"):
+            Index.create(lite, "hashing:32")
+        with Index.create(lite) as again:
+            assert again.search("bird", 1)[0].document_id == "a"
+
+    def test_a_model_that_has_changed_is_refused(self, index, lite):
+        store = index._store
+        catalogue = read_catalogue(store._connection)
+        other = [catalogue.spaces[0]._replace(fingerprint="other")]
+        write_catalogue(store._connection, spaces=other)
+        with Index.open(lite) as again, pytest.raises(SpaceError, match="made by another model"):
+            again.search("bird")
+
+    def test_a_newer_format_is_refused(self, index, lite):
+        connection = index._store._connection
+        connection.call("alter_collection_properties", "one", {"semsearch.format": "2"})
+        with pytest.raises(IndexFormatError, match="has format 2, this semsearch knows format 1"):
+            Index.open(lite)
+
+    def test_a_collection_of_somebody_else_s_is_left_alone(self, index, lite):
+        connection = index._store._connection
+        connection.call("drop_collection", "one_passages")
+        connection.call("create_collection", "other", dimension=4)
+        with pytest.raises(IndexFormatError, match="was not made by semsearch"):
+            Index.create(lite.replace("/one", "/other"), "hashing")
+
+    def test_there_is_none(self, lite):
+        with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
+            Index.open(lite)
+
+    def test_one_process_opens_a_file(self, index, lite):
+        code = f"from semsearch import Index; Index.open({lite!r})"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert "another process uses it" in done.stderr.splitlines()[-1]
+
+    def test_a_file_is_let_go_of(self, lite):
+        with Index.create(lite, "hashing:64") as first, Index.open(lite) as second:
+            first.add(DOCUMENTS)
+            first.close()
+            assert len(second) == 3
+        with pytest.raises(IndexClosedError), first.read():
+            pass
+        code = f"from semsearch import Index; print(len(Index.open({lite!r})))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "3\n"
+
+    def test_a_writer_elsewhere_is_told_of(self, index, lite):
+        connection = index._store._connection
+        there = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
+        write_catalogue(connection, writer=there | {"seen": 2**40})
+        with pytest.raises(IndexBusyError, match="by process 7 on elsewhere since noon; --wait"):
+            index.delete(["a"])
+        write_catalogue(connection, writer=there | {"seen": 0})  # long ago
+        assert index.delete(["a"]) == 1
+        with index.writer() as writer:
+            write_catalogue(connection, writer=there)
+            with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
+                writer.delete(["b"])
+        assert len(index) == 2
+
+
+class TestInterruptedCommits:
+    """What a killed writer leaves is not found, and swept by the next one."""
+
+    @pytest.fixture
+    def dies(self, index, monkeypatch):
+        """Makes a writer's next request of a kind to a collection the last one."""
+
+        def before(method, collection):
+            connection = index._store._connection
+            original = type(connection).call
+
+            def call(self, name, *arguments, **options):
+                if name == method and arguments[0] == collection:
+                    raise KeyboardInterrupt
+                return original(self, name, *arguments, **options)
+
+            monkeypatch.setattr(type(connection), "call", call)
+            return lambda: monkeypatch.setattr(type(connection), "call", original)
+
+        return before
+
+    @pytest.mark.parametrize("collection", ["one_passages", "one_space_1", "one"])
+    def test_a_document_comes_whole_or_not_at_all(self, index, dies, collection):
+        before = index.search("fish", 10)
+        new = [Document("b", "a green bird", "Carp"), Document("d", "fish fish " * 200)]
+        lives = dies("upsert", collection)
+        with pytest.raises(KeyboardInterrupt):
+            index.add(new)
+        assert index.search("fish", 10) == before
+        assert list(index) == DOCUMENTS
+        lives()
+        with index.writer() as writer:
+            assert writer.verify() == []
+        assert index.info().chunks == 3
+        assert index.add(new).added == 1
+        assert [one.id for one in index] == ["a", "b", "c", "d"]
+
+    @pytest.mark.parametrize("collection", ["one_passages", "one_space_1"])
+    def test_what_was_replaced_is_not_found(self, index, dies, collection):
+        lives = dies("delete", collection)
+        with pytest.raises(KeyboardInterrupt):
+            index.add([Document("b", "a green bird", "Carp")])
+        assert "fish" not in str([hit.text for hit in index.search("bird", 2)])
+        lives()
+        with index.writer():
+            lives = dies("delete", collection)
+        with pytest.raises(KeyboardInterrupt):
+            index.delete(["c"])
+        hits = index.search("fish", 10)
+        assert sorted(hit.document_id for hit in hits) == ["a", "b"]
+        assert "fish" not in hits[0].text + hits[1].text
+        lives()
+        index.add([Document("e", "another")])
+        with index.writer() as writer:
+            assert writer.verify() == []
+        assert {name: dict(kinds) for name, kinds, _ in index.info().fields} == {
+            "tags": {"list of text": 1},
+            "year": {"number": 1},
+        }
+
+    def test_each_fault_is_told_and_repaired(self, index, caplog):
+        store = index._store
+        connection, space = store._connection, index.space()
+        with store.read() as state:
+            [row, *others] = state.live_vectors(
+                space,
+                next(state.selected(EVERYTHING, [])),
+                ["vector", "document", "version", "fields"],
+            )
+        connection.delete(vectors_of(connection, space), [others[0]["row"]])
+        broken = {**row, "vector": [0.5] * 64}
+        connection.upsert(vectors_of(connection, space), [broken])
+        connection.upsert(vectors_of(connection, space), [{**row, "row": 999, "version": 5}])
+        connection.delete(passages_of(connection), [others[1]["chunk"]])
+        with index.writer() as writer:
+            told = " ".join(fault.what for fault in writer.verify())
+            assert "1 documents lack passages: 'c'" in told
+            assert "1 vectors of no document" in told
+            assert "1 damaged vectors" in told
+            assert "have no vector" in told
+            writer.repair()
+            assert writer.verify() == []
+        assert "documents that lack passages are removed: 'c'" in caplog.text
+        assert index.add(DOCUMENTS).added == 1
+        assert len(index.search("red", 10)) == 3
+
+    def test_a_document_that_goes_while_it_is_read(self, index, monkeypatch):
+        with index.read() as state:
+            found = state.search_vectors(
+                index.space(), load_encoder("hashing:64").encode_queries(["red"]), 3
+            )
+            index.delete(["a"])
+            with pytest.raises(IndexChangedError, match="was written while it was read"):
+                state.fetch([one.chunk_id for one in found[0]])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["query", "fish", "--mode", "bm25"], "has no BM25; search it with --mode semantic"),
+            (["query", "fish", "--mode", "hybrid"], "has no BM25"),
+            (["compact"], "is not compacted by semsearch"),
+            (["index", "--language", "german"], "has no BM25, and so no language"),
+            (["index", "--filter-column", "year"], "no indexes of fields"),
+            (["index", "--index-type", "ivf"], "flat, hnsw or auto, not ivf"),
+            (["index", "--recall", "0.9"], "recall and memory cannot be chosen"),
+        ],
+    )
+    def test_they_are_one_line(self, index, lite, arguments, message):
+        output = run(*arguments, "--index", lite, code=1)
+        assert output.startswith("Error: ")
+        assert output.count("\n") == 1
+        assert message in output
+
+    def test_float16(self, lite):
+        with pytest.raises(ArgumentError, match="stores float32, not float16"):
+            Index.create(lite, "hashing", dtype="float16")
+
+    @pytest.mark.parametrize(
+        ("document", "message"),
+        [
+            (Document("x", "y" * 70_000), "a passage has 70,000 bytes; Milvus takes up to 65,535"),
+            (Document("x", "y", "t" * 70_000), "the title of document 'x' has 70,002 bytes"),
+            (Document("x", "y", None, {"a": "é" * 40_000}), "the metadata of document 'x' has"),
+            (Document("x", "y", None, {"a": list(range(3000))}), "values by which filters find"),
+        ],
+    )
+    def test_what_is_too_large_for_a_field(self, index, document, message):
+        with pytest.raises(IndexStoreError, match=message):
+            index.add([document])
+        assert len(index) == 3
+
+
+class TestCommands:
+    def test_from_the_shell(self, lite, tmp_path):
+        corpus = tmp_path / "birds.csv"
+        corpus.write_text("id,text,year\na,a red bird,1999\nb,a blue fish,2005\nc,a red fish,\n")
+        told = run("index", corpus, "--encoder", "hashing", "--index", lite)
+        assert f"{lite.replace(':/', ':///')}: 3 documents (3 added)" in told
+        told = run("index", corpus, "--index", lite)
+        assert "3 documents (3 unchanged)" in told
+        corpus.write_text("id,text,year\na,a red bird,1999\nb,a green fish,2005\n")
+        told = run("index", corpus, "--sync", "--dry-run", "--index", lite)
+        assert "0 documents to add, 1 to change" in told
+        assert "to remove: 1 of 3 documents ('c')" in told
+        told = run("index", corpus, "--sync", "--index", lite)
+        assert "(1 changed, 1 unchanged, 1 removed)" in told
+        hits = run(
+            "query", "red", "-k", "1", "--where", "year < 2000", "--format", "csv", "--index", lite
+        )
+        assert ",a," in hits
+        assert json.loads(run("info", "--format", "json", "--index", lite))["documents"] == 2
+        assert "BM25: none" in run("info", "--index", lite)
+        run("index", "--add-space", "hashing:32", "--index", lite)
+        assert "hashing-32" in run("info", "--index", lite)
+        assert "no faults" in run("verify", "--index", lite)
+        run("index", "--drop-space", "hashing-32", "--index", lite)
+        run("index", "--index-type", "hnsw", "--index", lite)
+        assert "a green fish" in run("query", "green", "-k", "1", "--index", lite)
+        assert "HNSW, by Milvus" in run("query", "green", "-k", "1", "--explain", "--index", lite)
+        assert "1 documents deleted, 1 left" in run("delete", "a", "--index", lite)
+
+    def test_eval(self, index, lite, tmp_path):
+        queries, qrels = tmp_path / "queries.csv", tmp_path / "qrels.csv"
+        index.close()
+        queries.write_text("query_id,text\nq1,red bird\n")
+        qrels.write_text("query_id,doc_id,relevance\nq1,a,1\n")
+        told = run(
+            *("eval", "ir", "--index", lite, "--queries", queries, "--qrels", qrels),
+            *("--system", "hashing-64"),
+        )
+        assert "1.000" in told or "100.0" in told
+
+    def test_serve(self, index, lite):
+        pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+        from fastapi.testclient import TestClient
+
+        from semsearch.service import Settings, create_app
+
+        app = create_app({"birds": place(lite)}, Settings())
+        with TestClient(app, base_url="http://localhost") as client:
+            found = client.get("/v1/indexes/birds/search", params={"query": "red bird", "k": 1})
+            assert found.json()["hits"][0]["id"] == "a"
+            assert client.get("/v1/indexes/birds/documents/b").json()["title"] == "Carp"

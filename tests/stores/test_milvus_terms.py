@@ -1,0 +1,115 @@
+"""Terms of values: equal where values are, in their order, and nothing but plain characters."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from conditions_model import holds, kind, like
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsearch.errors import FilterError
+from semsearch.filters import And, Comparison, IsNull, Like, Operator, parse
+from semsearch.stores.milvus.conditions import MAX_LIKE_VALUES, like_pattern, to_expression
+from semsearch.stores.milvus.terms import (
+    ORDER_CHARACTERS,
+    document_terms,
+    field_key,
+    order_code,
+    term,
+)
+
+texts = st.text(max_size=30) | st.text("aAé😀\0", max_size=3)
+integers = st.integers(-(2**63), 2**63 - 1)
+numbers = (
+    integers
+    | st.floats(allow_nan=False)
+    | st.builds(
+        lambda near, off: near + off, st.sampled_from([2**53, 2**62, -(2**61)]), st.integers(-3, 3)
+    )
+    | st.integers(-3, 3).map(float)
+)
+values = texts | numbers | st.booleans()
+
+
+@given(values, values)
+def test_equal_values_have_equal_terms(left, right):
+    assert (term(left) == term(right)) == (kind(left) is kind(right) and left == right)
+
+
+@given(numbers, numbers)
+def test_numbers_have_their_order(left, right):
+    assert (order_code(left) < order_code(right)) == (left < right)
+
+
+@given(texts, texts)
+def test_texts_have_the_order_of_code_points(left, right):
+    assert (order_code(left) < order_code(right)) == (left < right)
+
+
+@given(st.text(max_size=100))
+def test_names_of_fields_need_no_quotes(name):
+    assert re.fullmatch(r"[A-Za-z0-9_~]{1,64}", field_key(name))
+
+
+@given(
+    st.text("aAbBéKK%_\\\n", max_size=6),
+    st.lists(st.sampled_from(["%", "_", "a", "B", "é", "\\%", "\\\\"]), max_size=5),
+)
+def test_like(text, pieces):
+    pattern = "".join(pieces)
+    assert (like_pattern(pattern).fullmatch(text) is not None) == like(text, pattern)
+
+
+def test_like_takes_no_long_time():
+    assert not like_pattern("%a" * 40 + "%b").fullmatch("a" * 5000)
+
+
+def test_the_terms_of_a_document():
+    terms = document_terms(
+        "7", None, json.dumps({"id": "z", "g": ["B", "A", None], "e": [], "n": None})
+    )
+    assert terms["id"] == ["x", "t:37", "t"]
+    assert terms["g"] == ["x", "t:42", "t:41", "t"]
+    assert (terms["g:t0"], terms["g:t1"]) == ("41", "42")
+    assert terms["e"] == ["x"]
+    assert terms[field_key("metadata.id")] == ["x", "t:7a", "t"]
+    assert not {"n", "title"} & terms.keys()
+
+
+@given(st.text(min_size=1), values)
+def test_an_expression_holds_nothing_as_it_was_typed(name, value):
+    """Whatever a filter says, its expression consists of these pieces only: nothing is escaped."""
+    condition = And((Comparison(name, Operator.EQUAL, value), IsNull(name)))
+    if isinstance(value, str) and len(value) < ORDER_CHARACTERS:
+        condition = And((condition, Comparison(name, Operator.LESS, value)))
+    expression = to_expression(condition, lambda field, pattern: [])
+    contains = r'json_contains_any\(fields\["[\w~]+"\], \["[a-z0-9:]+"\]\)'
+    less = r'fields\["[\w~:]+"\] < "[0-9a-f]*"'
+    assert re.fullmatch(rf"({contains}|{less}|and|not|[() ])+", expression, re.ASCII)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (f"a < '{'x' * ORDER_CHARACTERS}'", "up to 63 characters"),
+        (" or ".join(f"a = {n}" for n in range(201)), "more than 200 tests"),
+        ("not " * 21 + "a = 1", "deeper than 20 levels"),
+        ("a like 'x%'", "more than 10,000 values"),
+    ],
+)
+def test_what_is_too_much_is_refused(where, message):
+    with pytest.raises(FilterError, match=message):
+        to_expression(parse(where), lambda field, pattern: range(MAX_LIKE_VALUES + 1))
+
+
+def test_like_is_a_list_of_what_matches():
+    def matching(field, pattern):
+        return [text for text in ("Horror", "hope", "Drama") if pattern.fullmatch(text)]
+
+    assert to_expression(Like("g", "ho%"), matching) == (
+        'json_contains_any(fields["g"], ["t:486f72726f72", "t:686f7065"])'
+    )
+    assert holds(Like("g", "ho%"), {"g": ["Horror"]})
