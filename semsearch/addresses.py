@@ -1,6 +1,7 @@
 """Where an index is: a directory, or the address of one that an engine keeps.
 
-An address begins with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``.
+An address begins with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``. Plugins
+bring further engines, whose addresses begin with ``ENGINE://``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ STORES = {
 }
 DIRECTORIES = "semsearch.stores.local"
 
-_ADDRESS = re.compile(rf"({'|'.join(STORES)}):.*", re.DOTALL)
+_ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTALL)
 
 
 class Address(PosixPath):
@@ -35,7 +36,7 @@ class Address(PosixPath):
         return super().__str__().partition(":")[2]
 
     def __str__(self) -> str:
-        has_host = self.rest.startswith("/") and self.engine == "milvus"
+        has_host = self.rest.startswith("/") and self.engine != "milvus-lite"
         slashes = "/" if has_host else "//" if self.rest.startswith("/") else ""
         return f"{self.engine}:{slashes}{self.rest}"
 
@@ -45,6 +46,6 @@ def place(text: str) -> Path:
     return Address(text) if _ADDRESS.fullmatch(text) else Path(text)
 
 
-def store_of(path: Path) -> str:
-    """The package of the store that keeps the index at a place."""
-    return STORES[path.engine] if isinstance(path, Address) else DIRECTORIES
+def store_of(path: Path) -> str | None:
+    """The package of the store that keeps the index at a place; None if a plugin may."""
+    return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES

@@ -1,4 +1,4 @@
-"""Encoders and readers of other packages, found by their entry points.
+"""Encoders, readers and stores of other packages, found by their entry points.
 
 Installed packages are looked through only for a name that semsearch does not know itself, and only
 the plugin of that name is imported.
@@ -7,7 +7,7 @@ the plugin of that name is imported.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ class Plugin(NamedTuple):
 
     name: str
     package: str  #: the distribution that brings it
-    load: Callable[..., Any]
+    load: Any  #: the object
 
     @contextmanager
     def running(self, doing: str, error: type[SemsearchError]) -> Iterator[None]:

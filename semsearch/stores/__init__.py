@@ -7,11 +7,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from semsearch.addresses import store_of
+from semsearch.addresses import STORES, store_of
+from semsearch.errors import ArgumentError
+from semsearch.plugins import find_plugin
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Store, StoreModule
 
 __all__ = ["create_store", "open_store"]
+
+#: The entry points of plugins: each names a module, or an object, with both functions.
+GROUP = "semsearch.stores"
 
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
@@ -27,4 +32,12 @@ def create_store(
 
 
 def _module(path: Path) -> StoreModule:
-    return cast("StoreModule", import_module(store_of(path)))
+    name = store_of(path)
+    if name is not None:
+        return cast("StoreModule", import_module(name))
+    engine = str(path).partition(":")[0]
+    plugin = find_plugin(GROUP, engine)
+    if plugin is None:
+        known = ", ".join(STORES)
+        raise ArgumentError(f"{path}: no store is called '{engine}' (stores: {known}, and plugins)")
+    return cast("StoreModule", plugin.load)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Corpus, Index, load_encoder, plugins
-from semsearch.errors import BadRowError, CorpusError, EncoderError
+from semsearch import Corpus, Document, Index, load_encoder, plugins
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, EncoderError
 
 SAMPLE = Path(__file__).parent / "sample"
 CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
@@ -64,12 +64,14 @@ def test_from_the_command_line(site, tmp_path):
         return done
 
     (tmp_path / "birds.cards").write_text(CARDS)
-    done = run("index", "birds.cards", "--encoder", "letters:abcdef")
+    place = ("--index", "shelf://birds")
+    done = run("index", "birds.cards", "--encoder", "letters:abcdef", *place)
     assert "text from 'text', id from 'id'; metadata: letters" in done.stderr
     assert "3 documents (3 added)" in done.stdout
-    found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl").stdout)
+    found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl", *place).stdout)
     # Cosines of the counts of a to f: 4/√30, 3/√15 and 4/√20.
     assert found["hits"][0]["id"] == "c"
+    assert (tmp_path / "shelf" / "birds" / "index.sqlite").exists()
 
 
 class TestEncoders:
@@ -146,6 +148,24 @@ class TestReaders:
         assert [document.text for document in Corpus("x.wrecked")] == ["one"]
         [warning] = warnings(caplog)
         assert "plugin 'wrecked' of package semsearch-sample is broken" in warning
+
+
+class TestStores:
+    def test_keeps_what_its_addresses_name(self, installed):
+        with Index.create("shelf://a/b", "hashing") as index:
+            index.add([Document("x", "one")])
+        with Index.open("shelf://a/b") as index:
+            assert index.search("one")[0].document_id == "x"
+        assert (installed / "shelf" / "a" / "b" / "index.sqlite").exists()
+
+    def test_one_that_there_is_not_is_a_mistake(self, installed, caplog):
+        with pytest.raises(ArgumentError, match=r"attic://a: no store is called 'attic'"):
+            Index.open("attic://a")
+        assert warnings(caplog) == []
+        with pytest.raises(ArgumentError, match="no store is called 'burnt'"):
+            Index.create("burnt://a", "hashing")
+        [warning] = warnings(caplog)
+        assert "plugin 'burnt' of package semsearch-sample is broken" in warning
 
 
 def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch, caplog):
