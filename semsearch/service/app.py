@@ -28,6 +28,7 @@ from semsearch.service.guard import Guard
 from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
+from semsearch.service.paths import EncodedPathRoute
 from semsearch.service.problems import problem, status_of
 from semsearch.service.requests import DocumentRequest, Mode, SearchRequest
 from semsearch.service.settings import Settings
@@ -35,10 +36,17 @@ from semsearch.service.worker import Worker
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
-Id = Annotated[str, PathParameter(description="The id of the document.")]
+Id = Annotated[
+    str,
+    PathParameter(
+        description="The id of the document. A slash in it may be sent as it is or as %2F; in "
+        "/similar at its end, only as %2F."
+    ),
+]
 
 INDEX = "/v1/indexes/{name}"
-DOCUMENT = INDEX + "/documents/{id:path}"
+DOCUMENT = INDEX + "/documents/{id:document}"
+SIMILAR = INDEX + "/documents/{id:path}/similar"
 
 WRITING = ["PUT", "DELETE"]
 
@@ -139,6 +147,7 @@ class Service:
     def add_routes(self, app: FastAPI) -> None:
         """Answer under these paths."""
         app.router.routes.append(Route("/mcp", self))
+        app.router.route_class = EncodedPathRoute
         get, post = app.get, app.post
         get("/health", summary="Whether the service is up")(self.health)
         get("/metrics", summary="Figures for Prometheus", response_class=Response)(
@@ -155,7 +164,7 @@ class Service:
             summary="Ask the passages on the map by SQL",
             response_class=Response,
         )(self.query_map)
-        get(DOCUMENT + "/similar", summary="Documents like one")(self.similar)
+        get(SIMILAR, summary="Documents like one")(self.similar)
         get(DOCUMENT, summary="A document, as it was added")(self.document)
         if self.settings.writable:
             status = HTTPStatus.NO_CONTENT

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from http import HTTPStatus
+from urllib.parse import quote
 
 import pytest
 
@@ -158,6 +159,36 @@ class TestDocuments:
         assert answer == {"id": "a", "hits": expected}
         assert is_problem(client.get(f"{BIRDS}/documents/z/similar"), 404)
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"k": 9999}), 422)
+
+    @pytest.mark.parametrize("name", ["a/similar", "similar", "/similar", "a/similar/similar"])
+    def test_an_id_that_ends_as_the_path_of_similar_ones(self, serve, name):
+        client = serve(writable=True)
+        place = f"{BIRDS}/documents/{quote(name, safe='')}"
+        assert client.put(place, json={"text": "a green bird"}).status_code == 204
+        assert client.get(place).json()["id"] == name
+        assert client.get(f"{place}/similar").json()["id"] == name
+        similar = client.get(f"{BIRDS}/documents/a/similar").json()
+        assert similar["id"] == "a"
+        assert name in [hit["id"] for hit in similar["hits"]]
+        assert client.delete(place).status_code == 204
+        assert is_problem(client.get(place), 404, name)
+
+    def test_what_is_similar_cannot_be_written(self, serve):
+        client = serve(writable=True)
+        assert is_problem(client.put(f"{BIRDS}/documents/a/similar", json={"text": "x"}), 405)
+        assert is_problem(client.delete(f"{BIRDS}/documents/a/similar"), 405)
+
+    @pytest.mark.parametrize("name", ["50%", "50%2Fb", "a b+c", "ä?#;", "a/../b", "ü/%"])
+    def test_ids_of_any_characters(self, serve, name):
+        client = serve(writable=True)
+        place = f"{BIRDS}/documents/{quote(name, safe='')}"
+        assert client.put(place, json={"text": "a green bird"}).status_code == 204
+        assert client.get(place).json()["id"] == name
+        assert client.get(f"{place}/similar").json()["id"] == name
+
+    def test_what_need_not_be_encoded_may_be(self, client):
+        assert client.get("/v1/%69ndexes/bird%73/documents/%61").json()["id"] == "a"
+        assert client.get(f"{BIRDS}/documents/a/%73imilar").json()["id"] == "a"
 
     def test_compare(self, client):
         answer = client.post(f"{BIRDS}/compare", json={"query": "red bird", "k": 1}).json()
