@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+from scripts.bench import load
 from semsearch import Document, Index
 
 pytestmark = pytest.mark.slow
@@ -159,6 +161,52 @@ def test_without_texts():
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
     assert "SEMSEARCH_DATA" in done.stderr
+
+
+def test_serve(corpus):
+    pytest.importorskip("aiohttp", reason="the clients need the extra 'bench'")
+    file = corpus.with_name("serve.json")
+    options = ["--corpus", corpus, "--systems", "ours", "--precisions", "auto", "--repeats", "1"]
+    options += ["--clients", "2", "--seconds", "0.3", "--json", file]
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench.serve", *map(str, options)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 clients" in done.stdout
+    told = json.loads(file.read_text("utf-8"))
+    assert told["corpus"]["documents"] == told["queries"] == len(SENTENCES)
+    [only] = told["loads"]
+    assert [only["system"], only["clients"], only["failed"]] == ["ours auto", 2, 0]
+    assert [only["ratio"], only["same_ten"]] == [1, 1]
+    assert 0 < only["p50_seconds"]["median"] <= only["p99_seconds"]["median"]
+    assert only["rate"]["median"] > 0
+
+
+def test_clients_wait_for_their_answers_and_failures_are_counted(monkeypatch):
+    monkeypatch.setattr(load, "WARM_SECONDS", 0)
+    asked: list[int] = []
+    running = 0
+
+    async def ask(number):
+        nonlocal running
+        asked.append(number)
+        running += 1
+        assert running <= 3
+        await asyncio.sleep(0.001)
+        running -= 1
+        if number == 4:
+            raise OSError
+
+    told = asyncio.run(load.under_load(ask, 5, 3, 0.2))
+    assert told.clients == 3
+    assert set(asked) == set(range(5))
+    assert told.failed == asked.count(4)
+    # Those that are asked before the end are answered after it, one a client at most.
+    assert 0 <= len(asked) - told.failed - round(told.rate * 0.2) <= 3
 
 
 def test_scale(tmp_path):

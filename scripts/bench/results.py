@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, NamedTuple
 
 from scripts.bench.systems import HELP, System
@@ -138,14 +138,15 @@ def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -
 
 def as_json(results: Results) -> dict[str, Any]:
     """The results as JSON has them: a spread becomes an object with names."""
-    return {key: _plain(value) for key, value in vars(results).items()}
+    return {key: as_plain(value) for key, value in vars(results).items()}
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """Figures, or lists of them, as JSON has them."""
     if isinstance(value, Spread):
         return value._asdict()
-    if isinstance(value, BulkFigures | QueryFigures):
-        return {key: _plain(item) for key, item in vars(value).items()}
+    if is_dataclass(value):
+        return {key: as_plain(item) for key, item in vars(value).items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [as_plain(item) for item in value]
     return value

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from scripts.bench.scale_peers import PEERS
 from scripts.bench.systems import messages
-from scripts.shared.corpora import distinct, sts_sentences
+from scripts.shared.corpora import distinct, sts_sentences, wordnet_definitions
 from semsearch import Document, Index, load_encoder
 from semsearch.protocols import Matrix, TokenSpans
 
@@ -79,18 +79,12 @@ def encode(folder: Path, data: Path) -> None:
     encoder = load_encoder("minilm", precision="fp32")
     queries = list(islice(distinct(sts_sentences(data)), QUERIES))
     numpy.save(folder / "queries.npy", encoder.encode_queries(queries))
-    numpy.save(folder / "definitions.npy", encoder.encode_documents(definitions(data)))
-
-
-def definitions(data: Path) -> list[str]:
-    """The texts."""
-    lines = (data / "corpora" / "wordnet_definitions.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line)["text"] for line in lines]
+    numpy.save(folder / "definitions.npy", encoder.encode_documents(wordnet_definitions(data)))
 
 
 def origins_of(count: int, data: Path) -> NDArray[numpy.int64]:
     """Of which definition each of `count` vectors is made."""
-    there = len(definitions(data))
+    there = len(wordnet_definitions(data))
     more = numpy.random.default_rng(0).integers(0, there, max(0, count - there))
     return numpy.concatenate([numpy.arange(min(count, there)), more])
 
@@ -133,7 +127,7 @@ def _unit(rows: NDArray[Any]) -> NDArray[Any]:
 
 def documents(count: int, data: Path) -> Iterator[Document]:
     """One document a vector."""
-    texts, fields = definitions(data), values_of(count)
+    texts, fields = wordnet_definitions(data), values_of(count)
     for number, origin in enumerate(origins_of(count, data).tolist()):
         metadata = {name: int(values[number]) for name, values in fields.items()}
         yield Document(str(number), f"{number} {texts[origin]}", metadata=metadata)

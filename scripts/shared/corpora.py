@@ -74,6 +74,12 @@ def sts_sentences(data: Path) -> Iterator[str]:
             yield from line.split("\t")[5:7]
 
 
+def wordnet_definitions(data: Path) -> list[str]:
+    """The definitions of the Open English WordNet."""
+    lines = (data / "corpora" / "wordnet_definitions.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
+
+
 def distinct(texts: Iterable[str]) -> Iterator[str]:
     """The texts without blank ones and repetitions."""
     seen = {""}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
+from semsearch.cli import shells
 from semsearch.cli.command import Command
 
-SHELLS = ("bash", "zsh", "fish")
+#: By this variable, a script asks what can stand at a place of the command line.
+COMPLETING = "_SEMSEARCH_COMPLETE"
+
+SHELLS = {"bash": shells.Bash, "zsh": shells.Zsh, "fish": shells.Fish}
 
 
 @click.command("completion", cls=Command)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(list(SHELLS)))
 def command(shell: str) -> None:
     """Print a script with which SHELL completes commands, options, indexes, spaces and fields.
 
@@ -20,7 +23,5 @@ def command(shell: str) -> None:
     semsearch completion zsh >> ~/.zshrc
     semsearch completion fish > ~/.config/fish/completions/semsearch.fish
     """
-    script = get_completion_class(shell)
-    if script is not None:  # one of these
-        root = click.get_current_context().find_root()
-        click.echo(script(root.command, {}, "semsearch", "_SEMSEARCH_COMPLETE").source())
+    root = click.get_current_context().find_root().command
+    click.echo(SHELLS[shell](root, {}, "semsearch", COMPLETING).source())

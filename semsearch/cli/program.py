@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 import click
@@ -38,6 +39,12 @@ COMMANDS = {
 
 class MainGroup(LazyGroup):
     """Says our errors in one line; without a command, what is here and what can be done."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program, or tell a shell what can be completed."""
+        if "_SEMSEARCH_COMPLETE" in os.environ:
+            import semsearch.cli.shells  # noqa: F401 - click finds what it registers
+        return super().main(*args, **options)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+import logging
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -55,12 +57,13 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
             used.
     """
     tools = Tools(workers)
-    server: MCPServer[Any] = MCPServer(
-        "semsearch",
-        version=__version__,
-        instructions=f"Semantic search over collections of documents. {NOTE}",
-        log_level="WARNING",
-    )
+    with _logging_as_it_is():
+        server: MCPServer[Any] = MCPServer(
+            "semsearch",
+            version=__version__,
+            instructions=f"Semantic search over collections of documents. {NOTE}",
+            log_level="WARNING",
+        )
     for function in (
         tools.search,
         tools.fetch_document,
@@ -70,6 +73,17 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
         title = function.__name__.replace("_", " ").capitalize()
         server.tool(title=title, annotations=READ_ONLY)(function)
     return server
+
+
+@contextmanager
+def _logging_as_it_is() -> Iterator[None]:
+    """Keep the SDK from adding a handler for all that this process logs: we have our own."""
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)  # it adds none where there is one
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 def agents_app(server: MCPServer[Any]) -> ASGIApp:

@@ -28,17 +28,30 @@ from semsearch.service.guard import Guard
 from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
+from semsearch.service.paths import EncodedPathRoute
 from semsearch.service.problems import problem, status_of
-from semsearch.service.requests import DocumentRequest, Mode, SearchRequest
+from semsearch.service.requests import (
+    DocumentRequest,
+    SearchParameters,
+    SearchRequest,
+    SimilarParameters,
+)
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
-Id = Annotated[str, PathParameter(description="The id of the document.")]
+Id = Annotated[
+    str,
+    PathParameter(
+        description="The id of the document. A slash in it may be sent as it is or as %2F; in "
+        "/similar at its end, only as %2F."
+    ),
+]
 
 INDEX = "/v1/indexes/{name}"
-DOCUMENT = INDEX + "/documents/{id:path}"
+DOCUMENT = INDEX + "/documents/{id:document}"
+SIMILAR = INDEX + "/documents/{id:path}/similar"
 
 WRITING = ["PUT", "DELETE"]
 
@@ -77,6 +90,8 @@ def create_app(
     app.add_exception_handler(StarletteHTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _fault)
+    # The last one comes first: of those that are let in, refusals are readable, too.
+    app.add_middleware(Guard, settings=service.settings)
     if service.settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -84,8 +99,7 @@ def create_app(
             allow_methods=["GET", "POST", *WRITING],
             allow_headers=["Authorization", "Content-Type"],
         )
-    app.add_middleware(Guard, settings=service.settings)
-    app.add_middleware(Measured, metrics=service.metrics)  # the last one comes first
+    app.add_middleware(Measured, metrics=service.metrics)
     return app
 
 
@@ -144,6 +158,7 @@ class Service:
     def add_routes(self, app: FastAPI) -> None:
         """Answer under these paths."""
         app.router.routes.append(Route("/mcp", self))
+        app.router.route_class = EncodedPathRoute
         get, post = app.get, app.post
         get("/health", summary="Whether the service is up")(self.health)
         get("/metrics", summary="Figures for Prometheus", response_class=Response)(
@@ -160,7 +175,7 @@ class Service:
             summary="Ask the passages on the map by SQL",
             response_class=Response,
         )(self.query_map)
-        get(DOCUMENT + "/similar", summary="Documents like one")(self.similar)
+        get(SIMILAR, summary="Documents like one")(self.similar)
         get(DOCUMENT, summary="A document, as it was added")(self.document)
         if self.settings.writable:
             status = HTTPStatus.NO_CONTENT
@@ -177,28 +192,11 @@ class Service:
             {"name": name, **await worker.call(_described)} for name, worker in self.workers.items()
         ]
 
-    async def search(
-        self,
-        name: Name,
-        query: Annotated[list[str], Query(description="A text, or several.")],
-        k: Annotated[int, Query(ge=1)] = 10,
-        offset: Annotated[int, Query(ge=0)] = 0,
-        where: str | None = None,
-        mode: Mode = "semantic",
-        space: str | None = None,
-        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        explain: bool = False,
-    ) -> Any:
+    async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
         """The hits of a text; of several, a list of them."""
-        request = SearchRequest(
-            query=query[0] if len(query) == 1 else query,
-            k=k,
-            offset=offset,
-            where=where,
-            mode=mode,
-            space=space,
-            min_score=min_score,
-            explain=explain,
+        texts = parameters.query
+        request = (
+            parameters.model_copy(update={"query": texts[0]}) if len(texts) == 1 else parameters
         )
         return await self.search_with_body(name, request)
 
@@ -245,15 +243,13 @@ class Service:
         self,
         name: Name,
         id: Id,  # noqa: A002
-        k: Annotated[int, Query(ge=1)] = 10,
-        where: str | None = None,
-        space: str | None = None,
+        parameters: Annotated[SimilarParameters, Query()],
     ) -> dict[str, Any]:
         """The documents nearest to one, without it."""
         worker = self._worker(name)
-        self._check_size(SearchRequest(query="", k=k))
+        self._check_size(SearchRequest(query="", k=parameters.k))
         await worker.call(lambda index: _document(index, id))
-        found = await worker.call(lambda index: index.more_like(id, k, where=where, space=space))
+        found = await worker.call(lambda index: index.more_like(id, **parameters.model_dump()))
         return {"id": id, "hits": [hit.to_dict() for hit in found]}
 
     async def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
@@ -316,10 +312,17 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
+    kind = request.headers.get("content-type", "none").partition(";")[0]
     told = []
     for one in error.errors():
         place, *within = one["loc"]
-        told.append(f"{'.'.join(map(str, within)) or place}: {one['msg']}")
+        if place == "body" and not within and not kind.endswith("json"):
+            detail = f"send JSON, with Content-Type: application/json (it is {kind[:100]})"
+            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+        if one["type"] == "json_invalid":
+            told.append(f"the body is not JSON: {one['ctx']['error']} (character {within[0]})")
+        else:
+            told.append(f"{'.'.join(map(str, within)) or place}: {one['msg']}")
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(told))
 
 

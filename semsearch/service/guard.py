@@ -56,17 +56,20 @@ class Guard:
         settings, headers = self._settings, Headers(scope=scope)
         host = headers.get("host", "").lower()
         if _without_port(host) not in settings.hosts:
-            return problem(HTTPStatus.FORBIDDEN, f"this service is not called {host[:100]!r}")
+            detail = f"this service is not called {host[:100]!r} (see --allow-host)"
+            return problem(HTTPStatus.FORBIDDEN, detail)
         origin = headers.get("origin")
         if origin and origin not in settings.origins and urlsplit(origin.lower()).netloc != host:
-            return problem(HTTPStatus.FORBIDDEN, f"pages of {origin[:100]!r} may not call this")
+            detail = f"pages of {origin[:100]!r} may not call this (see --allow-origin)"
+            return problem(HTTPStatus.FORBIDDEN, detail)
         is_local = settings.socket is not None and settings.socket in (scope.get("server") or ())
         if scope["path"].startswith(LOCAL) and not is_local:
             return problem(HTTPStatus.NOT_FOUND, "this is for processes of the service's user")
         is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
         if settings.token is not None and not is_open and not is_local:
-            given = headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode(), f"Bearer {settings.token}".encode()):
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            is_right = hmac.compare_digest(given.encode("latin-1"), settings.token.encode())
+            if not is_right or scheme.lower() != "bearer":
                 return problem(
                     HTTPStatus.UNAUTHORIZED,
                     "this service needs a token (Authorization: Bearer …)",
@@ -111,7 +114,7 @@ class Guard:
                 await self._too_large()(scope, receive, send)
 
     def _too_large(self) -> Response:
-        detail = f"a request may have {self._settings.max_body:,} bytes"
+        detail = f"a request has at most {self._settings.max_body:,} bytes"
         return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, {"Connection": "close"})
 
 

@@ -47,6 +47,24 @@ class SearchRequest(BaseModel):
         return [self.query] if isinstance(self.query, str) else self.query
 
 
+class SearchParameters(SearchRequest):
+    """A search, as the address has it."""
+
+    query: list[str] = Field(description="A text; several times, each has its own answer.")
+
+
+class SimilarParameters(BaseModel):
+    """Which documents that resemble one are wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    k: int = Field(default=10, ge=1, description="How many documents.")
+    where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
+    space: str | None = Field(
+        default=None, description="The embedding space; the first one by default."
+    )
+
+
 class DocumentRequest(BaseModel):
     """A document that is put into an index."""
 

@@ -67,6 +67,7 @@ def settings_for(
     Raises:
         ArgumentError: others than this machine could call it, without a token.
     """
+    token = (token or "").strip()  # as HTTP does with what requests bear
     if not is_loopback(host) and not token:
         raise ArgumentError(
             f"listening on {host} lets other machines in: set a token in SEMSEARCH_TOKEN"

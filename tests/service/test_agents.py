@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 
 import pytest
@@ -79,6 +80,12 @@ def test_the_tools_only_read(workers):
         assert not tool.annotations.destructive_hint
         assert tool.description
     assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
+
+
+def test_the_sdk_sets_up_no_log(monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    create_server({})
+    assert logging.getLogger().handlers == []
 
 
 def test_search(workers):

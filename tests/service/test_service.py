@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from http import HTTPStatus
+from urllib.parse import quote
 
 import pytest
 
@@ -114,6 +115,27 @@ class TestSearch:
         headers = {"Content-Type": "application/json"}
         assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
+    def test_a_misspelt_parameter_is_told(self, client):
+        response = client.get(f"{BIRDS}/search", params={"query": "x", "kk": 3})
+        assert is_problem(response, 422, "kk")
+        assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"kk": 3}), 422, "kk")
+
+    def test_the_address_takes_all_options(self, client, path):
+        options = {"k": 2, "offset": 1, "mode": "hybrid", "fusion": "rrf", "dense_weight": 0.3}
+        with Index.open(path) as index:
+            expected = index.search("red fish", **options).to_dict()
+        asked = client.get(f"{BIRDS}/search", params={"query": "red fish", **options})
+        assert asked.json() == expected
+
+    def test_a_body_that_is_no_json(self, client):
+        place, content = f"{BIRDS}/search", b'{"query": '
+        json_ = {"Content-Type": "application/json"}
+        response = client.post(place, content=content, headers=json_)
+        assert is_problem(response, 422, "the body is not JSON: Expecting value (character 10)")
+        for kind in ("application/x-www-form-urlencoded", "text/plain; charset=utf-8"):
+            response = client.post(place, content=content, headers={"Content-Type": kind})
+            assert is_problem(response, 415, f"application/json (it is {kind.partition(';')[0]})")
+
     def test_an_unknown_index(self, client):
         response = client.get("/v1/indexes/cats/search", params={"query": "x"})
         assert is_problem(response, 404, "indexes: birds")
@@ -159,6 +181,36 @@ class TestDocuments:
         assert answer == {"id": "a", "hits": expected}
         assert is_problem(client.get(f"{BIRDS}/documents/z/similar"), 404)
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"k": 9999}), 422)
+
+    @pytest.mark.parametrize("name", ["a/similar", "similar", "/similar", "a/similar/similar"])
+    def test_an_id_that_ends_as_the_path_of_similar_ones(self, serve, name):
+        client = serve(writable=True)
+        place = f"{BIRDS}/documents/{quote(name, safe='')}"
+        assert client.put(place, json={"text": "a green bird"}).status_code == 204
+        assert client.get(place).json()["id"] == name
+        assert client.get(f"{place}/similar").json()["id"] == name
+        similar = client.get(f"{BIRDS}/documents/a/similar").json()
+        assert similar["id"] == "a"
+        assert name in [hit["id"] for hit in similar["hits"]]
+        assert client.delete(place).status_code == 204
+        assert is_problem(client.get(place), 404, name)
+
+    def test_what_is_similar_cannot_be_written(self, serve):
+        client = serve(writable=True)
+        assert is_problem(client.put(f"{BIRDS}/documents/a/similar", json={"text": "x"}), 405)
+        assert is_problem(client.delete(f"{BIRDS}/documents/a/similar"), 405)
+
+    @pytest.mark.parametrize("name", ["50%", "50%2Fb", "a b+c", "ä?#;", "a/../b", "ü/%"])
+    def test_ids_of_any_characters(self, serve, name):
+        client = serve(writable=True)
+        place = f"{BIRDS}/documents/{quote(name, safe='')}"
+        assert client.put(place, json={"text": "a green bird"}).status_code == 204
+        assert client.get(place).json()["id"] == name
+        assert client.get(f"{place}/similar").json()["id"] == name
+
+    def test_what_need_not_be_encoded_may_be(self, client):
+        assert client.get("/v1/%69ndexes/bird%73/documents/%61").json()["id"] == "a"
+        assert client.get(f"{BIRDS}/documents/a/%73imilar").json()["id"] == "a"
 
     def test_compare(self, client):
         answer = client.post(f"{BIRDS}/compare", json={"query": "red bird", "k": 1}).json()
@@ -270,10 +322,17 @@ class TestGuard:
         client = serve(token="secret", origins=["https://good.example"])
         asked = {"Access-Control-Request-Method": "POST"}
         asked["Access-Control-Request-Headers"] = "authorization"
-        for origin, status in {"https://good.example": 200, "https://evil.example": 403}.items():
+        for origin, status in {"https://good.example": 200, "https://evil.example": 400}.items():
             headers = {"Origin": origin, **asked}
             answer = client.options(f"{BIRDS}/search", headers=headers)
             assert answer.status_code == status
+            assert ("access-control-allow-origin" in answer.headers) == (status == 200)
+
+    def test_refusals_can_be_read_by_the_pages_that_are_let_in(self, serve):
+        client = serve(token="secret", origins=["https://good.example"])
+        response = client.get("/v1/indexes", headers={"Origin": "https://good.example"})
+        assert is_problem(response, 401)
+        assert response.headers["access-control-allow-origin"] == "https://good.example"
 
     def test_a_token(self, serve):
         client = serve(token="secret")
@@ -284,8 +343,13 @@ class TestGuard:
         for wrong in ("Bearer wrong", "secret", "Bearer ", "Bearer sécret"):
             headers = {"Authorization": wrong.encode("latin-1")}
             assert is_problem(client.get("/v1/indexes", headers=headers), 401)
-        headers = {"Authorization": "Bearer secret"}
-        assert client.get("/v1/indexes", headers=headers).status_code == 200
+        for right in ("Bearer secret", "bearer secret"):
+            headers = {"Authorization": right}
+            assert client.get("/v1/indexes", headers=headers).status_code == 200
+
+    def test_a_token_of_any_characters(self, serve):
+        headers = {"Authorization": "Bearer gehéim".encode()}
+        assert serve(token="gehéim").get("/v1/indexes", headers=headers).status_code == 200
 
     def test_a_large_body(self, serve):
         client = serve(max_body=1000)
@@ -327,7 +391,9 @@ class TestGuard:
 def test_other_machines_need_a_token(host):
     with pytest.raises(ArgumentError, match="SEMSEARCH_TOKEN"):
         settings_for(host, None)
-    assert settings_for(host, "secret").token == "secret"
+    with pytest.raises(ArgumentError, match="SEMSEARCH_TOKEN"):
+        settings_for(host, " ")
+    assert settings_for(host, "secret\n").token == "secret"
 
 
 def test_hosts():

@@ -1,0 +1,219 @@
+"""Clients that ask a service: what scripts/bench/serve runs in a process beside it.
+
+    python -m scripts.bench.load KIND ADDRESS QUERIES.txt --clients 1,8,64 --seconds 5
+
+Each client asks its next query when it has the answer to the one before. Prints as JSON what the
+first queries found and, for each number of clients, how fast the answers came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+
+from scripts.bench.one_peer import HITS, bundled_model
+
+#: How many queries are asked one by one beforehand; their answers are compared.
+COMPARED = 50
+#: How long the clients ask before the clock runs.
+WARM_SECONDS = 1.5
+
+
+class Client(NamedTuple):
+    """How a service is asked.
+
+    Args:
+        ask: the query of a number; gives the answer as it comes.
+        ids: the documents of an answer.
+    """
+
+    ask: Callable[[int], Awaitable[Any]]
+    ids: Callable[[Any], list[str]]
+
+
+class Load(NamedTuple):
+    """How fast answers came.
+
+    Args:
+        clients: how many asked at once.
+        rate: answers a second.
+        p50_seconds: the median time from question to answer.
+        p99_seconds: its 99th percentile.
+        client_cores: how many cores this process kept busy.
+        failed: how many requests were not answered, or with an error.
+    """
+
+    clients: int
+    rate: float
+    p50_seconds: float
+    p99_seconds: float
+    client_cores: float
+    failed: int
+
+
+def main() -> int:
+    """Ask, and print what was measured."""
+    parser = argparse.ArgumentParser(description="One process of scripts/bench/serve.")
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("address", help="such as http://127.0.0.1:8080")
+    parser.add_argument("queries", type=Path, help="one a line")
+    parser.add_argument("--clients", required=True, help="numbers with commas between them")
+    parser.add_argument("--seconds", type=float, required=True)
+    print(json.dumps(asyncio.run(measured(parser.parse_args()))))
+    return 0
+
+
+async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the first queries found, and the figures of each number of clients."""
+    queries = arguments.queries.read_text("utf-8").splitlines()
+    numbers = [int(number) for number in arguments.clients.split(",")]
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max(numbers)))
+    async with KINDS[arguments.kind](arguments.address, queries) as client:
+        compared = range(min(COMPARED, len(queries)))
+        found = [client.ids(await client.ask(number)) for number in compared]
+        loads = [
+            await under_load(client.ask, len(queries), number, arguments.seconds)
+            for number in numbers
+        ]
+    return {"found": found, "loads": [load._asdict() for load in loads]}
+
+
+async def under_load(
+    ask: Callable[[int], Awaitable[Any]], queries: int, clients: int, seconds: float
+) -> Load:
+    """The answers that come within some seconds, while so many clients ask."""
+    numbers = count()
+    taken: list[float] = []
+    failed = 0
+    begin = time.perf_counter() + WARM_SECONDS
+    end = begin + seconds
+
+    async def one_client() -> None:
+        nonlocal failed
+        while (asked := time.perf_counter()) < end:
+            try:
+                await ask(next(numbers) % queries)
+            except Exception:  # any: they are counted, whatever the library of the service raises
+                failed += 1
+                continue
+            if begin <= (answered := time.perf_counter()) <= end:
+                taken.append(answered - asked)
+
+    async def busy() -> float:
+        await asyncio.sleep(begin - time.perf_counter())
+        before = time.process_time()
+        await asyncio.sleep(end - time.perf_counter())
+        return time.process_time() - before
+
+    processor, *_ = await asyncio.gather(busy(), *(one_client() for _ in range(clients)))
+    p50, p99 = numpy.percentile(taken, [50, 99]).tolist() if taken else (seconds, seconds)
+    return Load(clients, len(taken) / seconds, p50, p99, processor / seconds, failed)
+
+
+@asynccontextmanager
+async def asked_of_ours(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
+    """`semsearch serve`, which has one index."""
+    async with http(address) as (session, ask):
+        async with session.get("/v1/indexes") as response:
+            (index,) = await response.json()
+        place = f"/v1/indexes/{index['name']}/search"
+        yield Client(
+            lambda number: ask("GET", place, params={"query": queries[number], "k": HITS}),
+            lambda answer: [hit["id"] for hit in json.loads(answer)["hits"]],
+        )
+
+
+@asynccontextmanager
+async def asked_of_txtai(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
+    """`uvicorn txtai.api:app`."""
+    async with http(address) as (_, ask):
+        yield Client(
+            lambda number: ask("GET", "/search", params={"query": queries[number], "limit": HITS}),
+            lambda answer: [hit["id"] for hit in json.loads(answer)],
+        )
+
+
+@asynccontextmanager
+async def asked_of_chroma(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
+    """`chroma run`, by its own client: that encodes here, and sends vectors; a thread a client."""
+    import chromadb
+    from chromadb.utils.embedding_functions import SentenceTransformerEmbeddingFunction
+
+    host, _, port = address.removeprefix("http://").partition(":")
+    settings = chromadb.Settings(anonymized_telemetry=False)
+    collection = chromadb.HttpClient(host, int(port), settings=settings).get_collection(
+        "texts",
+        embedding_function=SentenceTransformerEmbeddingFunction(
+            str(bundled_model()), normalize_embeddings=True
+        ),
+    )
+    yield Client(
+        lambda number: asyncio.to_thread(
+            collection.query, query_texts=[queries[number]], n_results=HITS
+        ),
+        lambda answer: answer["ids"][0],
+    )
+
+
+@asynccontextmanager
+async def asked_by_vector(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
+    """`chroma run` with the vectors of the queries, which are encoded beforehand."""
+    from semsearch import load_encoder
+
+    vectors = load_encoder("minilm", precision="fp32").encode_queries(queries).tolist()
+    async with http(address) as (session, ask):
+        place = "/api/v2/tenants/default_tenant/databases/default_database/collections"
+        async with session.get(place) as response:
+            (collection,) = await response.json()
+        include = ["metadatas", "documents", "distances"]  # as its client asks for
+        yield Client(
+            lambda number: ask(
+                "POST",
+                f"{place}/{collection['id']}/query",
+                json={
+                    "query_embeddings": [vectors[number]],
+                    "n_results": HITS,
+                    "include": include,
+                },
+            ),
+            lambda answer: json.loads(answer)["ids"][0],
+        )
+
+
+@asynccontextmanager
+async def http(address: str) -> AsyncIterator[tuple[Any, Callable[..., Awaitable[bytes]]]]:
+    """A session with a service, and what sends it a request and gives the body of the answer."""
+    import aiohttp
+
+    async with aiohttp.ClientSession(
+        address, connector=aiohttp.TCPConnector(limit=0), raise_for_status=True
+    ) as session:
+
+        async def ask(method: str, place: str, **options: Any) -> bytes:
+            async with session.request(method, place, **options) as response:
+                return await response.read()
+
+        yield session, ask
+
+
+KINDS: dict[str, Callable[[str, Sequence[str]], AbstractAsyncContextManager[Client]]] = {
+    "ours": asked_of_ours,
+    "txtai": asked_of_txtai,
+    "chroma": asked_of_chroma,
+    "chroma-vectors": asked_by_vector,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

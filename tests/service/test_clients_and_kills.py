@@ -1,0 +1,184 @@
+"""Clients that die or are slow, and the service killed while it writes: nothing is lost."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = "/v1/indexes/birds/documents"
+SENTENCE = "A red bird sings in the garden while it rains. "
+
+
+class Service:
+    """`semsearch serve` as a process."""
+
+    def __init__(self, index, *options):
+        command = [sys.executable, "-m", "semsearch", "serve", "--index", str(index), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, "--writable", *options], stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stderr.readline()
+        found = re.search(r"http://(\S+):(\d+)", line)
+        assert found, line
+        self.place = (found[1], int(found[2]))
+
+    def request(self, method, path, body=None):
+        """The status and the JSON of an answer."""
+        connection = http.client.HTTPConnection(*self.place, timeout=60)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            content = response.read()
+            return response.status, json.loads(content) if content else None
+        finally:
+            connection.close()
+
+    def put(self, name, text):
+        return self.request("PUT", f"{DOCUMENTS}/{name}", json.dumps({"text": text}))[0]
+
+    def text(self, name):
+        """The text of a document; None where there is none."""
+        status, document = self.request("GET", f"{DOCUMENTS}/{name}")
+        assert status in (200, 404)
+        return document["text"] if status == 200 else None
+
+    def end(self, sent=signal.SIGKILL):
+        self.process.send_signal(sent)
+        self.process.wait(timeout=60)
+        self.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    path = tmp_path_factory.mktemp("service") / "birds"
+    with Index.create(path, "hashing") as index:
+        index.add(Document(f"long {n}", f"{n}. {SENTENCE * 20}") for n in range(300))
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(index):
+    """One that waits four seconds for a body."""
+    service = Service(index, "--timeout", "4s")
+    yield service
+    service.end()
+
+
+def put_request(name, text):
+    """The bytes of a request that writes a document."""
+    body = json.dumps({"text": text}).encode()
+    head = f"PUT {DOCUMENTS}/{name} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Content-Type: application/json\r\n\r\n".encode() + body
+
+
+def test_clients_that_die_leave_whole_documents_or_none(service):
+    for n in range(5):
+        for name, missing in ((f"whole-{n}", 0), (f"half-{n}", 30)):
+            request = put_request(name, f"{n} {SENTENCE}")
+            client = socket.create_connection(service.place)
+            client.sendall(request[: len(request) - missing])
+            # It does not say good-bye: the connection is reset.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+    assert service.put("last", SENTENCE) == 204  # what came before it has been done by now
+    assert [service.text(f"half-{n}") for n in range(5)] == [None] * 5
+    for n in range(5):
+        assert service.text(f"whole-{n}") in (None, f"{n} {SENTENCE}")
+
+
+def test_a_client_that_sends_slowly(service):
+    request = put_request("slow", SENTENCE)
+    client = socket.create_connection(service.place, timeout=30)
+    for start in range(0, len(request), 20):
+        client.sendall(request[start : start + 20])
+        time.sleep(0.01)
+    assert b" 204 " in client.recv(1000)
+    client.close()
+    assert service.text("slow") == SENTENCE
+
+
+def test_a_client_that_sends_too_slowly_is_told_and_nothing_is_written(service):
+    client = socket.create_connection(service.place, timeout=30)
+    client.sendall(put_request("too-slow", SENTENCE)[:-10])
+    assert service.put("meanwhile", SENTENCE) == 204
+    assert b" 504 " in client.recv(1000)
+    client.close()
+    assert service.text("too-slow") is None
+
+
+def test_a_client_that_reads_slowly_gets_all_and_holds_nobody_up(service):
+    # More than the buffers of both ends hold.
+    body = json.dumps({"query": ["red bird"] * 40, "k": 300}).encode()
+    client = socket.create_connection(service.place, timeout=60)
+    client.sendall(
+        b"POST /v1/indexes/birds/search HTTP/1.0\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    )
+    answer = client.recv(100)
+    assert b" 200 " in answer
+    assert service.put("while-it-reads", SENTENCE) == 204
+    while part := client.recv(1 << 16):
+        answer += part
+    client.close()
+    found = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert [len(one["hits"]) for one in found] == [300] * 40
+
+
+@pytest.mark.parametrize(("sent", "times"), [(signal.SIGKILL, 2), (signal.SIGTERM, 1)])
+def test_what_was_acknowledged_is_there_after_the_end(tmp_path, seed, sent, times):
+    """Eight clients write when the service is killed, or stopped."""
+    chance = random.Random(seed)
+    path = tmp_path / "birds"
+    with Index.create(path, "hashing"):
+        pass
+    tried, acknowledged = set(), set()
+    for round_ in range(times):
+        service = Service(path)
+
+        def write(client, service=service, round_=round_):
+            for n in range(1000):
+                name = f"{round_}-{client}-{n}"
+                tried.add(name)
+                try:
+                    status = service.put(name, f"{name} {SENTENCE}")
+                except (OSError, http.client.HTTPException):  # the service is gone
+                    return
+                assert status == 204
+                acknowledged.add(name)
+
+        enough = len(acknowledged) + chance.randint(5, 20)
+        with ThreadPoolExecutor(8) as clients:
+            writing = [clients.submit(write, client) for client in range(8)]
+            while len(acknowledged) < enough and not any(one.done() for one in writing):
+                time.sleep(0.001)
+            time.sleep(chance.random() / 20)
+            service.end(sent)
+            wait(writing)
+        for one in writing:
+            one.result()
+        assert len(acknowledged) >= enough
+    result = CliRunner().invoke(main, ["verify", "--index", str(path)])
+    assert result.exit_code == 0, result.output
+    with Index.open(path) as index:
+        found = {document.id: document.text for document in index}
+    assert acknowledged <= found.keys() <= tried
+    assert all(text == f"{name} {SENTENCE}" for name, text in found.items())
