@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
+from semsearch.corpus.table import Row
 from semsearch.errors import BadRowError, UndecodableError
 from semsearch.records import Document
 from semsearch.texts import joined_text, sentences_text
 
 if TYPE_CHECKING:
-    from semsearch.corpus.table import CellType, Row, Table
+    from semsearch.corpus.table import CellType, Table
 
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
@@ -103,11 +105,23 @@ def table_documents(
 
 def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
+    if table.loosely_typed:
+        fields = {**fields, **_as_strings(fields, roles)}
+        row = Row(source, fields)
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     text = joined_text(_texts(row, roles.text, table))
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
+
+
+def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
+    """The numbers and dates of columns that hold texts, as a person reads them."""
+    return {
+        name: str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for name in roles.names
+        if isinstance(value := fields.get(name), (int, float, date, time))
+    }
 
 
 def _explained(error: BadRowError, table: Table) -> BadRowError:

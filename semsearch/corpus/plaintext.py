@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
+from semsearch.corpus.frontmatter import split_front_matter
 from semsearch.corpus.recognition import binary_likeness, left_out_reason, lines_remark
-from semsearch.corpus.sources import open_source, reading, text_of
+from semsearch.corpus.sources import identifier_of, open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from semsearch.corpus.sources import Progress, Source
 
 _COLUMNS = ("id", "title", "text")
+#: Stands before fields of front matter that would be taken for the document's own.
+_PREFIX = "front_matter."
 
 #: How far a heading is looked for: a text may have millions of lines, and no heading.
 HEADING_WITHIN_CHARACTERS = 1 << 20
@@ -36,7 +39,7 @@ def read_text(source: Source, encoding: str | None, *, doubted: bool = True) -> 
         encoding: as declared by the user.
         doubted: whether to remark that it seems to hold many texts.
     """
-    identifier = PurePath(source.name).as_posix()
+    identifier = identifier_of(source.name)
     head = source.head.decode(encoding_of(source.head, encoding), "replace")
     remark = lines_remark(head) if doubted else ""
     rows = iter((_row(source, identifier, encoding),))
@@ -121,8 +124,17 @@ def _row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowE
         what = f"text holds {first_escaped(text)}"
         return UndecodableError(source.name, what, stream.not_decoded(), identifier)
     path = without_gz(PurePath(source.name))
-    title = _heading(text) if path.suffix.lower() == ".md" else None
-    return Row(source.name, {"id": identifier, "title": title or path.stem, "text": text})
+    own: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
+    if path.suffix.lower() != ".md":
+        return Row(source.name, own)
+    try:
+        fields, own["text"] = split_front_matter(text)
+    except CorpusError as error:
+        return BadRowError(source.name, str(error), document_id=identifier)
+    title = fields.pop("title", None)
+    own["title"] = title if isinstance(title, str) and title else _heading(own["text"]) or path.stem
+    others = {f"{_PREFIX}{name}" if name in own else name: fields[name] for name in fields}
+    return Row(source.name, {**own, **others})
 
 
 def _heading(markdown: str) -> str | None:

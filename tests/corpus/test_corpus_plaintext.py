@@ -125,3 +125,61 @@ def test_folders_that_cannot_be_read(write):
         list(Corpus("docs", format="csv"))
     with pytest.raises(CorpusError, match=r"^docs: no column 'body' \(columns: id, title, text\)"):
         list(Corpus(str(Path(write("docs/a.txt", "x")).parent), text_columns="body"))
+
+
+class TestFrontMatter:
+    def test_yaml(self, write):
+        write(
+            "page.md",
+            "---\ntitle: 'Notes: one'\ndate: 2021-05-06\ntags: [a, b]\nid: 7\n---\n\n"
+            "# Heading\nText.\n",
+        )
+        (document,) = Corpus("page.md")
+        fields = {"date": "2021-05-06", "tags": ["a", "b"], "front_matter.id": 7}
+        assert document == Document("page.md", "# Heading\nText.\n", "Notes: one", fields)
+
+    def test_toml(self, write):
+        write("page.md", '+++\ndraft = true\n[author]\nname = "A"\n+++\n# Heading\n')
+        (document,) = Corpus("page.md")
+        fields = {"draft": True, "author": {"name": "A"}}
+        assert document == Document("page.md", "# Heading\n", "Heading", fields)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "---\nA line above.\n---\nText.",
+            "---\n\n# Heading\n",
+            "---\n- one\n- two\n---\nText.",
+            "Text.\n---\na: b\n---\n",
+            "+++\nText.",
+        ],
+    )
+    def test_lines_that_are_none(self, write, text):
+        write("page.md", text)
+        (document,) = Corpus("page.md")
+        assert (document.text, document.metadata) == (text, {})
+
+    def test_only_of_markdown(self, write):
+        write("page.txt", "---\na: b\n---\nText.")
+        assert next(iter(Corpus("page.txt"))).metadata == {}
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("---\ntitle: a: b\n---\nx", "is not YAML: mapping values are not allowed here"),
+            ("---\ndate: 2021-02-30\n---\nx", "is not YAML: day is out of range for month"),
+            ("---\na: &x [1, 2]\nb: *x\n---\nx", "is not YAML: it has aliases"),
+            ("---\na: !!python/object:os.system x\n---\nx", "is not YAML: could not determine a"),
+            ("---\na: " + "[" * 5000 + "\n---\nx", "is not YAML: "),
+            ("+++\na = \n+++\nx", "is not TOML: Invalid value"),
+        ],
+    )
+    def test_what_is_damaged_is_a_bad_row(self, write, text, reason):
+        write("notes/page.md", text)
+        write("notes/good.md", "Good.")
+        bad: list[BadRowError] = []
+        assert [one.id for one in Corpus("notes", on_bad_row=bad.append)] == ["good.md"]
+        (error,) = bad
+        assert error.source == str(Path("notes/page.md"))
+        assert error.reason.startswith(f"its front matter {reason}")
+        assert error.document_id == "page.md"
