@@ -42,6 +42,7 @@ def open_query(place: Path | str, query: str) -> Iterator[Table]:
                 options["postgresql_readonly"] = True
             connection = stack.enter_context(engine.connect()).execution_options(**options)
             result = connection.exec_driver_sql(query)
+            stack.callback(result.close)
             if not result.returns_rows:
                 raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
@@ -85,9 +86,16 @@ def _engine(place: Path | str) -> Engine:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection.set_authorizer(_authorized)
     # Bytes that are not UTF-8 cost their row, and not the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
     return connection
+
+
+def _authorized(action: int, *names: str | None) -> int:
+    """SQLite makes the files that a query attaches, even of a connection that only reads."""
+    del names
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterator[Row]:
