@@ -40,5 +40,12 @@ corpus_options = together(
         metavar="FORMAT",
         help=f"Of the corpus, where name and content do not tell: {_FORMATS}.",
     ),
+    click.option(
+        "--exclude",
+        metavar="PATTERN",
+        multiple=True,
+        help="Leave files of folders out, by a pattern as in .gitignore; further ones stand in the "
+        "folder's .semsearchignore.",
+    ),
     click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on."),
 )

@@ -10,7 +10,7 @@ from semsearch.corpus.formats import ZIPPED, CorpusFormat, without_gz
 from semsearch.corpus.recognition import ZIP_MAGIC, binary_likeness
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import encoding_of
-from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
+from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def read_document(
         parts = _converted(source, kind, encoding)
     except MissingExtraError:
         raise
-    except BadRowError as error:
-        return _table(source, iter((_named(error, identifier),)))
+    except BadRowError as error:  # bytes that are not of the encoding
+        return _table(source, iter((BadFileError(source.name, error.reason, identifier),)))
     except Exception as error:  # libraries raise whatever a damaged file makes them stumble over
         return _table(source, iter((_unreadable(source, identifier, kind, error),)))
     return _table(source, _rows(source, identifier, kind, parts), parts.remark)
@@ -102,7 +102,7 @@ def _rows(
             yield row
     if not found:
         reason = f"has no text{parts.if_blank and '; '}{parts.if_blank}"
-        yield BadRowError(source.name, reason, identifier)
+        yield BadFileError(source.name, reason, identifier)
 
 
 def _row(source: Source, file: str, title: str, section: Section) -> Row | BadRowError | None:
@@ -124,12 +124,7 @@ def _row(source: Source, file: str, title: str, section: Section) -> Row | BadRo
 
 def _unreadable(
     source: Source, identifier: str, kind: CorpusFormat, error: Exception
-) -> BadRowError:
+) -> BadFileError:
     own = isinstance(error, CorpusError)
     reason = str(error) if own else f"cannot be read as {kind.value.upper()}: {first_line(error)}"
-    return BadRowError(source.name, reason, identifier)
-
-
-def _named(error: BadRowError, identifier: str) -> BadRowError:
-    error.document_id = identifier
-    return error
+    return BadFileError(source.name, reason, identifier)

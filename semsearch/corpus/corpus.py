@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from semsearch.arguments import check_callable, check_items, check_path, check_text
+from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
@@ -18,9 +19,10 @@ from semsearch.corpus.documents import (
     silent,
     table_documents,
 )
+from semsearch.corpus.files import FolderFiles
+from semsearch.corpus.folder import Folder, read_folder
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
-from semsearch.corpus.plaintext import read_folder, text_files
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
@@ -45,7 +47,8 @@ class Corpus:
     ('7', 'A heist goes wrong.', {'year': 1995})
 
     Args:
-        paths: files, folders of .txt and .md files, URLs of files (http, https), or ``-`` for
+        paths: files, folders of documents (text, Markdown, HTML, PDF, DOCX, PPTX, EPUB), URLs of
+            files (http, https), or ``-`` for
             standard input; any of them may be packed with gzip. With `sql`, SQLite files or URLs
             of databases as SQLAlchemy writes them.
         id_column: the column that names the documents; guessed where there is one called so.
@@ -61,6 +64,8 @@ class Corpus:
             ``.`` where the whole value is an object of records.
         sheet: the name of the sheet of a workbook; by default the first.
         sql: the query that selects the rows of a database.
+        exclude: files of folders to leave out, by patterns as in .gitignore; further ones stand
+            in a file .semsearchignore of the folder.
         on_bad_row: is called with the error of each row that cannot be used. By default it raises
             it; where it returns, reading goes on behind the row.
         notify: is called with one line a file: which columns are used for what.
@@ -82,6 +87,7 @@ class Corpus:
         records: str | None = None,
         sheet: str | None = None,
         sql: str | None = None,
+        exclude: Sequence[str] = (),
         on_bad_row: OnBadRow = refuse,
         notify: Notify = silent,
     ) -> None:
@@ -103,6 +109,7 @@ class Corpus:
         chosen = None if format is None else _format(format)
         self._reading = Reading(chosen, encoding, header, self._wanted.names, records, sheet)
         self._sql = sql
+        self._exclude = check_texts("exclude", exclude)
         self._on_bad_row = on_bad_row
         self._notify = notify
         self._progress = Progress(None)
@@ -134,16 +141,17 @@ class Corpus:
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
-        return DocumentReader(self._read, self._on_bad_row)
+        files = FolderFiles()
+        return DocumentReader(partial(self._read, files), self._on_bad_row, files)
 
-    def _read(self, on_bad_row: OnBadRow) -> Iterator[Document]:
-        self._progress = Progress(_total_size(self._paths))
+    def _read(self, files: FolderFiles, on_bad_row: OnBadRow) -> Iterator[Document]:
+        self._progress = Progress(_total_size(self._paths, self._exclude))
         for path in self._paths:
             if self._sql is not None:
                 with open_query(_database(path), self._sql) as table:
                     yield from self._documents(table, on_bad_row)
             elif isinstance(path, Path) and _is_folder(path):
-                yield from self._documents(self._read_folder(path), on_bad_row)
+                yield from self._documents(self._read_folder(path, files), on_bad_row)
             else:
                 yield from self._file_documents(_file(path), on_bad_row)
 
@@ -159,10 +167,11 @@ class Corpus:
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
         return table_documents(table, self._wanted, on_bad_row, self._notify)
 
-    def _read_folder(self, path: Path) -> Table:
+    def _read_folder(self, path: Path, files: FolderFiles) -> Table:
         if self._reading.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(f"{path} is a folder; only texts are read from folders")
-        return read_folder(path, self._reading.encoding, self._progress)
+            raise CorpusError(f"{path} is a folder; of folders, only the documents are read")
+        folder = Folder(path, self._exclude)
+        return read_folder(folder, self._reading.encoding, self._progress, files)
 
 
 @contextmanager
@@ -211,12 +220,12 @@ def _refuse_database(source: Source, path: Location) -> None:
         raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
 
 
-def _total_size(paths: Iterable[Location]) -> int | None:
+def _total_size(paths: Iterable[Location], exclude: Sequence[str]) -> int | None:
     total = 0
     for path in paths:
         if not isinstance(path, Path):
             return None
-        for file in text_files(path) if _is_folder(path) else (path,):
+        for file in Folder(path, exclude).documents() if _is_folder(path) else (path,):
             size = file_size(file)
             if size is None:
                 return None

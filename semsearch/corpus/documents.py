@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
+from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.table import Row
-from semsearch.errors import BadRowError, UndecodableError
+from semsearch.errors import BadFileError, BadRowError, UndecodableError
 from semsearch.records import Document
 from semsearch.texts import joined_text, sentences_text
 
@@ -33,15 +35,19 @@ class SkippedRows:
 
     Args:
         ids: the documents in rows whose id could be read.
+        files: the files that could not be read of which each holds several documents.
         unidentified: how many other rows were skipped.
     """
 
     ids: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
     unidentified: int = 0
 
     def add(self, error: BadRowError) -> None:
         """Count one more row."""
-        if error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
+        if isinstance(error, BadFileError):
+            self.files.add(error.file)
+        elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
             self.unidentified += 1
         else:
             self.ids.add(error.document_id)
@@ -54,21 +60,32 @@ class DocumentReader(Iterator[Document]):
         read: makes the documents, given what to do with a bad row.
         on_bad_row: is called with the error of each bad row. Where it returns, the row counts as
             skipped.
+        files: the files of folders among them.
     """
 
     def __init__(
-        self, read: Callable[[OnBadRow], Iterator[Document]], on_bad_row: OnBadRow
+        self,
+        read: Callable[[OnBadRow], Iterator[Document]],
+        on_bad_row: OnBadRow,
+        files: FolderFiles | None = None,
     ) -> None:
         self.skipped = skipped = SkippedRows()
+        self.files = found = files or FolderFiles()
 
         def skip(error: BadRowError) -> None:
             on_bad_row(error)
             skipped.add(error)
+            found.spoil()
 
         self._documents = read(skip)
 
     def __next__(self) -> Document:
         return next(self._documents)
+
+    def look_ahead(self, count: int) -> None:
+        """Read so many documents, if there are, which stay to be iterated over."""
+        first = list(islice(self._documents, count))
+        self._documents = chain(first, self._documents)
 
 
 def silent(message: str) -> None:

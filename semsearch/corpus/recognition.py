@@ -8,11 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import PurePath
 from typing import NamedTuple
 
 from semsearch.corpus.dialect import guess_dialect
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat
 from semsearch.corpus.header import USUAL_NAMES
 
 LINES_AS_TEXTS = "--input-format lines reads each line as a text"
@@ -262,12 +261,6 @@ def whole_lines(text: str) -> list[str]:
     """The lines of the beginning of a file, without the one that is cut off."""
     lines = text.splitlines(keepends=True)
     return lines[:-1] if len(lines) > 1 and not lines[-1].endswith("\n") else lines
-
-
-def left_out_reason(path: PurePath) -> str:
-    """Why a file is not read with the texts of its folder."""
-    found = format_by_name(path)
-    return "neither .txt nor .md" if found is None else f"{found.value}: name the file itself"
 
 
 def _is_object(line: str) -> bool:

@@ -32,8 +32,8 @@ def test_folder(write):
     assert (
         said
         == [
-            "docs: 2 other files are left out: data.csv (csv: name the file itself), "
-            "image.png (neither .txt nor .md)"
+            "docs: 4 files (2 md, 2 txt); left out: 1 of formats that are not read (image.png), "
+            "1 tables, which are indexed when they are named (data.csv)"
         ]
         * 2
     )
@@ -119,9 +119,13 @@ def test_single_file_without_text(write, content, message):
 
 def test_folders_that_cannot_be_read(write):
     write("docs/data.csv", "id,text\n1,one\n")
-    with pytest.raises(CorpusError, match=r"^docs has no \.txt or \.md files; 1 other file is "):
+    with pytest.raises(
+        CorpusError, match=r"^docs has no documents to read: 0 files; left out: 1 tab"
+    ):
         list(Corpus("docs"))
-    with pytest.raises(CorpusError, match=r"^docs is a folder; only texts are read from folders$"):
+    with pytest.raises(
+        CorpusError, match=r"^docs is a folder; of folders, only the documents are read$"
+    ):
         list(Corpus("docs", format="csv"))
     with pytest.raises(CorpusError, match=r"^docs: no column 'body' \(columns: id, title, text\)"):
         list(Corpus(str(Path(write("docs/a.txt", "x")).parent), text_columns="body"))

@@ -283,26 +283,6 @@ class TestTextsThatHoldMany:
 
 
 class TestFolders:
-    def test_what_is_left_out_is_named(self, write, tmp_path):
-        write("notes/a.txt", "one")
-        write("notes/b/c.md", "two")
-        for name in ("b/rows.csv", "scan.pdf", "z.jsonl.gz", ".hidden"):
-            write(f"notes/{name}", "x")
-        (tmp_path / "notes" / "loop").symlink_to(tmp_path / "notes")
-        documents, said = read("notes")
-        assert len(documents) == 2
-        assert said == [
-            "notes: 4 other files are left out: b/rows.csv (csv: name the file itself), "
-            "loop (a linked folder), scan.pdf (pdf: name the file itself), z.jsonl.gz (jsonl: name "
-            "the file itself)"
-        ]
-
-    def test_the_first_few_are_named(self, write):
-        write("notes/a.txt", "one")
-        for number in range(1200):
-            write(f"notes/{number:04}.png", "x")
-        assert read("notes")[1][0].endswith("0004.png (neither .txt nor .md) and 1,195 more")
-
     def test_a_text_that_is_none(self, write):
         write("notes/a.txt", "one")
         write("notes/b.txt", PDF)
