@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.corpus.sources import reading
+from semsearch.corpus.sources import reading, text_of
 
 #: A file that changed so lately could change again without its time stamp changing.
 SETTLED_NANOSECONDS = 3_000_000_000
@@ -40,7 +40,8 @@ class FileState(NamedTuple):
         status = path.stat()
         settled = abs(time.time_ns() - status.st_mtime_ns) > SETTLED_NANOSECONDS
         modified = status.st_mtime_ns if settled else 0
-        return cls(os.path.abspath(path), status.st_size, modified, reading)  # noqa: PTH100
+        place = text_of(os.path.abspath(path))  # noqa: PTH100 - a link is another place
+        return cls(place, status.st_size, modified, reading)
 
     def with_digest(self, path: Path) -> FileState:
         """The same with the digest of its bytes."""

@@ -85,6 +85,12 @@ def _table(
     if not head:
         raise CorpusError(f"{source.name} has no rows: {remark}")
     width = max(len(cells) for _, cells in head)
+    above = 0  # rows that are no part of the table, such as a heading
+    while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
+        head.pop(0)
+        above += 1
+    if above:
+        remark += f"; {above} row{'s' if above > 1 else ''} with a single cell above it left out"
     if header is None:
         texts = [[_as_text(cell) for cell in cells] for _, cells in head]
         header = has_header((cells + [""] * (width - len(cells)) for cells in texts), wanted)

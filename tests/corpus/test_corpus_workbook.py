@@ -88,6 +88,13 @@ def test_without_a_header(write_book):
     assert [document.text for document in Corpus("films.xlsx", header=True)] == ["id"]
 
 
+def test_a_heading_above_the_table(write_book):
+    write_book({"Films": [["Report"], [], [None, "of 2024"], *ROWS]})
+    said = []
+    assert list(Corpus("films.xlsx", notify=said.append)) == DOCUMENTS
+    assert said[0].endswith("sheet 'Films'; 2 rows with a single cell above it left out")
+
+
 def test_blank_rows_and_cells_that_hold_errors(write_book):
     rows = [[], ["text", "n"], [], ["one", "#N/A"], [None, 3], *[["two", "#REF!"]] * 100]
     write_book({"S": [*rows, ["three", 3, "aside"]]})
