@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
 COLUMNS = ("id", "title", "text")
+
+#: What each format needs, all of it in the extra `files`.
+_PACKAGES = {
+    CorpusFormat.PDF: ("pypdfium2",),
+    CorpusFormat.DOCX: ("mammoth", "lxml"),
+    CorpusFormat.PPTX: ("pptx",),
+    CorpusFormat.EPUB: ("lxml",),
+    CorpusFormat.HTML: ("lxml",),
+}
+
+
+def is_readable(kind: CorpusFormat) -> bool:
+    """Whether what reading a format needs is installed."""
+    return all(map(find_spec, _PACKAGES.get(kind, ())))
 
 
 def read_document(

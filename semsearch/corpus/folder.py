@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.converters import COLUMNS, read_document
+from semsearch.corpus.converters import COLUMNS, is_readable, read_document
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.plaintext import text_row
@@ -29,6 +29,7 @@ NAMED = 3
 _EXCLUDED, _LINKED = "excluded", "linked folders"
 _TABLES = "tables, which are indexed when they are named"
 _OTHERS = "of formats that are not read"
+_EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
 class Folder:
@@ -49,6 +50,7 @@ class Folder:
     def __init__(self, path: Path, exclude: Sequence[str] = ()) -> None:
         self.path = path
         self._spec = _spec(path, exclude)
+        self._readable: dict[CorpusFormat, bool] = {}
 
     def documents(self) -> Iterator[Path]:
         """The files that are read."""
@@ -102,8 +104,17 @@ class Folder:
             elif is_folder:
                 yield path, _LINKED
             else:
-                found = format_by_name(path)
-                yield path, "" if found in DOCUMENTS else _OTHERS if found is None else _TABLES
+                yield path, self._reason(format_by_name(path))
+
+    def _reason(self, found: CorpusFormat | None) -> str:
+        """Why files of a format are left out; nothing for those that are read."""
+        if found is None:
+            return _OTHERS
+        if found not in DOCUMENTS:
+            return _TABLES
+        if found not in self._readable:
+            self._readable[found] = is_readable(found)
+        return "" if self._readable[found] else _EXTRA
 
 
 def read_folder(

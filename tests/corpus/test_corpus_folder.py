@@ -49,6 +49,15 @@ def test_what_is_read_and_what_is_not(mixed):
     ]
 
 
+def test_without_the_extra(mixed, monkeypatch):
+    monkeypatch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
+    documents, said = read(mixed)
+    assert [document.id for document in documents] == ["a.txt", "b.md"]
+    assert (
+        "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)" in said[0]
+    )
+
+
 class TestExclusions:
     def test_by_patterns_as_of_git(self, mixed, write):
         assert ids(mixed, exclude=["deep/"]) == ["a.txt", "b.md"]
