@@ -145,7 +145,8 @@ class Corpus:
         return DocumentReader(partial(self._read, files), self._on_bad_row, files)
 
     def _read(self, files: FolderFiles, on_bad_row: OnBadRow) -> Iterator[Document]:
-        self._progress = Progress(_total_size(self._paths, self._exclude))
+        total = None if self._sql is not None else _total_size(self._paths, self._exclude)
+        self._progress = Progress(total)
         for path in self._paths:
             if self._sql is not None:
                 with open_query(_database(path), self._sql) as table:
