@@ -412,7 +412,7 @@ def fuzzed(handbook, printed):
 
 @pytest.mark.parametrize("suffix", [*MAIN, "pdf"])
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     damage=st.lists(
