@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, CorpusError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -83,8 +83,9 @@ def parsing(name: str, what: str) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, ValueError, OSError) as error:  # a name in wrong UTF-8, too
-        reason = str(error).partition("\n")[0]
+    # A name in wrong UTF-8, too, and lengths in a damaged file that no memory holds.
+    except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
+        reason = first_line(error)
         raise CorpusError(f"{name} cannot be read as {what}: {reason}") from error
 
 
