@@ -4,7 +4,8 @@
     ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
     ├── CorpusError                 a corpus cannot be read at all
     │   └── BadRowError             one row of it cannot be used; reading can go on behind it
-    │       └── UndecodableError    it holds a byte that is not of the file's encoding
+    │       ├── UndecodableError    it holds a byte that is not of the file's encoding
+    │       └── BadFileError        it is a whole document of several parts
     ├── DatasetError                a data set cannot be read or fetched
     │   └── DatasetNotFoundError    it is not on this machine
     ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
@@ -87,6 +88,20 @@ class UndecodableError(BadRowError):
     ) -> None:
         super().__init__(source, f"{what}, which is {way_out}", document_id)
         self.what = what
+
+
+class BadFileError(BadRowError):
+    """A document of several parts (a PDF, a book) cannot be used, or not to its end.
+
+    Args:
+        source: where it stands.
+        reason: what is wrong with it.
+        file: what the document is called; its parts are called ``FILE#page=3`` and the like.
+    """
+
+    def __init__(self, source: str, reason: str, file: str) -> None:
+        super().__init__(source, reason)
+        self.file = file
 
 
 class FilterError(SemsearchError, ValueError):

@@ -9,6 +9,18 @@ MAX_ROW_BYTES = 64 << 20
 #: twenty times the memory of its text. (A text has as many commas when it is as long as 20 Bibles.)
 MAX_ROW_VALUES = 1_000_000
 
+#: How large a part of an office document or an e-book may be that is held as a tree, which takes
+#: some ten times the memory of its text.
+MAX_PART_BYTES = 32 << 20
+#: How much the files of an archive may be together, unpacked: archives grow a thousandfold.
+MAX_UNPACKED_BYTES = 1 << 30
+#: How many files an archive may hold.
+MAX_ARCHIVE_FILES = 100_000
+#: How large a file may be that is read from a web server, and how long that may take.
+MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
+#: How long a web server may be silent.
+MAX_SILENCE_SECONDS = 30.0
+
 
 def size_shown(size: int) -> str:
     """``64 MiB``."""

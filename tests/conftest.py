@@ -88,6 +88,12 @@ def missing(what: str) -> None:
     pytest.skip(f"{what} is not installed (scripts/integration installs it)")
 
 
+@pytest.fixture(scope="session", name="missing")
+def missing_fixture():
+    """`missing`, for fixtures that find things elsewhere than on the PATH."""
+    return missing
+
+
 @pytest.fixture(scope="session")
 def program():
     """Finds a program on the PATH that a test needs, such as a browser."""

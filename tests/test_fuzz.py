@@ -22,7 +22,7 @@ def test_a_short_run(tmp_path, seed):
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert done.stdout.startswith(f"seed {seed}\n")
-    assert done.stdout.endswith("targets: 3, failed: 0\n")
+    assert done.stdout.endswith("targets: 4, failed: 0\n")
 
 
 def test_an_input_is_run_again(tmp_path):

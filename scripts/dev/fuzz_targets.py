@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import multiprocessing
 import random
 import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 from semsearch.errors import MissingExtraError, SemsearchError
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
+SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")
 
 Target = Callable[[bytes], None]
 
@@ -54,6 +57,90 @@ def fuzz_corpus(folder: Path) -> Target:
     return run
 
 
+def fuzz_documents(folder: Path) -> Target:
+    """Sound office documents with bytes of one file in them replaced, as `fuzz_index` does.
+
+    The first byte says of which document, the second of which file.
+    """
+    from semsearch import Corpus
+
+    documents = _office_documents()
+
+    def run(data: bytes) -> None:
+        if len(data) < 2:
+            return
+        suffix = list(documents)[data[0] % len(documents)]
+        parts = documents[suffix]
+        name = list(parts)[data[1] % len(parts)]
+        file = folder / f"document{suffix}"
+        file.write_bytes(_zipped(parts | {name: _replaced(parts[name], data[2:])}))
+        for _ in Corpus(file, on_bad_row=lambda error: None):
+            pass
+
+    return run
+
+
+def _office_documents() -> dict[str, dict[str, bytes]]:
+    """The files in small documents, by the suffix of the document."""
+    import openpyxl
+    import pptx
+
+    book, presentation = openpyxl.Workbook(), pptx.Presentation()
+    book.active.append(["id", "text", "day"])
+    book.active.append([1, "A text.", 2.5])
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text_frame.text = "A title"
+    slide.notes_slide.notes_text_frame.text = "A note"
+    found = {}
+    for suffix, document in ((".xlsx", book), (".pptx", presentation)):
+        stream = io.BytesIO()
+        document.save(stream)
+        with zipfile.ZipFile(stream) as archive:
+            found[suffix] = {name: archive.read(name) for name in archive.namelist()}
+    return found | {".docx": DOCX, ".epub": EPUB}
+
+
+def _zipped(parts: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _replaced(content: bytes, data: bytes) -> bytes:
+    """A content with bytes replaced: pairs of a place and what to write there."""
+    changed = bytearray(content)
+    for at in range(0, len(data) - 4 if changed else 0, 5):
+        changed[int.from_bytes(data[at : at + 4], "little") % len(changed)] = data[at + 4]
+    return bytes(changed)
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+DOCX = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>'.encode(),
+    "_rels/.rels": (
+        f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" Type="{_OFFICE}"'
+        ' Target="word/document.xml"/></Relationships>'
+    ).encode(),
+    "word/document.xml": (
+        f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
+        "<w:r><w:t>A heading</w:t></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>A cell</w:t></w:r>"
+        "</w:p></w:tc></w:tr></w:tbl></w:body></w:document>"
+    ).encode(),
+}
+EPUB = {
+    "META-INF/container.xml": b'<container><rootfiles><rootfile full-path="b.opf"/></rootfiles>'
+    b"</container>",
+    "b.opf": b'<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
+    b'</manifest><spine><itemref idref="c"/></spine></package>',
+    "c.xhtml": b"<html><head><title>T</title></head><body><h1>H</h1><p>A <b>text</b></p><table>"
+    b"<tr><td>1</td></tr></table><pre>x</pre></body></html>",
+}
+
+
 def fuzz_index(folder: Path) -> Target:
     """A sound database with bytes of it replaced: pairs of a place and what to write there."""
     from semsearch import Document, Index, Retriever
@@ -68,11 +155,7 @@ def fuzz_index(folder: Path) -> Target:
     def run(data: bytes) -> None:
         shutil.rmtree(damaged, ignore_errors=True)
         shutil.copytree(sound, damaged)
-        changed = bytearray(content)
-        for at in range(0, len(data) - 4, 5):
-            place = int.from_bytes(data[at : at + 4], "little") % len(changed)
-            changed[place] = data[at + 4]
-        (damaged / "index.sqlite").write_bytes(changed)
+        (damaged / "index.sqlite").write_bytes(_replaced(content, data))
         with Index.open(damaged, [encoder]) as index:
             index.info()
             for mode in ("semantic", "hybrid"):
@@ -83,7 +166,12 @@ def fuzz_index(folder: Path) -> Target:
     return run
 
 
-TARGETS = {"filters": fuzz_filters, "corpus": fuzz_corpus, "index": fuzz_index}
+TARGETS = {
+    "filters": fuzz_filters,
+    "corpus": fuzz_corpus,
+    "documents": fuzz_documents,
+    "index": fuzz_index,
+}
 
 
 def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None:

@@ -17,9 +17,37 @@ _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", 
 
 
 class Command(click.Command):
-    """A command whose options take one value unless they say otherwise."""
+    """A command whose options take one value unless they say otherwise.
+
+    Args:
+        arguments: as click's commands have them.
+        sections: headings in its help, by the options that they stand above.
+        options: as click's commands have them.
+    """
 
     allow_extra_args = True  # refused here, with a suggestion
+
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._sections = sections or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options into the help, under their headings."""
+        sections: list[tuple[str, list[tuple[str, str]]]] = [("Options", [])]
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            sections += [
+                (self._sections[name], []) for name in parameter.opts if name in self._sections
+            ]
+            if record is not None and isinstance(parameter, click.Option):
+                # --help comes last, and belongs to none of them.
+                place = 0 if "--help" in parameter.opts else -1
+                sections[place][1].append(record)
+        for heading, records in sections:
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""

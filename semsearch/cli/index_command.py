@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from semsearch.cli.options import (
     index_type_options,
     language_option,
     precision_option,
+    title_column_option,
     wait_option,
 )
 from semsearch.cli.places import INDEXES, existing_index
@@ -43,12 +43,22 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 FIRST_DOCUMENTS = 256
 
 
-@click.command("index", cls=Command)
+@click.command(
+    "index",
+    cls=Command,
+    sections={
+        "--id-column": "Columns and formats",
+        "--encoder": "Encoding",
+        "--sync": "Bringing up to date",
+        "--add-space": "Search, also of an index that exists",
+    },
+)
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
 @directory_option("Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")
+@wait_option
 @corpus_options
-@click.option("--title-column", metavar="C", help="The column that holds the titles.")
+@title_column_option
 @click.option(
     "--encoder",
     "encoders",
@@ -63,16 +73,20 @@ FIRST_DOCUMENTS = 256
     type=click.Choice(STORED_TYPES),
     help="How new spaces keep their vectors.  [default: float32, or the index's own]",
 )
+@precision_option
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
 @removals_option
 @dry_run_option
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Then go on: index what changes, until Ctrl-C.  [needs the extra 'files']",
+)
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @index_type_options
 @language_option
 @filter_column_option
-@precision_option
-@wait_option
 def command(
     corpora: tuple[str, ...],
     directory: Path | None,
@@ -87,18 +101,24 @@ def command(
     language: str | None,
     filter_columns: tuple[str, ...],
     wait: bool,
+    watch: bool,
     **options: Any,
 ) -> None:
     """Encode a corpus into an index, or bring an index up to date with it.
 
-    CORPUS is a CSV, TSV, JSON-lines, JSON or Parquet file (also .gz), a folder of .txt and .md
-    files, or - for standard input. Documents that the index has are renewed when they changed
+    CORPUS is a table (CSV, TSV, JSON, Parquet, Arrow, XLSX; also .gz), a document (text,
+    Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of documents, the URL of a file, a database
+    with --sql, or - for standard input. Documents that the index has are renewed when they changed
     and left alone when not; a run that was interrupted goes on where it stopped.
 
     \b
     semsearch index corpus.csv
     semsearch index films.json --text-column extract --index indexes/films
     semsearch index papers.jsonl --text-column title --text-column abstract --skip-bad-rows
+    semsearch index ~/Documents --exclude drafts/ --skip-bad-rows --sync --watch
+    semsearch index export.xlsx --sheet Answers --text-column comment
+    semsearch index postgresql://me@host/shop --sql "SELECT id, name, text FROM products"
+    semsearch index https://example.org/faq.json --records data.items
     zcat dump.csv.gz | semsearch index - --index indexes/dump
     semsearch index --add-space ./my-model --index indexes/films
     semsearch index --index-type ivf --recall 0.99 --index indexes/films
@@ -129,17 +149,31 @@ def command(
     elif sample == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
-        _index_corpus(
-            corpora,
-            directory,
-            stored_type,
-            precision,
-            wait,
-            wanted,
-            language,
-            filter_columns,
-            **options,
-        )
+
+        def index_corpus(encoders: tuple[str, ...]) -> None:
+            _index_corpus(
+                corpora,
+                directory,
+                stored_type,
+                precision,
+                wait,
+                wanted,
+                language,
+                filter_columns,
+                encoders=encoders,
+                **options,
+            )
+
+        encoders = options.pop("encoders")
+        if not watch:
+            index_corpus(encoders)
+            return
+        from semsearch.cli.watching import keep_in_step
+
+        if sample or options["dry_run"] or options["sql"]:
+            raise ArgumentError("--watch is for files and folders, and not for --dry-run")
+        index_directory = directory or INDEXES / Corpus(corpora).name
+        keep_in_step(corpora, index_directory, index_corpus, encoders)
 
 
 def _index_corpus(
@@ -184,30 +218,32 @@ def _index_corpus(
             click.echo(visible(_told_preview(directory, preview, skipped, allow_removals)))
             return
         loading = _loading(directory, encoders, precision)
-        from semsearch.index.plan import next_documents
-
-        # A corpus whose beginning cannot be read leaves no directory behind.
         documents = iter(corpus)
-        first = next_documents(documents, FIRST_DOCUMENTS)
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.documents, corpus.fraction_read)
 
-        with (
-            _opened(directory, loading or encoders, stored_type, precision) as index,
-            _told_when_interrupted(index, progress),
-            index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait) as writer,
-        ):
+        with ExitStack() as stack:
+            if any(directory.glob("*")):
+                index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
+                documents.files.known = index.known_file
+                documents.look_ahead(FIRST_DOCUMENTS)
+            else:  # a corpus whose beginning cannot be read leaves no directory behind
+                documents.files.known = lambda name: None
+                documents.look_ahead(FIRST_DOCUMENTS)
+                index = stack.enter_context(_opened(directory, loading, stored_type, precision))
+            stack.enter_context(_told_when_interrupted(index, progress))
+            writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait)
+            writer = stack.enter_context(writing)
             if index_type:
                 writer.set_index_type(**index_type)
             if language:
                 writer.set_language(language)
-            read = chain(first, documents)
             if sync:
                 allowed = allowance(allow_removals, progress)
-                summary = writer.sync(read, skipped=documents.skipped, allow_removals=allowed)
+                summary = writer.sync(documents, allow_removals=allowed)
             else:
-                summary = writer.upsert(read)
+                summary = writer.upsert(documents)
             encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
     click.echo(visible(_told(directory, summary, skipped)))
     for name, encoder in encoders_used.items():

@@ -199,6 +199,10 @@ filter_column_option = click.option(
     help="Index a metadata field for fast filters.",
 )
 
+title_column_option = click.option(
+    "--title-column", metavar="C", help="The column that holds the titles."
+)
+
 wait_option = click.option(
     "--wait", is_flag=True, help="Wait for another process that is writing the index."
 )

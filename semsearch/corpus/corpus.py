@@ -1,4 +1,4 @@
-"""A corpus: files, folders or standard input, read as documents."""
+"""A corpus: files, folders, URLs, databases or standard input, read as documents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from semsearch.arguments import check_callable, check_items, check_path, check_text
-from semsearch.corpus.columns import TEXT_NAMES, Roles
-from semsearch.corpus.delimited import read_delimited
-from semsearch.corpus.dialect import DELIMITERS
+from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
+from semsearch.corpus.columns import Roles
+from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
     DocumentReader,
     Notify,
@@ -21,38 +19,21 @@ from semsearch.corpus.documents import (
     silent,
     table_documents,
 )
-from semsearch.corpus.formats import CorpusFormat, format_by_content, format_by_name, without_gz
-from semsearch.corpus.jsonoutline import nested_object
-from semsearch.corpus.jsonrows import read_json_array, read_json_lines
-from semsearch.corpus.parquet import read_parquet
-from semsearch.corpus.plaintext import read_folder, read_text, text_files
-from semsearch.corpus.plugin_readers import plugin_table
-from semsearch.corpus.recognition import binary_likeness, text_likeness
-from semsearch.corpus.sources import (
-    HEAD_BYTES,
-    Progress,
-    Source,
-    file_size,
-    open_source,
-    reading,
-)
+from semsearch.corpus.files import FolderFiles
+from semsearch.corpus.folder import Folder, read_folder
+from semsearch.corpus.formats import CorpusFormat, without_gz
+from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
+from semsearch.corpus.readers import FORMATS, Reading, read
+from semsearch.corpus.recognition import SQLITE_MAGIC
+from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
 from semsearch.corpus.table import Table
-from semsearch.corpus.textstream import TextStream, encoding_of
-from semsearch.errors import ArgumentError, CorpusError, refuse
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, refuse
 from semsearch.records import Document
 
 CorpusPath = str | os.PathLike[str]
 
-_FORMATS = ", ".join(known.value for known in CorpusFormat)
-
-
-class _Reading(NamedTuple):
-    """How files are read; what is None is found out."""
-
-    format: CorpusFormat | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    names: Sequence[str] = ()  # columns that the user named
+_CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
+_TABLES_SHOWN = 20
 
 
 class Corpus:
@@ -66,8 +47,11 @@ class Corpus:
     ('7', 'A heist goes wrong.', {'year': 1995})
 
     Args:
-        paths: files, folders of .txt and .md files, or ``-`` for standard input; any of them may
-            be packed with gzip. A file whose ending a plugin reads is read by that.
+        paths: files, folders of documents (text, Markdown, HTML, PDF, DOCX, PPTX, EPUB), URLs of
+            files (http, https), or ``-`` for
+            standard input; any of them may be packed with gzip. With `sql`, SQLite files or URLs
+            of databases as SQLAlchemy writes them. A file whose ending a plugin reads is
+            read by that.
         id_column: the column that names the documents; guessed where there is one called so.
         title_column: the column of their titles; guessed likewise.
         text_columns: the column of their texts, or several to be joined by line breaks; guessed
@@ -77,6 +61,12 @@ class Corpus:
             and TSV can be named by its place alone (``"2"``), unless one is called so.
         encoding: of all files but those that begin with a byte order mark; UTF-8 by default.
         format: of all files; by default guessed from their names, or from how they begin.
+        records: where the records are in nested JSON: keys joined by dots (``data.articles``), or
+            ``.`` where the whole value is an object of records.
+        sheet: the name of the sheet of a workbook; by default the first.
+        sql: the query that selects the rows of a database.
+        exclude: files of folders to leave out, by patterns as in .gitignore; further ones stand
+            in a file .semsearchignore of the folder.
         on_bad_row: is called with the error of each row that cannot be used. By default it raises
             it; where it returns, reading goes on behind the row.
         notify: is called with one line a file: which columns are used for what.
@@ -95,24 +85,32 @@ class Corpus:
         header: bool | None = None,
         encoding: str | None = None,
         format: CorpusFormat | str | None = None,  # noqa: A002 - what it is called everywhere
+        records: str | None = None,
+        sheet: str | None = None,
+        sql: str | None = None,
+        exclude: Sequence[str] = (),
         on_bad_row: OnBadRow = refuse,
         notify: Notify = silent,
     ) -> None:
         one = isinstance(paths, (str, os.PathLike))
-        given = [
-            check_path("paths", path)
+        given: list[Path | str] = [
+            path if isinstance(path, str) and is_url(path) else check_path("paths", path)
             for path in ([paths] if one else check_items("paths", paths, "paths"))
         ]
         if not given:
             raise ArgumentError("a corpus needs at least one file")
-        if encoding is not None:
-            check_text("encoding", encoding)
+        named = {"encoding": encoding, "records": records, "sheet": sheet, "sql": sql}
+        for argument, value in named.items():
+            if value is not None:
+                check_text(argument, value)
         check_callable("on_bad_row", on_bad_row)
         check_callable("notify", notify)
-        self._paths = [None if str(path) == "-" else path for path in given]
+        self._paths: list[Location] = [None if str(path) == "-" else path for path in given]
         self._wanted = Roles.wanted(text_columns, title_column, id_column)
         chosen = None if format is None else _format(format)
-        self._reading = _Reading(chosen, encoding, header, self._wanted.names)
+        self._reading = Reading(chosen, encoding, header, self._wanted.names, records, sheet)
+        self._sql = sql
+        self._exclude = check_texts("exclude", exclude)
         self._on_bad_row = on_bad_row
         self._notify = notify
         self._progress = Progress(None)
@@ -120,15 +118,22 @@ class Corpus:
     @property
     def name(self) -> str:
         """The default name of its index: that of its file or folder."""
-        # Not resolved, for a link is called what its user calls it.
-        paths = [path and Path(os.path.abspath(path)) for path in self._paths]  # noqa: PTH100
-        first = paths[0]
+        first = self._paths[0]
         if first is None:
             name = "stdin"
-        elif len(paths) > 1 and all(path and path.parent == first.parent for path in paths):
-            name = first.parent.name
+        elif isinstance(first, str):
+            name = without_gz(file_of(first)).stem or shown_url(first).partition("://")[2]
         else:
-            name = first.name if _is_folder(first) else without_gz(first).stem
+            # Not resolved, for a link is called what its user calls it.
+            first = Path(os.path.abspath(first))  # noqa: PTH100
+            folders = {
+                isinstance(path, Path) and Path(os.path.abspath(path)).parent  # noqa: PTH100
+                for path in self._paths
+            }
+            if len(self._paths) > 1 and folders == {first.parent}:
+                name = first.parent.name
+            else:
+                name = first.name if _is_folder(first) else without_gz(first).stem
         return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "corpus"
 
     @property
@@ -137,25 +142,38 @@ class Corpus:
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
-        return DocumentReader(self._read, self._on_bad_row)
+        files = FolderFiles()
+        return DocumentReader(partial(self._read, files), self._on_bad_row, files)
 
-    def _read(self, on_bad_row: OnBadRow) -> Iterator[Document]:
-        self._progress = Progress(_total_size(self._paths))
+    def _read(self, files: FolderFiles, on_bad_row: OnBadRow) -> Iterator[Document]:
+        total = None if self._sql is not None else _total_size(self._paths, self._exclude)
+        self._progress = Progress(total)
         for path in self._paths:
-            if path is not None and _is_folder(path):
-                yield from self._documents(self._read_folder(path), on_bad_row)
-                continue
-            with open_source(path, self._progress) as source:
-                table = _read(source, self._reading)
+            if self._sql is not None:
+                with open_query(_database(path), self._sql) as table:
+                    yield from self._documents(table, on_bad_row)
+            elif isinstance(path, Path) and _is_folder(path):
+                yield from self._documents(self._read_folder(path, files), on_bad_row)
+            else:
+                yield from self._file_documents(_file(path), on_bad_row)
+
+    def _file_documents(self, path: Location, on_bad_row: OnBadRow) -> Iterator[Document]:
+        with open_source(path, self._progress) as source:
+            _refuse_database(source, path)
+            table = read(source, self._reading)
+            if isinstance(table, BadRowError):
+                on_bad_row(table)
+            else:
                 yield from self._documents(table, on_bad_row)
 
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
         return table_documents(table, self._wanted, on_bad_row, self._notify)
 
-    def _read_folder(self, path: Path) -> Table:
+    def _read_folder(self, path: Path, files: FolderFiles) -> Table:
         if self._reading.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(f"{path} is a folder; only texts are read from folders")
-        return read_folder(path, self._reading.encoding, self._progress)
+            raise CorpusError(f"{path} is a folder; of folders, only the documents are read")
+        folder = Folder(path, self._exclude)
+        return read_folder(folder, self._reading.encoding, self._progress, files)
 
 
 @contextmanager
@@ -170,22 +188,46 @@ def open_table(path: Path, header: bool | None = None) -> Iterator[Table]:
         CorpusError: there is no such file, or it cannot be read.
     """
     with open_source(path, Progress(None)) as source:
-        yield _read(source, _Reading(header=header))
+        table = read(source, Reading(header=header))
+        if isinstance(table, BadRowError):
+            raise table
+        yield table
 
 
 def _format(name: CorpusFormat | str) -> CorpusFormat:
     try:
         return CorpusFormat(name)
     except ValueError:
-        raise ArgumentError(f"no such format: {name!r} (formats: {_FORMATS})") from None
+        raise ArgumentError(f"no such format: {name!r} (formats: {FORMATS})") from None
 
 
-def _total_size(paths: Iterable[Path | None]) -> int | None:
+def _file(path: Location) -> Location:
+    """The same, unless it is the URL of a database."""
+    if isinstance(path, str) and not is_web(path):
+        raise CorpusError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+    return path
+
+
+def _database(path: Location) -> Path | str:
+    if path is None or (isinstance(path, str) and is_web(path)):
+        raise CorpusError("--sql is for an SQLite file or the URL of a database")
+    return path
+
+
+def _refuse_database(source: Source, path: Location) -> None:
+    """Raise CorpusError for an SQLite file, naming the tables that it has."""
+    if source.head.startswith(SQLITE_MAGIC):
+        tables = sqlite_tables(path) if isinstance(path, Path) else []
+        named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
+        raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
+
+
+def _total_size(paths: Iterable[Location], exclude: Sequence[str]) -> int | None:
     total = 0
     for path in paths:
-        if path is None:
+        if not isinstance(path, Path):
             return None
-        for file in text_files(path) if _is_folder(path) else (path,):
+        for file in Folder(path, exclude).documents() if _is_folder(path) else (path,):
             size = file_size(file)
             if size is None:
                 return None
@@ -196,62 +238,3 @@ def _total_size(paths: Iterable[Path | None]) -> int | None:
 def _is_folder(path: Path) -> bool:
     with reading(str(path)):
         return path.is_dir()
-
-
-def _refuse_foreign(source: Source, reading: _Reading) -> None:
-    """Raise CorpusError for a file that is no corpus; of a text, the user may say that it is."""
-    encoding = encoding_of(source.head, reading.encoding)
-    likeness = binary_likeness(source.head, encoding)
-    if likeness is None and reading.format is None:
-        likeness = text_likeness(
-            source.head.decode(encoding, "replace"),
-            format_by_name(Path(source.name)),
-            columns_known=reading.header is not None or bool(reading.names),
-        )
-    if likeness:
-        raise CorpusError(f"{source.name} {likeness}")
-
-
-def _refuse_nested(source: Source, reading: _Reading) -> None:
-    """Raise CorpusError for a file that is one large object, and not an object a line."""
-    head = source.head.decode(encoding_of(source.head, reading.encoding), "replace")
-    by_name = None if reading.format else format_by_name(Path(source.name))
-    text_columns = reading.names or TEXT_NAMES
-    nested = nested_object(
-        head.lstrip("\ufeff \t\r\n"),
-        is_whole=len(source.head) < HEAD_BYTES,
-        has_long_lines=by_name is not CorpusFormat.JSON,
-        text_columns=text_columns,
-    )
-    if nested:
-        raise CorpusError(nested.advice(source.name, text_columns))
-
-
-def _read(source: Source, reading: _Reading) -> Table:
-    """The table of an open source."""
-    if not source.head:
-        raise CorpusError(f"{source.name} is empty")
-    if reading.format is None and (table := plugin_table(source)) is not None:
-        return table
-    text = partial(TextStream, source, reading.encoding)
-    encoding, header, names = reading.encoding, reading.header, reading.names
-    sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
-    found = reading.format or format_by_name(Path(source.name)) or sniffed
-    if found is not CorpusFormat.PARQUET or sniffed is not found:
-        _refuse_foreign(source, reading)
-    match found:
-        case CorpusFormat.CSV:
-            return read_delimited(text(newline=""), DELIMITERS, header, names)
-        case CorpusFormat.TSV:
-            return read_delimited(text(newline=""), "\t", header, names)
-        case CorpusFormat.JSON if sniffed is not CorpusFormat.JSONL:
-            return read_json_array(text(newline="\n"))
-        case CorpusFormat.JSON | CorpusFormat.JSONL:
-            _refuse_nested(source, reading)
-            return read_json_lines(text(newline="\n"))
-        case CorpusFormat.PARQUET:
-            return read_parquet(source)
-        case CorpusFormat.TEXT:
-            return read_text(source, encoding, doubted=reading.format is None)
-        case None:
-            raise CorpusError(f"{source.name}: not in a format that can be read ({_FORMATS})")

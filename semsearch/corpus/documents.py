@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from decimal import Decimal
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
-from semsearch.errors import BadRowError, UndecodableError
+from semsearch.corpus.files import FolderFiles
+from semsearch.corpus.table import Row
+from semsearch.errors import BadFileError, BadRowError, UndecodableError
 from semsearch.records import Document, field_name
 from semsearch.texts import joined_text, sentences_text
 
 if TYPE_CHECKING:
-    from semsearch.corpus.table import CellType, Row, Table
+    from semsearch.corpus.table import CellType, Table
 
 #: Is called with the error of each bad row; where it returns, reading goes on behind that row.
 OnBadRow = Callable[[BadRowError], None]
@@ -31,15 +35,19 @@ class SkippedRows:
 
     Args:
         ids: the documents in rows whose id could be read.
+        files: the files that could not be read of which each holds several documents.
         unidentified: how many other rows were skipped.
     """
 
     ids: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
     unidentified: int = 0
 
     def add(self, error: BadRowError) -> None:
         """Count one more row."""
-        if error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
+        if isinstance(error, BadFileError):
+            self.files.add(error.file)
+        elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
             self.unidentified += 1
         else:
             self.ids.add(error.document_id)
@@ -52,21 +60,32 @@ class DocumentReader(Iterator[Document]):
         read: makes the documents, given what to do with a bad row.
         on_bad_row: is called with the error of each bad row. Where it returns, the row counts as
             skipped.
+        files: the files of folders among them.
     """
 
     def __init__(
-        self, read: Callable[[OnBadRow], Iterator[Document]], on_bad_row: OnBadRow
+        self,
+        read: Callable[[OnBadRow], Iterator[Document]],
+        on_bad_row: OnBadRow,
+        files: FolderFiles | None = None,
     ) -> None:
         self.skipped = skipped = SkippedRows()
+        self.files = found = files or FolderFiles()
 
         def skip(error: BadRowError) -> None:
             on_bad_row(error)
             skipped.add(error)
+            found.spoil()
 
         self._documents = read(skip)
 
     def __next__(self) -> Document:
         return next(self._documents)
+
+    def look_ahead(self, count: int) -> None:
+        """Read so many documents, if there are, which stay to be iterated over."""
+        first = list(islice(self._documents, count))
+        self._documents = chain(first, self._documents)
 
 
 def silent(message: str) -> None:
@@ -103,11 +122,23 @@ def table_documents(
 
 def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
+    if table.loosely_typed:
+        fields = {**fields, **_as_strings(fields, roles)}
+        row = Row(source, fields)
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     text = joined_text(_texts(row, roles.text, table))
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
+
+
+def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
+    """The numbers and dates of columns that hold texts, as a person reads them."""
+    return {
+        name: str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for name in roles.names
+        if isinstance(value := fields.get(name), (int, float, date, time))
+    }
 
 
 def _explained(error: BadRowError, table: Table) -> BadRowError:

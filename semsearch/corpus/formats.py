@@ -15,8 +15,31 @@ class CorpusFormat(Enum):
     JSONL = "jsonl"
     JSON = "json"
     PARQUET = "parquet"
+    ARROW = "arrow"
+    XLSX = "xlsx"
+    LINES = "lines"
     TEXT = "text"
+    HTML = "html"
+    PDF = "pdf"
+    DOCX = "docx"
+    PPTX = "pptx"
+    EPUB = "epub"
 
+
+#: Formats of documents that people read: several texts by page or section, or one.
+DOCUMENTS = (
+    CorpusFormat.TEXT,
+    CorpusFormat.HTML,
+    CorpusFormat.PDF,
+    CorpusFormat.DOCX,
+    CorpusFormat.PPTX,
+    CorpusFormat.EPUB,
+)
+#: Those that are ZIP archives.
+ZIPPED = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
 
 _BY_SUFFIX = {
     ".csv": CorpusFormat.CSV,
@@ -25,11 +48,41 @@ _BY_SUFFIX = {
     ".ndjson": CorpusFormat.JSONL,
     ".json": CorpusFormat.JSON,
     ".parquet": CorpusFormat.PARQUET,
+    ".arrow": CorpusFormat.ARROW,
+    ".arrows": CorpusFormat.ARROW,
+    ".feather": CorpusFormat.ARROW,
+    ".xlsx": CorpusFormat.XLSX,
+    ".xlsm": CorpusFormat.XLSX,
     ".txt": CorpusFormat.TEXT,
     ".md": CorpusFormat.TEXT,
+    ".html": CorpusFormat.HTML,
+    ".htm": CorpusFormat.HTML,
+    ".xhtml": CorpusFormat.HTML,
+    ".pdf": CorpusFormat.PDF,
+    ".docx": CorpusFormat.DOCX,
+    ".pptx": CorpusFormat.PPTX,
+    ".epub": CorpusFormat.EPUB,
 }
 
-_PARQUET_MAGIC = b"PAR1"
+_BY_MEDIA_TYPE = {
+    "text/csv": CorpusFormat.CSV,
+    "text/tab-separated-values": CorpusFormat.TSV,
+    "application/json": CorpusFormat.JSON,
+    "application/jsonl": CorpusFormat.JSONL,
+    "application/x-ndjson": CorpusFormat.JSONL,
+    "application/vnd.apache.parquet": CorpusFormat.PARQUET,
+    "application/vnd.apache.arrow.file": CorpusFormat.ARROW,
+    "application/vnd.apache.arrow.stream": CorpusFormat.ARROW,
+    "text/markdown": CorpusFormat.TEXT,
+    "text/html": CorpusFormat.HTML,
+    "application/xhtml+xml": CorpusFormat.HTML,
+    "application/pdf": CorpusFormat.PDF,
+    "application/epub+zip": CorpusFormat.EPUB,
+    f"{_OFFICE}.spreadsheetml.sheet": CorpusFormat.XLSX,
+    f"{_OFFICE}.wordprocessingml.document": CorpusFormat.DOCX,
+    f"{_OFFICE}.presentationml.presentation": CorpusFormat.PPTX,
+}
+
 # Characters that no text has: those of executables, archives, office documents.
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -44,10 +97,13 @@ def format_by_name(path: PurePath) -> CorpusFormat | None:
     return _BY_SUFFIX.get(without_gz(path).suffix.lower())
 
 
+def format_by_media_type(media_type: str) -> CorpusFormat | None:
+    """The format that a web server declares; plain text may be anything."""
+    return _BY_MEDIA_TYPE.get(media_type)
+
+
 def format_by_content(head: bytes, encoding: str) -> CorpusFormat | None:
-    """The format of a file that begins with these bytes; None for what is no text."""
-    if head.startswith(_PARQUET_MAGIC):
-        return CorpusFormat.PARQUET
+    """The format of a text that begins with these bytes; None for what is no text."""
     text = head.decode(encoding, "replace").lstrip()
     if text.startswith("{"):
         return CorpusFormat.JSONL

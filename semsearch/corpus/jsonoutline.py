@@ -47,15 +47,12 @@ class Outline(NamedTuple):
         if self.arrays:
             shown = ", ".join("." + ".".join(keys) for keys in self.arrays[:KEYS_SHOWN])
             what += f" with arrays of objects in it ({shown})"
-        path = ""  # a command that is copied holds nothing that a shell would read as its own
         # Arrays in one of its objects alone are no part of records.
         if self.holds_objects and len({keys[0] for keys in self.arrays}) != 1:
-            path = ".[]"
-        elif not self.arrays:
-            path = "."
-        elif all(map(_PLAIN_KEY.fullmatch, self.arrays[0])):
-            path = f".{'.'.join(self.arrays[0])}[]"
-        command = f": {_jq(path, name)} > records.jsonl" if path else ""
+            return f"{name} {what}; its values are records: --records ."
+        if self.arrays and all(map(_PLAIN_KEY.fullmatch, self.arrays[0])):
+            return f"{name} {what}; name its records: --records {'.'.join(self.arrays[0])}"
+        command = "" if self.arrays else f": {_jq('.', name)} > records.jsonl"
         return f"{name} {what}; convert its records to one object a line{command}"
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
+from semsearch.corpus.columns import shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, json_values, size_shown
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
+_KEYS_SHOWN = 8
 _TOO_DEEP = "its lists and objects are nested too deep"
 _TOO_MANY = f"more than {MAX_ROW_VALUES:,} values"
 
@@ -37,7 +39,23 @@ def read_json_array(text: TextStream) -> Table:
         CorpusError: when it has no rows, or none of the first can be used, or later where the
             array is broken.
     """
-    return _table(text, _item_rows(text))
+    return _table(text, _array_rows(text))
+
+
+def read_records(text: TextStream, path: str) -> Table:
+    """The table of the records somewhere in a JSON value: an array or an object of objects.
+
+    Records in an object are called by their keys, in a column `key`.
+
+    Args:
+        text: the file.
+        path: the keys that lead to them, joined by dots (``data.articles``); ``.`` if the whole
+            value is what holds them.
+
+    Raises:
+        CorpusError: there is nothing at that path, or no rows, or the file is no JSON.
+    """
+    return _table(text, _record_rows(text, [key for key in path.split(".") if key]))
 
 
 def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
@@ -70,26 +88,52 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
             yield BadRowError(source, _reason(error))
 
 
-def _item_rows(text: TextStream) -> Iterator[Row | BadRowError]:
+def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowError]:
+    scanner = _Scanner(text)
+    for depth, wanted in enumerate(path):
+        found: list[str] = []
+        for key in scanner.keys(".".join((text.name, *path[:depth]))):
+            if key == wanted:
+                break
+            if len(found) <= _KEYS_SHOWN:
+                found.append(shortened(key))
+            scanner.checked(f"{text.name}, {key!r}")
+        else:
+            keys = ", ".join(found[:_KEYS_SHOWN]) + (", …" if len(found) > _KEYS_SHOWN else "")
+            place = f"under {'.'.join(path[:depth])!r} " if depth else ""
+            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})")
+    where = ".".join(path) or "."
+    match scanner.peek():
+        case "[":
+            yield from _item_rows(scanner, f"{text.name}, {where}")
+        case "{":
+            for key in scanner.keys(where):
+                source = f"{text.name}, {where}, {shortened(key)!r}"
+                row = _row(source, scanner.checked(source))
+                yield Row(source, {"key": key, **row.fields}) if isinstance(row, Row) else row
+        case _:
+            raise CorpusError(f"{text.name}: {where!r} is neither an array nor an object")
+
+
+def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
     array = _Scanner(text)
+    yield from _item_rows(array, text.name)
+    if array.peek():
+        raise CorpusError(f"{text.name}: something follows the end of the array")
+
+
+def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
     array.take("[")
     if array.peek() == "]":
+        array.take("]")
         return
     for number in count(1):
-        source = f"{text.name}, item {number}"
-        try:
-            value = array.value()
-        except RecursionError:
-            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
-        except ValueError as error:
-            raise CorpusError(f"{source}: {_reason(error)}") from None
-        yield _row(source, value)
+        source = f"{name}, item {number}"
+        yield _row(source, array.checked(source))
         if array.peek() == "]":
             break
         array.take(",")
     array.take("]")
-    if array.peek():
-        raise CorpusError(f"{text.name}: something follows the end of the array")
 
 
 def _row(source: str, value: Any) -> Row | BadRowError:
@@ -145,10 +189,41 @@ class _Scanner:
         found = self.peek()
         if found != character:
             shown = repr(found) if found else "the end of the file"
+            what = "a JSON array" if character in "[,]" else "JSON"
             raise CorpusError(
-                f"{self._text.name}: not a JSON array: {shown} where {character!r} is expected"
+                f"{self._text.name}: not {what}: {shown} where {character!r} is expected"
             )
         self._at += 1
+
+    def keys(self, name: str) -> Iterator[str]:
+        """The keys of an object; the value of each has to be taken before the next one."""
+        self.take("{")
+        if self.peek() == "}":
+            self.take("}")
+            return
+        while True:
+            key = self.checked(name)
+            if not isinstance(key, str):
+                raise CorpusError(f"{self._text.name}: not JSON: {key!r} where a key is expected")
+            self.take(":")
+            yield key
+            if self.peek() == "}":
+                self.take("}")
+                return
+            self.take(",")
+
+    def checked(self, source: str) -> Any:
+        """The next value.
+
+        Raises:
+            CorpusError: it is no JSON; the message names its place.
+        """
+        try:
+            return self.value()
+        except RecursionError:
+            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
+        except ValueError as error:
+            raise CorpusError(f"{source}: {_reason(error)}") from None
 
     def value(self) -> Any:
         """The next value, which may be followed by anything."""

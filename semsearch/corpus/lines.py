@@ -1,15 +1,41 @@
-"""Reads lines that are no documents, such as queries, as a corpus is read."""
+"""Reads lines: each a text of a corpus, or no document at all, such as a query."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.corpus.sources import Progress, open_source
+from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import SAMPLE_CHARACTERS, TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import CorpusError
+
+
+def read_lines(text: TextStream) -> Table:
+    """The table of a file with one text a line; blank lines are left out.
+
+    Raises:
+        CorpusError: it has none.
+    """
+    rows = (
+        Row(f"{text.name}:{number}", {"text": line.rstrip("\r\n")})
+        for number, line in enumerate(text.lines(), start=1)
+        if line.strip()
+    )
+    first = next(rows, None)
+    if first is None:
+        raise CorpusError(f"{text.name} has no lines with text")
+    return Table(
+        text.name,
+        ("text",),
+        chain((first,), rows),
+        announced=False,
+        remark="one text a line",
+        not_decoded=text.not_decoded,
+    )
 
 
 class TextLine(NamedTuple):

@@ -8,37 +8,47 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import PurePath
 from typing import NamedTuple
 
 from semsearch.corpus.dialect import guess_dialect
-from semsearch.corpus.formats import CorpusFormat, format_by_name
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat
 from semsearch.corpus.header import USUAL_NAMES
 
-LINES_AS_TEXTS = "--input-format tsv --no-header reads each line as a text"
+LINES_AS_TEXTS = "--input-format lines reads each line as a text"
 
 _UNPACK = "unpack it first (gzip alone is read packed)"
 _TO_TEXT = "convert it to plain text (.txt) first"
 _TEXT_ONLY = "semsearch reads text only"
 _OFFICE = "a document of an office program"
 
+SQLITE_MAGIC = b"SQLite format 3\0"
+
 
 class Likeness(NamedTuple):
-    """What a file looks like, and what to do about it."""
+    """What a file looks like, what to do about it, and in which format it can be read, if any."""
 
     what: str
     advice: str
+    format: CorpusFormat | None = None
 
     def __str__(self) -> str:
         return f"looks like {self.what}: {self.advice}"
 
 
+def _readable(what: str, found: CorpusFormat) -> Likeness:
+    return Likeness(what, f"add --input-format {found.value}", found)
+
+
 _MAGIC = {
-    b"%PDF-": Likeness("a PDF document", f"{_TO_TEXT} (for example with pdftotext)"),
+    b"%PDF-": _readable("a PDF document", CorpusFormat.PDF),
     b"{\\rtf": Likeness("a rich text document", _TO_TEXT),
-    b"\xd0\xcf\x11\xe0": Likeness(_OFFICE, "save it as CSV or plain text first"),
-    b"SQLite format 3\0": Likeness("an SQLite database", "export a table of it as CSV first"),
-    b"PAR1": Likeness("a Parquet file", "add --input-format parquet"),
+    b"\xd0\xcf\x11\xe0": Likeness(
+        "an encrypted or old document of an office program",
+        "save it without a password, in a present format",
+    ),
+    SQLITE_MAGIC: Likeness("an SQLite database", 'choose its rows with --sql "SELECT …"'),
+    b"PAR1": _readable("a Parquet file", CorpusFormat.PARQUET),
+    b"ARROW1": _readable("an Arrow file", CorpusFormat.ARROW),
     b"\x89PNG": Likeness("an image", _TEXT_ONLY),
     b"\xff\xd8\xff": Likeness("an image", _TEXT_ONLY),
     b"GIF8": Likeness("an image", _TEXT_ONLY),
@@ -48,16 +58,18 @@ _MAGIC = {
     b"7z\xbc\xaf": Likeness("a 7z archive", _UNPACK),
     b"Rar!": Likeness("a RAR archive", _UNPACK),
 }
-_ZIP_MAGIC = b"PK\x03\x04"
-#: By what occurs in the names of its files, or in the first file.
+ZIP_MAGIC = b"PK\x03\x04"
+#: Where the name of one of its files begins.
+_ZIPPED_FILE = rb"PK\x03\x04.{26}"
+#: By what matches in its beginning: names of files in it, or what the first one holds.
 _ZIPPED = {
-    b"word/": Likeness("a Word document (DOCX)", _TO_TEXT),
-    b"xl/": Likeness("an Excel workbook (XLSX)", "save the sheet as CSV first"),
-    b"ppt/": Likeness("a presentation (PPTX)", _TO_TEXT),
+    rb"application/epub\+zip": _readable("an e-book (EPUB)", CorpusFormat.EPUB),
+    _ZIPPED_FILE + b"word/": _readable("a Word document (DOCX)", CorpusFormat.DOCX),
+    _ZIPPED_FILE + b"xl/": _readable("an Excel workbook (XLSX)", CorpusFormat.XLSX),
+    _ZIPPED_FILE + b"ppt/": _readable("a presentation (PPTX)", CorpusFormat.PPTX),
     b"opendocument.spreadsheet": Likeness("a spreadsheet (ODS)", "save the sheet as CSV first"),
     b"opendocument.": Likeness("an OpenDocument text (ODT)", _TO_TEXT),
-    b"application/epub+zip": Likeness("an e-book (EPUB)", _TO_TEXT),
-    b"[Content_Types].xml": Likeness(_OFFICE, "save it as CSV or plain text first"),
+    rb"\[Content_Types\].xml": Likeness(_OFFICE, "save it as CSV or plain text first"),
     b"": Likeness("a ZIP archive", "unpack it first, and name the files in it"),
 }
 _TAR = slice(257, 262), b"ustar"
@@ -94,7 +106,7 @@ _OPENING_QUOTES = "\"'“„‘«¿¡"
 
 
 def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
-    """What a file that begins with these bytes is, if it is no text; Parquet is known, too.
+    """What a file that begins with these bytes is, if it is no text.
 
     Args:
         head: its beginning, unpacked.
@@ -103,8 +115,10 @@ def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
     for magic, likeness in _MAGIC.items():
         if head.startswith(magic):
             return likeness
-    if head.startswith(_ZIP_MAGIC):
-        return next(likeness for mark, likeness in _ZIPPED.items() if mark in head)
+    if head.startswith(ZIP_MAGIC):
+        return next(
+            likeness for mark, likeness in _ZIPPED.items() if re.search(mark, head, re.DOTALL)
+        )
     place, mark = _TAR
     if head[place] == mark:
         return Likeness("a tar archive", _UNPACK)
@@ -142,8 +156,8 @@ def text_likeness(
             "convert its entries to JSON lines",
         )
     if _HTML.match(text):
-        return Likeness("HTML", f"{_TO_TEXT} (for example with pandoc -t plain)")
-    if by_name is CorpusFormat.TEXT:
+        return _readable("HTML", CorpusFormat.HTML)
+    if by_name in DOCUMENTS:
         return None
     if _XML.match(text):
         return Likeness("XML", "convert its records to CSV or JSON lines first")
@@ -247,12 +261,6 @@ def whole_lines(text: str) -> list[str]:
     """The lines of the beginning of a file, without the one that is cut off."""
     lines = text.splitlines(keepends=True)
     return lines[:-1] if len(lines) > 1 and not lines[-1].endswith("\n") else lines
-
-
-def left_out_reason(path: PurePath) -> str:
-    """Why a file is not read with the texts of its folder."""
-    found = format_by_name(path)
-    return "neither .txt nor .md" if found is None else f"{found.value}: name the file itself"
 
 
 def _is_object(line: str) -> bool:

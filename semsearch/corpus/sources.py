@@ -1,4 +1,4 @@
-"""Where bytes come from: files and standard input, unpacked if gzip packed them."""
+"""Where bytes come from: files, URLs and standard input, unpacked if gzip packed them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
+from semsearch.corpus.downloads import downloaded
+from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
+from semsearch.corpus.locations import Location, file_of, is_url, shown_url
 from semsearch.errors import CorpusError
+from semsearch.limits import size_shown
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -96,41 +100,72 @@ class Source:
 
     Args:
         name: what messages call it.
+        format: the one that its name stands for, or that a web server says it has.
         head: its first bytes; none if it is empty.
         stream: all its bytes, unpacked.
         progress: updated by the reader; reading `stream` updates it as well.
     """
 
     name: str
+    format: CorpusFormat | None
     head: bytes
     stream: BinaryIO
     progress: Progress
     _file: IO[bytes] | None
     _open_files: ExitStack
 
-    def seekable(self) -> IO[bytes]:
-        """The same bytes as a file to jump about in, by way of a temporary one if need be."""
+    def seekable(self, longest: int | None = None) -> IO[bytes]:
+        """The same bytes as a file to jump about in, by way of a temporary one if need be.
+
+        Args:
+            longest: how many bytes the temporary file may have.
+
+        Raises:
+            CorpusError: it would have more, or cannot be written.
+        """
         if self._file is not None:
             self._file.seek(0)
             return self._file
         spool = self._open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack does
         with reading(self.name):
-            shutil.copyfileobj(self.stream, spool)
+            stream = self.stream if longest is None else _Limited(self.stream, longest)
+            shutil.copyfileobj(stream, spool)
             spool.seek(0)
         return spool
 
 
+class _Limited:
+    """Reads no more than so many bytes from a stream."""
+
+    def __init__(self, stream: BinaryIO, longest: int) -> None:
+        self._stream = stream
+        self._left = longest
+        self._longest = longest
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise CorpusError(f"longer than {size_shown(self._longest)}")
+        return data
+
+
 @contextmanager
-def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
-    """Opens a file, or standard input for None.
+def open_source(path: Location, progress: Progress) -> Iterator[Source]:
+    """Opens a file, one at a URL, or standard input for None.
 
     Raises:
         CorpusError: when it cannot be opened; reading from it raises the same.
     """
-    name = "stdin" if path is None else text_of(str(path))
+    name = _name(path)
+    named = None if path is None else format_by_name(PurePath(name))
     with ExitStack() as stack:
+        file: IO[bytes]
         if path is None:
             file = _standard_input()
+        elif isinstance(path, str):
+            file, media_type = stack.enter_context(downloaded(path))
+            named = format_by_name(file_of(path)) or format_by_media_type(media_type)
         else:
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
@@ -141,8 +176,19 @@ def open_source(path: Path | None, progress: Progress) -> Iterator[Source]:
             stream = _Stream(unpacked, name, Progress(None))
         direct = None if packed or path is None or not file.seekable() else file
         buffered = io.BufferedReader(stream, BUFFER_BYTES)
-        yield Source(name, stream.head(), buffered, progress, direct, stack)
+        yield Source(name, named, stream.head(), buffered, progress, direct, stack)
     progress.next_file()
+
+
+def _name(path: Location) -> str:
+    if path is None:
+        return "stdin"
+    return shown_url(path) if isinstance(path, str) else text_of(str(path))
+
+
+def identifier_of(name: str) -> str:
+    """What a single document is called whose source has this name."""
+    return name if is_url(name) else PurePath(name).as_posix()
 
 
 def text_of(file_name: str) -> str:

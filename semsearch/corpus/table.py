@@ -38,6 +38,7 @@ class Table:
         nothing: how a cell says that it holds no text.
         announced: whether a person is told which column is taken for what; not worth a word
             where the columns are semsearch's own.
+        loosely_typed: whether a number or a date may be a text, as in spreadsheets.
         by_position: whether a column can be named by its place, counted from 1.
         remark: what else a person has to know about it.
         sample: the first rows, where they have been read to judge by.
@@ -50,6 +51,7 @@ class Table:
     cell_types: Mapping[str, CellType] = field(default_factory=dict)
     nothing: Collection[str] = ("",)
     announced: bool = True
+    loosely_typed: bool = False
     by_position: bool = False
     remark: str = ""
     sample: Sequence[Row] = ()

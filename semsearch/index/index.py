@@ -45,6 +45,7 @@ from semsearch.stores.space import Space, check_stored_type, find_space, warn_of
 if TYPE_CHECKING:
     import pandas
 
+    from semsearch.corpus.files import FileState
     from semsearch.index.removal_plan import Allowance
     from semsearch.index.writer import IndexWriter, Summary
 
@@ -294,10 +295,24 @@ class Index:
         self._check_open()
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
-        from semsearch.index.writer import IndexWriter  # searching does without it
+        from semsearch.index.files import FileMemory  # searching does without these
+        from semsearch.index.writer import IndexWriter
 
         with self._store.writer(wait=wait) as store:
-            yield IndexWriter(store, self.encoder, on_bad_row=on_bad_row, on_batch=on_batch)
+            memory = FileMemory(self.path, self.read)
+            yield IndexWriter(
+                store, self.encoder, memory=memory, on_bad_row=on_bad_row, on_batch=on_batch
+            )
+
+    def known_file(self, name: str) -> FileState | None:
+        """The state in which the index has read a file of a folder; None where that is unknown.
+
+        Args:
+            name: the path of the file inside its folder.
+        """
+        from semsearch.index.files import FileMemory  # searching does without it
+
+        return FileMemory(self.path, self.read).known(name)
 
     def add(
         self,

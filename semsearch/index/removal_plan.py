@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, RemovalError
+from semsearch.index.files import ids_of_file
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState
 
@@ -127,7 +128,7 @@ def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) ->
     A document whose row was skipped is not lacking. Where it is not known which documents the
     skipped rows hold, any may be among them, and none is removed.
     """
-    listed = list(skipped.ids)
+    listed = [*skipped.ids, *(one for name in skipped.files for one in ids_of_file(state, name))]
     state.mark_seen({name: Seen("", 0) for name in listed} | state.seen(listed))
     removal = planned_removal(state, Selection(unseen=True), added)
     if skipped.unidentified:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
+from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, metadata_name, qualified
 from semsearch.index.batch import BatchResult, BatchWriter
 from semsearch.index.completion import complete_space
+from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.plan import Change
 from semsearch.index.removal_plan import (
     Allowance,
@@ -25,11 +27,13 @@ from semsearch.index.removal_plan import (
 )
 from semsearch.protocols import Encoder
 from semsearch.records import Document
-from semsearch.stores.protocol import Fault, Selection, StoreWriter
+from semsearch.stores.protocol import Fault, Seen, Selection, StoreWriter
 from semsearch.stores.space import Space, find_space, warn_of_cut_passages
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
+
+_Files = dict[str, FileState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class IndexWriter:
     Args:
         store: where documents go.
         encoder_of: gives the encoder of a space, or refuses.
+        memory: of the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be used; the default
             raises it.
         on_batch: called after each commit with what the run has done so far.
@@ -83,10 +88,12 @@ class IndexWriter:
         store: StoreWriter,
         encoder_of: Callable[[Space], Encoder],
         *,
+        memory: FileMemory,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
+        self._memory = memory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
         self._on_batch = on_batch
@@ -94,16 +101,25 @@ class IndexWriter:
     def upsert(self, corpus: Iterable[Document]) -> Summary:
         """Add new documents, renew changed ones, leave the others that the index has.
 
-        Each batch is committed whole; what was committed stays, whatever happens next.
+        Each batch is committed whole; what was committed stays, whatever happens next. Of a
+        `Corpus`, files of folders are not opened that are unchanged since the index has read them;
+        their documents count as unchanged.
 
         Raises:
             ArgumentError: the corpus holds something else than documents.
             BadRowError: a document cannot be used, and `on_bad_row` raised it.
             SpaceError: a space's model has become another one.
         """
+        summary, files = self._upsert(_iterated(corpus))
+        self._memory.remember(files)
+        return summary
+
+    def _upsert(self, documents: Iterator[Document]) -> tuple[Summary, _Files]:
+        """`upsert`, and the files of folders that are to be remembered."""
         started = time.perf_counter()
         summary = Summary()
-        documents = _iterated(corpus)
+        files = documents.files if isinstance(documents, DocumentReader) else FolderFiles()
+        files.known = files.known or self._memory.known
         with self._store.state() as state:
             state.begin_run()
             max_tokens = state.max_tokens
@@ -113,14 +129,33 @@ class IndexWriter:
                 "the index has no embedding space: its creation was interrupted; "
                 "name the encoder once more"
             )
-        writer = BatchWriter(self._store, encoders, max_tokens, self._on_bad_row)
+
+        def on_bad_row(error: BadRowError) -> None:
+            self._on_bad_row(error)
+            refused.append(error)
+
+        refused: list[BadRowError] = []
+        writer = BatchWriter(self._store, encoders, max_tokens, on_bad_row)
         with closing(writer.write_all(_checked(documents))) as batches:
             for batch in batches:
                 summary = summary.plus(batch, time.perf_counter() - started)
                 self._on_batch(summary)
+        summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
         self._complete(encoders)
         self._store.optimise()
-        return replace(summary, seconds=time.perf_counter() - started)
+        summary = replace(summary, seconds=time.perf_counter() - started)
+        # What was refused is read again, and refused aloud again.
+        return summary, {} if refused else files.read | files.unchanged
+
+    def _see_unchanged(self, files: FolderFiles) -> int:
+        """Mark the documents of files that were not opened as seen; returns how many they are."""
+        count = 0
+        for name in files.unchanged:
+            with self._store.state() as state:
+                ids = ids_of_file(state, name)
+                state.mark_seen({one: Seen("", 0) for one in ids})
+            count += len(ids)
+        return count
 
     def sync(
         self,
@@ -152,13 +187,14 @@ class IndexWriter:
         if skipped is None:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
-        summary = self.upsert(documents_read)
+        summary, files = self._upsert(documents_read)
         with self._store.state() as state:
             removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
         check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
+        self._memory.remember(files)
         self._store.optimise()
         seconds = time.perf_counter() - started
         return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
@@ -314,9 +350,12 @@ class IndexWriter:
     def compact(self) -> None:
         """Make deletion real: rewrite all files without what was deleted.
 
+        Which files of folders were read is forgotten, too: they are read again, not encoded.
+
         Raises:
             IndexBusyError: another process reads an older state, which the log must keep.
         """
+        self._memory.forget()
         self._store.compact()
 
     def verify(self) -> list[Fault]:

@@ -1,9 +1,13 @@
-"""Files to read, in a folder of the test's own that is also the working directory."""
+"""Files to read, in a folder of the test's own that is also the working directory; a database."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +26,33 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
         return name
 
     return write
+
+
+@pytest.fixture(scope="session")
+def postgresql(program, missing) -> Iterator[str]:
+    """The URL of a PostgreSQL server of this session's own, reached by a socket alone."""
+    found = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
+    places = [path for path in found if path]
+    if not places:
+        missing("postgresql")
+    server = Path(places[-1]).parent
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path must be short
+    unprivileged = []
+    if os.geteuid() == 0:  # as which the server does not run
+        unprivileged = [program("runuser"), "-u", "postgres", "--"]
+        shutil.chown(folder, "postgres")
+
+    def run(name: str, *arguments: str) -> None:
+        command = [*unprivileged, str(server / name), "-D", str(folder / "data"), *arguments]
+        subprocess.run(command, cwd="/", check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+    try:
+        run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync")
+        options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+        run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", options, "start")
+        try:
+            yield f"postgresql://postgres@/postgres?host={folder}"
+        finally:
+            run("pg_ctl", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder)

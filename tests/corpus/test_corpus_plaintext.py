@@ -32,8 +32,8 @@ def test_folder(write):
     assert (
         said
         == [
-            "docs: 2 other files are left out: data.csv (csv: name the file itself), "
-            "image.png (neither .txt nor .md)"
+            "docs: 4 files (2 md, 2 txt); left out: 1 of formats that are not read (image.png), "
+            "1 tables, which are indexed when they are named (data.csv)"
         ]
         * 2
     )
@@ -119,9 +119,71 @@ def test_single_file_without_text(write, content, message):
 
 def test_folders_that_cannot_be_read(write):
     write("docs/data.csv", "id,text\n1,one\n")
-    with pytest.raises(CorpusError, match=r"^docs has no \.txt or \.md files; 1 other file is "):
+    with pytest.raises(
+        CorpusError, match=r"^docs has no documents to read: 0 files; left out: 1 tab"
+    ):
         list(Corpus("docs"))
-    with pytest.raises(CorpusError, match=r"^docs is a folder; only texts are read from folders$"):
+    with pytest.raises(
+        CorpusError, match=r"^docs is a folder; of folders, only the documents are read$"
+    ):
         list(Corpus("docs", format="csv"))
     with pytest.raises(CorpusError, match=r"^docs: no column 'body' \(columns: id, title, text\)"):
         list(Corpus(str(Path(write("docs/a.txt", "x")).parent), text_columns="body"))
+
+
+class TestFrontMatter:
+    def test_yaml(self, write):
+        write(
+            "page.md",
+            "---\ntitle: 'Notes: one'\ndate: 2021-05-06\ntags: [a, b]\nid: 7\n---\n\n"
+            "# Heading\nText.\n",
+        )
+        (document,) = Corpus("page.md")
+        fields = {"date": "2021-05-06", "tags": ["a", "b"], "front_matter.id": 7}
+        assert document == Document("page.md", "# Heading\nText.\n", "Notes: one", fields)
+
+    def test_toml(self, write):
+        write("page.md", '+++\ndraft = true\n[author]\nname = "A"\n+++\n# Heading\n')
+        (document,) = Corpus("page.md")
+        fields = {"draft": True, "author": {"name": "A"}}
+        assert document == Document("page.md", "# Heading\n", "Heading", fields)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "---\nA line above.\n---\nText.",
+            "---\n\n# Heading\n",
+            "---\n- one\n- two\n---\nText.",
+            "Text.\n---\na: b\n---\n",
+            "+++\nText.",
+        ],
+    )
+    def test_lines_that_are_none(self, write, text):
+        write("page.md", text)
+        (document,) = Corpus("page.md")
+        assert (document.text, document.metadata) == (text, {})
+
+    def test_only_of_markdown(self, write):
+        write("page.txt", "---\na: b\n---\nText.")
+        assert next(iter(Corpus("page.txt"))).metadata == {}
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("---\ntitle: a: b\n---\nx", "is not YAML: mapping values are not allowed here"),
+            ("---\ndate: 2021-02-30\n---\nx", "is not YAML: day is out of range for month"),
+            ("---\na: &x [1, 2]\nb: *x\n---\nx", "is not YAML: it has aliases"),
+            ("---\na: !!python/object:os.system x\n---\nx", "is not YAML: could not determine a"),
+            ("---\na: " + "[" * 5000 + "\n---\nx", "is not YAML: "),
+            ("+++\na = \n+++\nx", "is not TOML: Invalid value"),
+        ],
+    )
+    def test_what_is_damaged_is_a_bad_row(self, write, text, reason):
+        write("notes/page.md", text)
+        write("notes/good.md", "Good.")
+        bad: list[BadRowError] = []
+        assert [one.id for one in Corpus("notes", on_bad_row=bad.append)] == ["good.md"]
+        (error,) = bad
+        assert error.source == str(Path("notes/page.md"))
+        assert error.reason.startswith(f"its front matter {reason}")
+        assert error.document_id == "page.md"

@@ -1,0 +1,95 @@
+"""``semsearch index --watch``: keeps an index in step with files and folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from semsearch.cli.render import visible
+from semsearch.corpus.locations import is_url
+from semsearch.errors import ArgumentError, CorpusError, MissingExtraError, SemsearchError
+
+if TYPE_CHECKING:
+    from watchfiles import Change
+
+#: How long changes are gathered before they are indexed, and how often a wait ends.
+_GATHER_MILLISECONDS, _WAIT_MILLISECONDS = 500, 500
+
+
+def keep_in_step(
+    corpora: Sequence[str],
+    directory: Path,
+    index_corpus: Callable[[tuple[str, ...]], None],
+    encoders: tuple[str, ...],
+) -> None:
+    """Index a corpus, and again whenever it changes, until Ctrl-C.
+
+    Args:
+        corpora: files and folders.
+        directory: the index, whose own changes do not count.
+        index_corpus: indexes the corpus, given the encoders of a new index.
+        encoders: those of the first time.
+
+    Raises:
+        ArgumentError: something else than a file or a folder is to be watched.
+        MissingExtraError: the extra ``files`` is not installed.
+        CorpusError: there is no such file.
+        SemsearchError: the first indexing fails; later ones are told and tried again.
+    """
+    changes = _changes(corpora, directory)
+    try:
+        next(changes)  # what changes from now on is noticed
+        index_corpus(encoders)
+        click.echo("watching for changes; Ctrl-C ends this", err=True)
+        for _ in changes:
+            try:
+                index_corpus(())
+            except SemsearchError as error:
+                click.echo(visible(f"error: {error}; waiting for the next change"), err=True)
+    except KeyboardInterrupt:
+        click.echo("no longer watching", err=True)
+
+
+def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
+    """At once, and then after each change of the corpora."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise MissingExtraError("watchfiles", "files", "--watch") from None
+    if any(corpus == "-" or is_url(corpus) for corpus in corpora):
+        raise ArgumentError("--watch is for files and folders")
+    places = [Path(corpus).absolute() for corpus in corpora]
+    for place in places:
+        if not place.exists():
+            raise CorpusError(f"no such file: {place}")
+    folders = {place for place in places if place.is_dir()}
+    # Programs replace a file by another one of its name, so its folder is watched.
+    watched = folders | {place.parent for place in places if place not in folders}
+    index = directory.absolute()
+
+    def counts(change: Change, name: str) -> bool:
+        del change
+        path = Path(name)
+        if path.is_relative_to(index):
+            return False
+        return path in places or any(
+            path.is_relative_to(folder)
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+            for folder in folders
+        )
+
+    is_first = True
+    for changed in watch(
+        *watched,
+        watch_filter=counts,
+        debounce=_GATHER_MILLISECONDS,
+        rust_timeout=_WAIT_MILLISECONDS,
+        yield_on_timeout=True,
+        recursive=bool(folders),
+    ):
+        if changed or is_first:
+            is_first = False
+            yield

@@ -1,0 +1,145 @@
+"""Documents of several parts (pages, slides, sections) as rows: each part is a hit by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from semsearch.corpus.formats import ZIPPED, CorpusFormat, without_gz
+from semsearch.corpus.recognition import ZIP_MAGIC, binary_likeness
+from semsearch.corpus.table import Row, Table
+from semsearch.corpus.textstream import encoding_of
+from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
+from semsearch.limits import MAX_ROW_BYTES, size_shown
+
+if TYPE_CHECKING:
+    from semsearch.corpus.sections import Parts, Section
+    from semsearch.corpus.sources import Source
+
+COLUMNS = ("id", "title", "text")
+
+#: What each format needs, all of it in the extra `files`.
+_PACKAGES = {
+    CorpusFormat.PDF: ("pypdfium2",),
+    CorpusFormat.DOCX: ("mammoth", "lxml"),
+    CorpusFormat.PPTX: ("pptx",),
+    CorpusFormat.EPUB: ("lxml",),
+    CorpusFormat.HTML: ("lxml",),
+}
+
+
+def is_readable(kind: CorpusFormat) -> bool:
+    """Whether what reading a format needs is installed."""
+    return all(map(find_spec, _PACKAGES.get(kind, ())))
+
+
+def read_document(
+    source: Source, identifier: str, kind: CorpusFormat, encoding: str | None
+) -> Table:
+    """The table of a document: a row for each of its parts that has text.
+
+    A part is called ``report.pdf#page=3``. What is broken is a bad row: one page, or the document.
+
+    Args:
+        source: the document.
+        identifier: what it is called.
+        kind: its format.
+        encoding: of HTML, as declared by the user.
+    """
+    try:
+        _check_likeness(source, kind)
+        parts = _converted(source, kind, encoding)
+    except MissingExtraError:
+        raise
+    except BadRowError as error:  # bytes that are not of the encoding
+        return _table(source, iter((BadFileError(source.name, error.reason, identifier),)))
+    except Exception as error:  # libraries raise whatever a damaged file makes them stumble over
+        return _table(source, iter((_unreadable(source, identifier, kind, error),)))
+    return _table(source, _rows(source, identifier, kind, parts), parts.remark)
+
+
+def _check_likeness(source: Source, kind: CorpusFormat) -> None:
+    """Refuse what is plainly something else; a ZIP archive need not begin with what it is."""
+    likeness = binary_likeness(source.head, encoding_of(source.head, None))
+    plain_zip = likeness and likeness.format is None and source.head.startswith(ZIP_MAGIC)
+    if likeness and likeness.format is not kind and not (plain_zip and kind in ZIPPED):
+        raise CorpusError(str(likeness))
+
+
+def _converted(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
+    # Each needs libraries of the extra `files`, imported when such a file comes.
+    match kind:
+        case CorpusFormat.PDF:
+            from semsearch.corpus.pdf import read_pdf
+
+            return read_pdf(source)
+        case CorpusFormat.DOCX:
+            from semsearch.corpus.word import read_docx
+
+            return read_docx(source)
+        case CorpusFormat.PPTX:
+            from semsearch.corpus.slides import read_pptx
+
+            return read_pptx(source)
+        case CorpusFormat.EPUB:
+            from semsearch.corpus.epub import read_epub
+
+            return read_epub(source)
+        case _:
+            from semsearch.corpus.webpage import read_html
+
+            return read_html(source, encoding)
+
+
+def _table(source: Source, rows: Iterator[Row | BadRowError], remark: str = "") -> Table:
+    return Table(source.name, COLUMNS, rows, announced=False, remark=remark)
+
+
+def _rows(
+    source: Source, identifier: str, kind: CorpusFormat, parts: Parts
+) -> Iterator[Row | BadRowError]:
+    title = " ".join(parts.title.split()) or without_gz(PurePath(identifier)).stem
+    found = False
+    sections = parts.sections
+    while True:
+        try:
+            section = next(sections, None)
+        except Exception as error:  # as above; what has been read stays
+            yield _unreadable(source, identifier, kind, error)
+            return
+        if section is None:
+            break
+        row = _row(source, identifier, title, section)
+        found = found or row is not None
+        if row is not None:
+            yield row
+    if not found:
+        reason = f"has no text{parts.if_blank and '; '}{parts.if_blank}"
+        yield BadFileError(source.name, reason, identifier)
+
+
+def _row(source: Source, file: str, title: str, section: Section) -> Row | BadRowError | None:
+    kind, number, text, heading, fault = section
+    name, place = f"{file}#{kind}={number}", f"{source.name}, {kind} {number}"
+    if len(text) > MAX_ROW_BYTES:
+        fault = f"longer than {size_shown(MAX_ROW_BYTES)}"
+    if fault:
+        return BadRowError(place, fault, name)
+    if not text.strip():
+        return None
+    if kind == "section":
+        title = f"{title}: {heading}" if heading and heading != title else title
+        where: dict[str, object] = {"section": heading} if heading else {}
+    else:
+        title, where = f"{title}, {kind} {number}", {kind: number}
+    return Row(place, {"id": name, "title": title, "text": text, "file": file, **where})
+
+
+def _unreadable(
+    source: Source, identifier: str, kind: CorpusFormat, error: Exception
+) -> BadFileError:
+    own = isinstance(error, CorpusError)
+    reason = str(error) if own else f"cannot be read as {kind.value.upper()}: {first_line(error)}"
+    return BadFileError(source.name, reason, identifier)

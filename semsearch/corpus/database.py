@@ -1,0 +1,126 @@
+"""Reads the rows that a query selects from a database, through SQLAlchemy."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.corpus.locations import shown_url
+from semsearch.corpus.sources import file_size
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
+from semsearch.errors import CorpusError, MissingExtraError, first_line
+
+if TYPE_CHECKING:
+    from sqlalchemy import CursorResult, Engine
+
+_ROWS_AT_ONCE = 1_000
+
+
+@contextmanager
+def open_query(place: Path | str, query: str) -> Iterator[Table]:
+    """The rows of a query, read as they are asked for; nothing is written.
+
+    Args:
+        place: an SQLite file, or the URL of a database as SQLAlchemy writes it.
+        query: in the SQL of that database.
+
+    Raises:
+        MissingExtraError: the extra ``files`` is not installed, which has PostgreSQL's driver.
+        CorpusError: the database cannot be reached, or refuses the query.
+    """
+    name = shown_url(place) if isinstance(place, str) else str(place)
+    with ExitStack() as stack:
+        with _speaking_of(name):
+            engine = _engine(place)
+            stack.callback(engine.dispose)
+            options = {"stream_results": True, "yield_per": _ROWS_AT_ONCE, "no_parameters": True}
+            if engine.dialect.name == "postgresql":
+                options["postgresql_readonly"] = True
+            connection = stack.enter_context(engine.connect()).execution_options(**options)
+            result = connection.exec_driver_sql(query)
+            stack.callback(result.close)
+            if not result.returns_rows:
+                raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
+            columns = list(result.keys())
+        rows = _rows(result, columns, name)
+        head = list(islice(rows, LOOK_AHEAD_ROWS))
+        if not head:
+            raise CorpusError(f"{name}: the query selects no rows")
+        remark = f"from {engine.dialect.name}"
+        yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
+
+
+def sqlite_tables(path: Path) -> list[str]:
+    """The tables and views of an SQLite file, as far as they can be read."""
+    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
+    try:
+        with closing(_read_only(path)) as connection:
+            names = [str(name) for (name,) in connection.execute(query)]
+    except sqlite3.Error:
+        return []
+    return [name for name in names if not name.startswith("sqlite_")]
+
+
+def _engine(place: Path | str) -> Engine:
+    from sqlalchemy import create_engine, make_url
+
+    if isinstance(place, Path):
+        file_size(place)  # raises where there is no such file
+        return create_engine("sqlite://", creator=lambda: _read_only(place))
+    url = make_url(place)
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        return create_engine(url)
+    except ImportError as error:
+        if url.drivername.endswith("+psycopg"):
+            raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
+        raise CorpusError(
+            f"{shown_url(str(place))} needs a driver: pip install {error.name}"
+        ) from None
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection.set_authorizer(_authorized)
+    # Bytes that are not UTF-8 cost their row, and not the query.
+    connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
+    return connection
+
+
+def _authorized(action: int, *names: str | None) -> int:
+    """SQLite makes the files that a query attaches, even of a connection that only reads."""
+    del names
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
+def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterator[Row]:
+    batches = result.partitions(_ROWS_AT_ONCE)
+    number = 0
+    while True:
+        with _speaking_of(name):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        for cells in batch:
+            number += 1
+            yield Row(f"{name}, row {number}", dict(zip(columns, cells, strict=True)))
+
+
+@contextmanager
+def _speaking_of(name: str) -> Iterator[None]:
+    """Turns what SQLAlchemy and drivers raise into a CorpusError that names the database."""
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+    try:
+        yield
+    except DBAPIError as error:
+        raise CorpusError(f"{name}: {first_line(error.orig or error)}") from error
+    except SQLAlchemyError as error:
+        raise CorpusError(f"{name}: {first_line(error)}") from None  # it may quote the password
+    except UnicodeError as error:
+        raise CorpusError(f"{name}: {error}") from error

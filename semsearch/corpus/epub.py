@@ -1,0 +1,97 @@
+"""Reads e-books (EPUB), chapter by chapter in the order of reading."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+from zipfile import ZipFile
+
+from semsearch.corpus.archives import check_archive
+from semsearch.corpus.markup import blocks_of, parse_html
+from semsearch.corpus.sections import Parts, Section, count_shown, sections_of
+from semsearch.errors import CorpusError, MissingExtraError
+from semsearch.limits import MAX_UNPACKED_BYTES
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+    from semsearch.corpus.sources import Source
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+class _Book(NamedTuple):
+    title: str
+    chapters: list[str]  # their places in the archive
+
+
+def read_epub(source: Source) -> Parts:
+    """The sections of a book, each under a heading; a chapter begins another one.
+
+    Raises:
+        MissingExtraError: the extra ``files`` is not installed.
+        CorpusError: it is encrypted, unpacks to too much, or is no book.
+    """
+    file = source.seekable(MAX_UNPACKED_BYTES)
+    check_archive(file, has_trees=True)
+    archive = ZipFile(file)
+    book = _book(archive)
+    chapters = count_shown(len(book.chapters), "chapter")
+    return Parts(book.title, _sections(archive, book, _encrypted(archive)), chapters)
+
+
+def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Section]:
+    number = 1
+    for place in book.chapters:
+        name = posixpath.basename(place)
+        try:
+            if place in encrypted:
+                raise CorpusError("is encrypted")
+            found = list(sections_of(blocks_of(parse_html(archive.read(place))), number))
+        except Exception as error:  # whatever one damaged chapter raises
+            found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
+        yield from found
+        number += len(found)
+
+
+def _book(archive: ZipFile) -> _Book:
+    container = _parsed(archive, _CONTAINER)
+    root = container.find(".//{*}rootfile")
+    package_place = "" if root is None else root.get("full-path", "")
+    if package_place not in archive.namelist():
+        raise CorpusError("is no EPUB: it lacks its table of files")
+    package = _parsed(archive, package_place)
+    items = {
+        item.get("id"): item
+        for item in package.iterfind(".//{*}manifest/{*}item")
+        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
+    }
+    order = [item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref")]
+    folder = posixpath.dirname(package_place)
+    places = [
+        posixpath.normpath(posixpath.join(folder, unquote(items[name].get("href", ""))))
+        for name in dict.fromkeys(order)
+        if name in items
+    ]
+    return _Book(package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "", places)
+
+
+def _encrypted(archive: ZipFile) -> set[str]:
+    if _ENCRYPTION not in archive.namelist():
+        return set()
+    references = _parsed(archive, _ENCRYPTION).iterfind(".//{*}CipherReference")
+    return {unquote(reference.get("URI", "")) for reference in references}
+
+
+def _parsed(archive: ZipFile, place: str) -> etree._Element:
+    try:
+        from lxml import etree
+    except ImportError:
+        raise MissingExtraError("lxml", "files", "reading EPUB") from None
+    # Entities of the file's own stay what they are, and nothing is fetched.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    return etree.fromstring(archive.read(place), parser)

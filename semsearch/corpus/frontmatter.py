@@ -1,0 +1,70 @@
+"""Fields at the beginning of a Markdown text, as static site generators write them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, NamedTuple
+
+from semsearch.errors import CorpusError, first_line
+
+#: How much of a text can be fields.
+MAX_CHARACTERS = 1 << 16
+
+_YAML = re.compile(
+    r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
+
+
+class FrontMatter(NamedTuple):
+    """The fields of a text, and what comes behind them."""
+
+    fields: dict[str, Any]
+    text: str
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """A Markdown text without its front matter, and the fields in that.
+
+    YAML stands between lines of ``---``, TOML between lines of ``+++``. A text that merely begins
+    with a line has none.
+
+    Raises:
+        CorpusError: there is front matter, and it is damaged.
+    """
+    head = text[:MAX_CHARACTERS]
+    if found := _TOML.match(head):
+        try:
+            fields: Any = tomllib.loads(found[1])
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise CorpusError(f"its front matter is not TOML: {first_line(error)}") from None
+    elif (found := _YAML.match(head)) and _LIKE_FIELDS.match(found[1]):
+        fields = _yaml(found[1])
+    else:
+        return FrontMatter({}, text)
+    if not isinstance(fields, dict):
+        return FrontMatter({}, text)
+    named = {str(name): value for name, value in fields.items()}
+    return FrontMatter(named, text[found.end() :].lstrip("\n"))
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no annotations
+        """YAML without aliases, a few of which stand for any amount of data."""
+
+        def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("it has aliases")
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date without such a day
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or first_line(error)
+        place = "" if mark is None else f" (its line {mark.line + 1})"
+        raise CorpusError(f"its front matter is not YAML: {problem}{place}") from None

@@ -1,0 +1,155 @@
+"""Chooses the reader of an open file, or refuses the file with what it looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from semsearch.corpus.arrow import read_arrow
+from semsearch.corpus.columns import TEXT_NAMES
+from semsearch.corpus.converters import read_document
+from semsearch.corpus.delimited import read_delimited
+from semsearch.corpus.dialect import DELIMITERS
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_content
+from semsearch.corpus.jsonoutline import nested_object
+from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
+from semsearch.corpus.lines import read_lines
+from semsearch.corpus.parquet import read_parquet
+from semsearch.corpus.plaintext import read_text
+from semsearch.corpus.plugin_readers import plugin_table
+from semsearch.corpus.recognition import ZIP_MAGIC, Likeness, binary_likeness, text_likeness
+from semsearch.corpus.sources import HEAD_BYTES, Source, identifier_of
+from semsearch.corpus.table import Table
+from semsearch.corpus.textstream import TextStream, encoding_of
+from semsearch.corpus.workbook import read_workbook
+from semsearch.errors import BadRowError, CorpusError
+
+#: The formats, as a person names them.
+FORMATS = ", ".join(known.value for known in CorpusFormat)
+
+
+class Reading(NamedTuple):
+    """How files are read; what is None is found out."""
+
+    format: CorpusFormat | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    names: Sequence[str] = ()  # columns that the user named
+    records: str | None = None  # where they are in JSON
+    sheet: str | None = None  # of a workbook
+
+
+def read(source: Source, reading: Reading) -> Table | BadRowError:
+    """The table of an open source; in place of a workbook that is damaged, what is wrong with it.
+
+    Raises:
+        CorpusError: it cannot be read, or not so.
+    """
+    if not source.head:
+        raise CorpusError(f"{source.name} is empty")
+    if reading.format is None and (table := plugin_table(source)) is not None:
+        return table
+    return _read(source, reading)
+
+
+def _read(source: Source, reading: Reading) -> Table | BadRowError:
+    encoding, header, names = reading.encoding, reading.header, reading.names
+    text = partial(TextStream, source, encoding)
+    sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
+    found = _format(source, reading, sniffed)
+    if isinstance(found, BadRowError):
+        return found
+    _check_options(source, reading, found)
+    match found:
+        case CorpusFormat.CSV:
+            return read_delimited(text(newline=""), DELIMITERS, header, names)
+        case CorpusFormat.TSV:
+            return read_delimited(text(newline=""), "\t", header, names)
+        case CorpusFormat.JSON | CorpusFormat.JSONL:
+            return _read_json(
+                source,
+                reading,
+                array=found is CorpusFormat.JSON and sniffed is not CorpusFormat.JSONL,
+            )
+        case CorpusFormat.PARQUET:
+            return read_parquet(source)
+        case CorpusFormat.ARROW:
+            return read_arrow(source)
+        case CorpusFormat.XLSX:
+            return read_workbook(source, reading.sheet, header, names)
+        case CorpusFormat.LINES:
+            return read_lines(text(newline=None))
+        case CorpusFormat.TEXT:
+            return read_text(source, encoding, doubted=reading.format is None)
+        case None:
+            raise CorpusError(f"{source.name}: not in a format that can be read ({FORMATS})")
+        case _:
+            return read_document(source, identifier_of(source.name), found, encoding)
+
+
+def _read_json(source: Source, reading: Reading, *, array: bool) -> Table:
+    text = TextStream(source, reading.encoding, newline="\n")
+    if reading.records is not None:
+        return read_records(text, reading.records)
+    if array:
+        return read_json_array(text)
+    _refuse_nested(source, reading)
+    return read_json_lines(text)
+
+
+def _format(
+    source: Source, reading: Reading, sniffed: CorpusFormat | None
+) -> CorpusFormat | BadRowError | None:
+    """The format of a file; CorpusError for one that is no corpus, or another one than it says.
+
+    Of a text, the user may say what it is.
+    """
+    named = reading.format or source.format
+    if named in DOCUMENTS and named is not CorpusFormat.TEXT:
+        return named  # and what is wrong with it is a bad row
+    likeness = _likeness(source, reading)
+    if likeness is None:
+        return named or sniffed
+    if likeness.format is not None and named in (None, likeness.format):
+        return likeness.format
+    if named is CorpusFormat.XLSX:
+        if likeness.format is None and source.head.startswith(ZIP_MAGIC):
+            return named  # the beginning need not show what is in it
+        return BadRowError(source.name, str(likeness))
+    raise CorpusError(f"{source.name} {likeness}")
+
+
+def _likeness(source: Source, reading: Reading) -> Likeness | None:
+    encoding = encoding_of(source.head, reading.encoding)
+    likeness = binary_likeness(source.head, encoding)
+    if likeness is None and reading.format is None and reading.records is None:
+        return text_likeness(
+            source.head.decode(encoding, "replace"),
+            source.format,
+            columns_known=reading.header is not None or bool(reading.names),
+        )
+    return likeness
+
+
+def _check_options(source: Source, reading: Reading, found: CorpusFormat | None) -> None:
+    """Refuse options that say nothing about a file of this format."""
+    if reading.records is not None and found not in (CorpusFormat.JSON, CorpusFormat.JSONL):
+        raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
+    if reading.sheet is not None and found is not CorpusFormat.XLSX:
+        raise CorpusError(f"{source.name} is no workbook: --sheet is for XLSX")
+
+
+def _refuse_nested(source: Source, reading: Reading) -> None:
+    """Raise CorpusError for a file that is one large object, and not an object a line."""
+    head = source.head.decode(encoding_of(source.head, reading.encoding), "replace")
+    by_name = None if reading.format else source.format
+    text_columns = reading.names or TEXT_NAMES
+    nested = nested_object(
+        head.lstrip("\ufeff \t\r\n"),
+        is_whole=len(source.head) < HEAD_BYTES,
+        has_long_lines=by_name is not CorpusFormat.JSON,
+        text_columns=text_columns,
+    )
+    if nested:
+        raise CorpusError(nested.advice(source.name, text_columns))

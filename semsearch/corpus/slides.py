@@ -1,0 +1,59 @@
+"""Reads presentations (PPTX), slide by slide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from semsearch.corpus.archives import check_archive
+from semsearch.corpus.sections import Parts, Section, count_shown
+from semsearch.errors import MissingExtraError
+from semsearch.limits import MAX_UNPACKED_BYTES
+
+if TYPE_CHECKING:
+    from pptx.presentation import Presentation
+
+    from semsearch.corpus.sources import Source
+
+
+def read_pptx(source: Source) -> Parts:
+    """The slides of a presentation, each with its notes.
+
+    Raises:
+        MissingExtraError: the extra ``files`` is not installed.
+        CorpusError: it is encrypted, or unpacks to too much.
+    """
+    try:
+        import pptx
+    except ImportError:
+        raise MissingExtraError("python-pptx", "files", "reading PPTX") from None
+    file = source.seekable(MAX_UNPACKED_BYTES)
+    check_archive(file, has_trees=True)
+    presentation = pptx.Presentation(file)
+    title = presentation.core_properties.title or ""
+    return Parts(title, _slides(presentation), count_shown(len(presentation.slides), "slide"))
+
+
+def _slides(presentation: Presentation) -> Iterator[Section]:
+    for number, slide in enumerate(presentation.slides, start=1):
+        lines = list(_lines(slide.shapes))
+        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+            lines.append(notes.text)
+        text = "\n".join(lines).replace("\v", "\n")
+        title = slide.shapes.title
+        heading = "" if title is None else " ".join(title.text_frame.text.split())
+        yield Section("slide", number, text.strip(), heading)
+
+
+def _lines(shapes: Iterable[Any]) -> Iterator[str]:
+    pending = list(shapes)[::-1]
+    while pending:
+        shape = pending.pop()
+        if hasattr(shape, "shapes"):  # a group
+            pending.extend(list(shape.shapes)[::-1])
+        elif shape.has_text_frame:
+            if shape.text_frame.text.strip():
+                yield shape.text_frame.text
+        elif getattr(shape, "has_table", False):
+            for row in shape.table.rows:
+                yield " | ".join(cell.text for cell in row.cells)

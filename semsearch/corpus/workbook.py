@@ -1,0 +1,174 @@
+"""Reads a sheet of an Excel workbook (XLSX), row by row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from semsearch.corpus.archives import check_archive
+from semsearch.corpus.columns import shortened
+from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
+from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
+from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
+from semsearch.limits import MAX_UNPACKED_BYTES
+
+if TYPE_CHECKING:
+    from semsearch.corpus.sources import Source
+
+#: How many rows a sheet can have. Files can say that a row is the billionth.
+MAX_ROWS = 1 << 20
+
+#: What Excel shows where a formula has no value.
+_ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
+
+SHEETS_SHOWN = 20
+
+_NumberedCells = tuple[int, list[Any]]
+
+
+def read_workbook(
+    source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
+) -> Table | BadRowError:
+    """The table of one sheet of a workbook, or why it cannot be read.
+
+    Formulas count as the values that were saved.
+
+    Args:
+        source: the workbook.
+        sheet: the name of its sheet; None for the first.
+        header: whether its first row names the columns; None guesses.
+        wanted: names of columns by which to guess.
+
+    Raises:
+        MissingExtraError: the extra ``files`` is not installed.
+        CorpusError: it has no such sheet, or the sheet has no rows.
+    """
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
+    try:
+        file = source.seekable(MAX_UNPACKED_BYTES)
+        check_archive(file, has_trees=False)
+        with warnings.catch_warnings(action="ignore"):  # of what it leaves out
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheets = {one.title: one for one in book.worksheets}
+    except Exception as error:  # the library raises whatever a damaged file makes it stumble over
+        return _unreadable(source.name, error)
+    if not sheets:
+        return BadRowError(source.name, "has no sheets")
+    if sheet is not None and sheet not in sheets:
+        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
+    title = next(iter(sheets)) if sheet is None else sheet
+    others = [other for other in sheets if other != title]
+    remark = f"sheet '{shortened(title)}'"
+    if others:
+        remark += f" (others: {_listed(others)})"
+    return _table(source, sheets[title], remark, header, wanted)
+
+
+def _table(
+    source: Source, sheet: Any, remark: str, header: bool | None, wanted: Collection[str]
+) -> Table | BadRowError:
+    name = f"{source.name}, sheet '{shortened(sheet.title)}'"
+    records = _filled(sheet, name)
+    head: list[_NumberedCells] = []
+    for record in islice(records, MAX_RECORDS):
+        if isinstance(record, BadRowError):
+            if not head:
+                return record
+            records = iter((record,))  # what comes before it is read
+            break
+        head.append(record)
+    if not head:
+        raise CorpusError(f"{source.name} has no rows: {remark}")
+    width = max(len(cells) for _, cells in head)
+    above = 0  # rows that are no part of the table, such as a heading
+    while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
+        head.pop(0)
+        above += 1
+    if above:
+        remark += f"; {above} row{'s' if above > 1 else ''} with a single cell above it left out"
+    if header is None:
+        texts = [[_as_text(cell) for cell in cells] for _, cells in head]
+        header = has_header((cells + [""] * (width - len(cells)) for cells in texts), wanted)
+    if header:
+        _, names = head.pop(0)
+        names += [None] * (width - len(names))
+        columns = [_as_text(cell) or f"column_{number}" for number, cell in enumerate(names, 1)]
+    else:
+        columns = [f"column {number}" for number in range(1, width + 1)]
+        remark += "; no header"
+    rows = _rows(chain(head, records), columns, name)
+    sample = list(islice(rows, LOOK_AHEAD_ROWS))
+    if not sample:
+        plain = any(column.lower() in USUAL_NAMES for column in columns)
+        advice = "" if plain else "; if its first row is data, add --no-header"
+        raise CorpusError(f"{name} has a header but no rows{advice}")
+    return Table(
+        source.name,
+        columns,
+        chain(sample, rows),
+        by_position=True,
+        loosely_typed=True,
+        remark=remark,
+        sample=[row for row in sample if isinstance(row, Row)],
+    )
+
+
+def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
+    """The rows that have any cells, with their numbers, without blank cells at their ends."""
+    sheet.reset_dimensions()  # what files say of their size need not be true
+    rows = sheet.iter_rows(values_only=True)
+    for number in range(1, MAX_ROWS + 2):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                found: Sequence[Any] | None = next(rows, None)
+        except Exception as error:  # as above; what has been read stays
+            yield _unreadable(f"{name}, behind row {number - 1}", error)
+            return
+        if found is None:
+            return
+        if number > MAX_ROWS:
+            yield BadRowError(name, f"more than {MAX_ROWS:,} rows")
+            return
+        cells = [None if cell == "" or cell in _ERRORS else cell for cell in found]
+        while cells and cells[-1] is None:
+            cells.pop()
+        if cells:
+            yield number, cells
+
+
+def _rows(
+    records: Iterable[_NumberedCells | BadRowError], columns: Sequence[str], name: str
+) -> Iterator[Row | BadRowError]:
+    for record in records:
+        if isinstance(record, BadRowError):
+            yield record
+            continue
+        number, cells = record
+        source = f"{name}, row {number}"
+        if len(cells) > len(columns):
+            reason = f"{len(cells)} cells where the sheet has {len(columns)} columns"
+            yield BadRowError(source, reason)
+        else:
+            pairs = zip(columns, cells, strict=False)  # blank cells at its end are left out
+            yield Row(source, {column: cell for column, cell in pairs if cell is not None})
+
+
+def _as_text(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+def _listed(sheets: Iterable[str]) -> str:
+    titles = list(sheets)
+    shown = ", ".join(f"'{shortened(title)}'" for title in titles[:SHEETS_SHOWN])
+    more = len(titles) - SHEETS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _unreadable(name: str, error: Exception) -> BadRowError:
+    own = isinstance(error, CorpusError)
+    return BadRowError(name, str(error) if own else f"cannot be read as XLSX: {first_line(error)}")

@@ -1,0 +1,112 @@
+"""What an index remembers of the files in folders, so that unchanged ones are not opened again.
+
+It lies beside the index in a small database of its own, and can be lost: then files are read again,
+and nothing is encoded. A file counts as known as long as the index has the documents that were read
+from it, as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+
+from semsearch.corpus.files import FileState
+from semsearch.filters import And, Comparison, Operator
+from semsearch.stores.protocol import Selection, StoreState
+
+FILE = "files.sqlite"
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS files (
+    name TEXT PRIMARY KEY, path TEXT, size INTEGER, modified INTEGER, reading TEXT, digest TEXT,
+    documents TEXT
+) WITHOUT ROWID
+"""
+_COLUMNS = "path, size, modified, reading, digest, documents"
+#: What follows the name of a file in the ids of its parts, and the character behind that.
+_PART, _BEHIND_PARTS = "#", "$"
+
+
+def ids_of_file(state: StoreState, name: str) -> list[str]:
+    """The documents of a file: the one of its name, and its parts, ``NAME#page=3``."""
+    parts = And(
+        (
+            Comparison("id", Operator.GREATER_OR_EQUAL, name + _PART),
+            Comparison("id", Operator.LESS, name + _BEHIND_PARTS),
+        )
+    )
+    return [*state.known([name]), *state.ids(Selection(condition=parts))]
+
+
+class FileMemory:
+    """The files that an index has read from folders.
+
+    Args:
+        directory: that of the index.
+        read: gives a committed state of it.
+    """
+
+    def __init__(
+        self, directory: Path, read: Callable[[], AbstractContextManager[StoreState]]
+    ) -> None:
+        self._file = directory / FILE
+        self._read = read
+
+    def known(self, name: str) -> FileState | None:
+        """The state in which a file was read, if the index still has its documents."""
+        found = None
+        with suppress(sqlite3.Error), self._database() as database:
+            query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
+            found = database.execute(query, (name,)).fetchone() if database else None
+        if found is None:
+            return None
+        *columns, documents = found
+        with self._read() as state:
+            return FileState(*columns) if documents == _documents_digest(state, name) else None
+
+    def remember(self, files: Mapping[str, FileState]) -> None:
+        """Files whose documents are now in the index, in the states in which they were read."""
+        if not files:
+            return
+        with self._read() as state:
+            rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
+        try:
+            self._write(rows)
+        except sqlite3.Error:  # damaged: it is begun again
+            self.forget()
+            with suppress(sqlite3.Error):
+                self._write(rows)
+
+    def forget(self) -> None:
+        """All files."""
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
+        with closing(sqlite3.connect(self._file)) as database, database:
+            database.execute(_TABLE)
+            database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection | None]:
+        if not self._file.is_file():
+            yield None
+            return
+        place = f"{self._file.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True)) as database:
+            yield database
+
+
+def _documents_digest(state: StoreState, name: str) -> str:
+    """What the documents of a file are recognised by; empty when there is none."""
+    stored = state.known(ids_of_file(state, name))
+    if not stored:
+        return ""
+    told = [
+        (name, one.title, one.metadata, one.text_hash, one.whole)
+        for name, one in sorted(stored.items())
+    ]
+    return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,144 @@
+"""``semsearch index --watch`` and the other options that take files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Index
+from semsearch.cli import main
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["index", *arguments, "--encoder", "hashing"])
+
+
+def documents():
+    """What the index holds, by id; nothing while there is none."""
+    try:
+        with Index.open("indexes/notes") as index:
+            return {document.id: document.text for document in index}
+    except Exception:  # it is being made
+        return {}
+
+
+@pytest.fixture
+def watching(interruptible):
+    """A process that watches, and the lines that it has written."""
+    Path("notes").mkdir()
+    Path("notes/a.txt").write_text("One.")
+    command = [sys.executable, "-m", "semsearch", "index", "notes", "--encoder", "hashing"]
+    command += ["--watch", "--sync", "--skip-bad-rows", "--allow-removals"]
+    with Path("log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ)
+        yield process
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition):
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(Path("log").read_text())
+
+
+@pytest.mark.slow
+def test_an_index_is_kept_in_step(watching):
+    wait_for(lambda: "watching for changes" in Path("log").read_text())
+    assert documents() == {"a.txt": "One."}
+    Path("notes/deep").mkdir()
+    Path("notes/deep/b.txt").write_text("Two.")
+    wait_for(lambda: documents() == {"a.txt": "One.", "deep/b.txt": "Two."})
+    Path("notes/a.txt").write_text("Another one.")
+    wait_for(lambda: documents()["a.txt"] == "Another one.")
+    Path("notes/c.pdf").write_text("%PDF-1.4 broken")
+    wait_for(lambda: "c.pdf: cannot be read as PDF" in Path("log").read_text())
+    Path("notes/a.txt").unlink()
+    Path("notes/deep/b.txt").rename("notes/b.txt")
+    wait_for(lambda: documents() == {"b.txt": "Two."})
+    time.sleep(1.5)  # nothing of its own makes it run again
+    told = Path("log").read_text()
+    time.sleep(1.5)
+    assert Path("log").read_text() == told
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(30) == 0
+    assert Path("log").read_text().endswith("no longer watching\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "--watch is for files and folders"),
+        (["https://example.org/x.csv"], "--watch is for files and folders"),
+        (["a.txt", "--dry-run"], "--watch is for files and folders, and not for --dry-run"),
+        (["nosuch/x.csv"], "no such file: "),
+        ([], "name a corpus"),
+    ],
+)
+def test_what_cannot_be_watched(arguments, message):
+    Path("a.txt").write_text("One.")
+    done = run(*arguments, "--watch")
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert not Path("indexes").exists()
+
+
+def test_rows_of_a_database():
+    with closing(sqlite3.connect("films.db")) as connection, connection:
+        connection.execute("CREATE TABLE films AS SELECT 1 AS id, 'A heist.' AS plot")
+    done = run("films.db", "--sql", "SELECT id, plot AS text FROM films")
+    assert done.exit_code == 0, done.stderr
+    assert "films.db: text from 'text', id from 'id'; from sqlite" in done.stderr
+    assert done.stdout.startswith("indexes/films: 1 documents (1 added)")
+
+
+def test_a_folder_in_one_summary():
+    for name in ("a.txt", "b.md", "c.csv", "drafts/d.txt"):
+        Path("notes", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("notes", name).write_text("A text.")
+        os.utime(Path("notes", name), (1_600_000_000,) * 2)
+    for told in ("2 added", "2 unchanged"):
+        done = run("notes", "--exclude", "drafts/")
+        assert f"2 documents ({told})" in done.stdout
+    assert done.stderr == (
+        "notes: 2 files (1 md, 1 txt); 2 unchanged and not opened; left out: 1 excluded (drafts), "
+        "1 tables, which are indexed when they are named (c.csv)\n"
+    )
+
+
+def test_nested_records_and_sheets_that_are_not_there():
+    Path("api.json").write_text('{"data": {"items": [{"id": 1, "text": "One."}]}}')
+    assert "--records data.items" in run("api.json").stderr
+    assert run("api.json", "--records", "data.items").exit_code == 0
+    assert "api.json is no workbook: --sheet is for XLSX" in run("api.json", "--sheet", "S").stderr
+
+
+def test_help_has_sections():
+    told = CliRunner().invoke(main, ["index", "--help"]).stdout
+    headings = [line for line in told.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        "Options:",
+        "Columns and formats:",
+        "Encoding:",
+        "Bringing up to date:",
+        "Search, also of an index that exists:",
+    ]
+    for option in main.get_command(None, "index").params:
+        assert all(told.count(f"  {name}") for name in option.opts if name.startswith("--"))

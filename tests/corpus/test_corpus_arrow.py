@@ -1,0 +1,88 @@
+"""Arrow IPC files and streams; Feather is the former."""
+
+from __future__ import annotations
+
+import io
+
+import pandas
+import pyarrow
+import pyarrow.feather
+import pyarrow.ipc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch.corpus import Corpus
+from semsearch.errors import CorpusError
+from semsearch.records import Document
+
+TABLE = pyarrow.table({"id": [1, 2], "text": ["one", "two"], "tags": [["a"], None]})
+DOCUMENTS = [
+    Document("1", "one", None, {"tags": ["a"]}),
+    Document("2", "two", None, {"tags": None}),
+]
+
+
+def stored(kind, table=TABLE):
+    file = io.BytesIO()
+    if kind == "feather":
+        pyarrow.feather.write_feather(table, file, compression="lz4")
+    else:
+        new = pyarrow.ipc.new_file if kind == "file" else pyarrow.ipc.new_stream
+        with new(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=1)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("feather", "c.feather"), ("file", "c.arrow"), ("stream", "c.arrows"), ("file", "c")],
+)
+def test_arrow(write, kind, name, packed):
+    write(name, stored(kind), packed=packed)
+    said = []
+    documents = list(Corpus(name, notify=said.append))
+    assert documents == DOCUMENTS
+    assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
+    what = "an Arrow stream" if kind == "stream" else "an Arrow file"
+    assert said[0].endswith(f"; {what}, types: id int64, text string, tags list<item: string>")
+
+
+def test_what_pandas_writes(write, tmp_path):
+    write("x", "")
+    pandas.DataFrame({"text": ["one"], "n": [1.5]}).to_feather(tmp_path / "c.feather")
+    assert list(Corpus("c.feather")) == [Document(None, "one", None, {"n": 1.5})]
+
+
+def test_files_that_cannot_be_read(write):
+    write("old.feather", b"FEA1" + bytes(50))
+    with pytest.raises(CorpusError, match=r"^old\.feather is Feather version 1: write it again as"):
+        list(Corpus("old.feather"))
+    write("cut.arrow", stored("file")[:-30])
+    with pytest.raises(CorpusError, match=r"^cut\.arrow cannot be read as Arrow: "):
+        list(Corpus("cut.arrow"))
+    write("empty.arrow", stored("file", TABLE.slice(0, 0)))
+    with pytest.raises(CorpusError, match=r"^empty\.arrow has no rows$"):
+        list(Corpus("empty.arrow"))
+
+
+FILE = {kind: stored(kind) for kind in ("feather", "file", "stream")}
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.sampled_from(list(FILE)),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=6),
+)
+def test_damaged_arrow(write, kind, damage):
+    content = bytearray(FILE[kind])
+    for place, byte in damage:
+        content[int(place * len(content))] = byte
+    write("c.arrow", bytes(content))
+    try:
+        list(Corpus("c.arrow", on_bad_row=lambda error: None))
+    except CorpusError as error:
+        assert "\n" not in str(error)

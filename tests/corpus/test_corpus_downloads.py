@@ -1,0 +1,153 @@
+"""Files at URLs, from a server of the test's own."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import CorpusError
+from semsearch.records import Document
+
+CSV = b"id,text\n1,One.\n2,Two.\n"
+FILES = {
+    "/films.csv": ("text/csv", CSV),
+    "/films.csv.gz": ("application/gzip", gzip.compress(CSV)),
+    "/export?format=csv&n=2": ("text/csv; charset=utf-8", CSV),
+    "/plain": ("text/plain", CSV),
+    "/page": ("text/html; charset=utf-8", "<title>Page</title><h1>Ärger</h1>Text.".encode()),
+    "/a%20b/page.html": ("application/octet-stream", b"<title>Page</title>Text."),
+    "/notes.md": ("text/plain", b"---\ntags: [a]\n---\n# Heading\n"),
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        place = self.path
+        if place == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/films.csv")
+            self.end_headers()
+        elif place == "/circle":
+            self.send_response(302)
+            self.send_header("Location", "/circle")
+            self.end_headers()
+        elif place == "/secret.csv" and not self.headers.get("Authorization"):
+            self.send_error(401)
+        elif place in ("/endless.csv", "/slow.csv", "/silent.csv"):
+            self.send_response(200)
+            self.end_headers()
+            while self.serve_on():
+                time.sleep(0.02 if place == "/slow.csv" else 0)
+        elif place == "/cut.csv":
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(CSV)
+        elif found := FILES.get("/films.csv" if place == "/secret.csv" else place):
+            self.send_response(200)
+            self.send_header("Content-Type", found[0])
+            self.end_headers()
+            self.wfile.write(found[1])
+        else:
+            self.send_error(404)
+
+    def serve_on(self):
+        """More of a file without an end; of a silent one, nothing."""
+        if self.path == "/silent.csv":
+            time.sleep(1)
+            return False
+        try:
+            self.wfile.write(b"text\n" if self.path == "/slow.csv" else b"x" * (1 << 16))
+        except OSError:
+            return False
+        return True
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def message(url, **options):
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(url, **options))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("/films.csv", "films"),
+        ("/films.csv.gz", "films"),
+        ("/export?format=csv&n=2", "export"),
+        ("/plain", "plain"),
+        ("/moved", "moved"),
+    ],
+)
+def test_a_table(site, place, name):
+    corpus = Corpus(site + place)
+    documents = list(corpus)
+    assert documents == [Document("1", "One."), Document("2", "Two.")]
+    assert documents[0].source == f"{site}{place}:2"
+    assert corpus.name == name
+
+
+@pytest.mark.parametrize("place", ["/page", "/a%20b/page.html"])
+def test_a_page(site, place):
+    (document,) = Corpus(site + place + "#part")
+    assert document.id == f"{site}{place}#section=1"
+    assert document.title.startswith("Page")
+    assert document.metadata["file"] == site + place
+
+
+def test_markdown(site):
+    assert list(Corpus(f"{site}/notes.md")) == [
+        Document(f"{site}/notes.md", "# Heading\n", "Heading", {"tags": ["a"]})
+    ]
+
+
+def test_a_user_is_sent_and_not_kept(site):
+    url = site.replace("//", "//me:secret@")
+    documents = list(Corpus(f"{url}/secret.csv"))
+    assert documents[0].source == f"{site}/secret.csv:2"
+    assert message(f"{url}/gone") == f"{site}/gone: HTTP 404 Not Found"
+
+
+def test_what_cannot_be_fetched(site):
+    assert message(f"{site}/secret.csv") == f"{site}/secret.csv: HTTP 401 Unauthorized"
+    assert message(f"{site}/circle").startswith(f"{site}/circle cannot be reached: ")
+    assert message(f"{site}/cut.csv").startswith(f"{site}/cut.csv cannot be reached: ")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/x"
+        assert message(closed).startswith(f"{closed} cannot be reached: ")
+    assert message("http://[/x").startswith("http://[/x cannot be reached: ")
+    assert message("http:///x").startswith("http:///x cannot be reached: ")
+
+
+def test_limits_of_size_and_time(site, monkeypatch):
+    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_BYTES", 1 << 20)
+    assert message(f"{site}/endless.csv") == (
+        f"{site}/endless.csv: it is larger than 1 MiB; download it, then index the file"
+    )
+    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_SECONDS", 0.1)
+    assert message(f"{site}/slow.csv") == (
+        f"{site}/slow.csv takes longer than 0 s; download it, then index it"
+    )
+    monkeypatch.setattr("semsearch.corpus.downloads.MAX_SILENCE_SECONDS", 0.2)
+    assert message(f"{site}/silent.csv") == f"{site}/silent.csv cannot be reached: no answer in 0 s"

@@ -1,0 +1,106 @@
+"""One text a line, and records within nested JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import CorpusError
+from semsearch.records import Document
+
+
+def message(name, **options):
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(name, **options))
+    return str(error.value)
+
+
+class TestLines:
+    def test_one_text_a_line(self, write):
+        write("queries.log", 'One, and "more.\r\n\n \n  Two\tand 3. \nLast')
+        said = []
+        documents = list(Corpus("queries.log", format="lines", notify=said.append))
+        assert [one.text for one in documents] == ['One, and "more.', "  Two\tand 3. ", "Last"]
+        assert [one.source for one in documents] == [f"queries.log:{n}" for n in (1, 4, 5)]
+        assert said == ["queries.log: one text a line"]
+
+    def test_bad_lines(self, write):
+        write("queries.txt", b"caf\xe9\ngood\n")
+        bad = []
+        (document,) = Corpus("queries.txt", format="lines", on_bad_row=bad.append)
+        assert document == Document(None, "good")
+        assert str(bad[0]).startswith("queries.txt:1: text holds byte 0xe9, which is not UTF-8")
+        write("blank.txt", "\n \n")
+        assert message("blank.txt", format="lines") == "blank.txt has no lines with text"
+
+
+NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text": "One."}]}}
+
+
+class TestRecords:
+    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize("path", ["data.items", ".data.items"])
+    def test_by_a_path(self, write, indent, path):
+        write("api.json", json.dumps(NESTED, indent=indent) + "\n")
+        (document,) = Corpus("api.json", records=path)
+        assert document == Document("7", "One.")
+        assert document.source == "api.json, data.items, item 1"
+
+    def test_whatever_the_name_says(self, write):
+        write("api.txt", json.dumps(NESTED))
+        assert message("api.txt", records="data.items").startswith("api.txt is not JSON: --records")
+        assert len(list(Corpus("api.txt", records="data.items", format="json"))) == 1
+
+    def test_records_by_key(self, write):
+        films = {"f1": {"text": "One.", "year": 1}, "f2": {"text": "Two."}, "f3": 4}
+        bad = []
+        write("films.json", json.dumps(films))
+        assert list(Corpus("films.json", records=".", on_bad_row=bad.append)) == [
+            Document("f1", "One.", None, {"year": 1}),
+            Document("f2", "Two."),
+        ]
+        assert [str(error) for error in bad] == [
+            "films.json, ., 'f3': not a JSON object but a number"
+        ]
+        write("films.json", json.dumps({"by": {"name": films}}))
+        assert len(list(Corpus("films.json", records="by.name", on_bad_row=bad.append))) == 2
+
+    def test_paths_that_lead_nowhere(self, write):
+        write("api.json", json.dumps(NESTED))
+        assert message("api.json", records="datas") == (
+            "api.json has no key 'datas' (keys: status, data)"
+        )
+        assert message("api.json", records="data.rows") == (
+            "api.json has no key 'rows' under 'data' (keys: n, items)"
+        )
+        assert message("api.json", records="data.n") == (
+            "api.json: 'data.n' is neither an array nor an object"
+        )
+        assert message("api.json", records="data.n.x").startswith("api.json: not JSON: '2' where")
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '{"data": {"items": [{"text": "x"}',
+            '{"data": {"items": [{"text": "x"}, nope]}}',
+            '{"data" {}}',
+            "{1: 2}",
+            '{"n": 1e, "data": {}}',
+            '{"data": {"items": []}}',
+            '{"data": {"items": {}}}',
+            '{"x": ' + "[" * 100_000,
+        ],
+    )
+    def test_what_is_broken(self, write, content):
+        write("api.json", content)
+        said = message("api.json", records="data.items")
+        assert said.startswith("api.json")
+        assert "\n" not in said
+
+    def test_what_stands_before_the_records_is_not_kept(self, write):
+        before = ", ".join(f'"k{number}": "{"x" * 1000}"' for number in range(5000))
+        write("api.json", "{" + before + ', "items": [{"text": "One."}]}')
+        assert [document.text for document in Corpus("api.json", records="items")] == ["One."]
+        assert message("api.json", records="rows").endswith("k6, k7, …)")

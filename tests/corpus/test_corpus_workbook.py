@@ -1,0 +1,205 @@
+"""Excel workbooks, as openpyxl and XlsxWriter write them."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import zipfile
+
+import openpyxl
+import pytest
+import xlsxwriter
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+ROWS = [
+    ["id", "title", "text", "year", "seen"],
+    [1, "Heat", "A heist goes wrong.", 1995, datetime.date(2020, 1, 2)],
+    [2.0, 1917, "Two soldiers carry a message.", 2019.5, None],
+]
+DOCUMENTS = [
+    Document("1", "A heist goes wrong.", "Heat", {"year": 1995, "seen": "2020-01-02T00:00:00"}),
+    Document("2", "Two soldiers carry a message.", "1917", {"year": 2019.5}),
+]
+
+
+@pytest.fixture
+def write_book(write):
+    def write_book(sheets, name="films.xlsx", *, packed=False):
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for title, rows in sheets.items():
+            sheet = book.create_sheet(title)
+            for row in rows:
+                sheet.append(row)
+        file = io.BytesIO()
+        book.save(file)
+        return write(name, file.getvalue(), packed=packed)
+
+    return write_book
+
+
+def rewritten(content, part, change):
+    """An archive with one file in it changed."""
+    before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
+    with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in before.namelist():
+            stored = before.read(name)
+            archive.writestr(name, change(stored) if name == part else stored)
+    return after.getvalue()
+
+
+@pytest.mark.parametrize("name", ["films.xlsx", "films.XLSM", "films", "films.xlsx.gz"])
+def test_a_workbook(write_book, name):
+    write_book({"Films": ROWS, "Notes": [["x"]]}, name, packed=name.endswith(".gz"))
+    said = []
+    documents = list(Corpus(name, notify=said.append))
+    assert documents == DOCUMENTS
+    assert [one.source for one in documents] == [f"{name}, sheet 'Films', row {n}" for n in (2, 3)]
+    assert said == [
+        f"{name}: text from 'text', title from 'title', id from 'id'; metadata: year, seen; "
+        "sheet 'Films' (others: 'Notes')"
+    ]
+
+
+def test_a_sheet_by_its_name(write_book):
+    write_book({"Empty": [], "Films": ROWS})
+    assert list(Corpus("films.xlsx", sheet="Films")) == DOCUMENTS
+    with pytest.raises(CorpusError, match=r"^films\.xlsx has no rows: sheet 'Empty' \(others: 'F"):
+        list(Corpus("films.xlsx"))
+    with pytest.raises(CorpusError, match=r"no sheet 'films' \(sheets: 'Empty', 'Films'\)$"):
+        list(Corpus("films.xlsx", sheet="films"))
+
+
+def test_without_a_header(write_book):
+    write_book({"S": [[1, "A heist goes wrong."], [2, "Two soldiers carry a message."]]})
+    said = []
+    corpus = Corpus("films.xlsx", text_columns="2", notify=said.append)
+    assert [document.text for document in corpus] == [
+        "A heist goes wrong.",
+        "Two soldiers carry a message.",
+    ]
+    assert said[0].endswith("sheet 'S'; no header")
+    write_book({"S": [["text"], ["id"]]})
+    assert len(list(Corpus("films.xlsx", header=False))) == 2
+    assert [document.text for document in Corpus("films.xlsx", header=True)] == ["id"]
+
+
+def test_a_heading_above_the_table(write_book):
+    write_book({"Films": [["Report"], [], [None, "of 2024"], *ROWS]})
+    said = []
+    assert list(Corpus("films.xlsx", notify=said.append)) == DOCUMENTS
+    assert said[0].endswith("sheet 'Films'; 2 rows with a single cell above it left out")
+
+
+def test_blank_rows_and_cells_that_hold_errors(write_book):
+    rows = [[], ["text", "n"], [], ["one", "#N/A"], [None, 3], *[["two", "#REF!"]] * 100]
+    write_book({"S": [*rows, ["three", 3, "aside"]]})
+    bad = []
+    documents = list(Corpus("films.xlsx", on_bad_row=bad.append))
+    assert documents == [Document(None, "one"), *[Document(None, "two")] * 100]
+    assert [str(error) for error in bad] == [
+        "films.xlsx, sheet 'S', row 5: empty text",
+        "films.xlsx, sheet 'S', row 106: 3 cells where the sheet has 2 columns",
+    ]
+
+
+def test_formulas_count_as_what_was_saved(write):
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        sheet = book.add_worksheet("S")
+        sheet.write_row(0, 0, ["text", "n"])
+        sheet.write_row(1, 0, ["one"])
+        sheet.write_formula(1, 1, "=1+1", value=2)
+    assert list(Corpus(write("films.xlsx", file.getvalue()))) == [
+        Document(None, "one", None, {"n": 2})
+    ]
+
+
+def one_bad_row(name):
+    bad: list[BadRowError] = []
+    documents = list(Corpus([name, "good.txt"], on_bad_row=bad.append))
+    assert [document.id for document in documents] == ["good.txt"]
+    (error,) = bad
+    assert error.source.startswith(name)
+    return error.reason
+
+
+def test_what_is_broken_costs_one_bad_row(write_book, write, tmp_path):
+    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
+    write("good.txt", "A text.")
+    write("films.xlsx", content[:-100])
+    assert one_bad_row("films.xlsx") == "cannot be read as XLSX: File is not a zip file"
+    write("films.xlsx", b"\xd0\xcf\x11\xe0" + bytes(1000))
+    assert one_bad_row("films.xlsx").startswith("looks like an encrypted or old document")
+    sheet = "xl/worksheets/sheet1.xml"
+    write("films.xlsx", rewritten(content, sheet, lambda xml: xml[:500]))
+    assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: ")
+    write("films.xlsx", rewritten(content, "xl/workbook.xml", lambda xml: b"<a/>"))
+    assert one_bad_row("films.xlsx") == "has no sheets"
+
+
+def test_a_sheet_that_breaks_off(write_book, write, tmp_path):
+    rows = [["text"], *([f"Text {number}."] for number in range(3000))]
+    content = (tmp_path / write_book({"S": rows})).read_bytes()
+    sheet = "xl/worksheets/sheet1.xml"
+    write("films.xlsx", rewritten(content, sheet, lambda xml: xml[: len(xml) // 2]))
+    bad = []
+    assert 1000 < len(list(Corpus("films.xlsx", on_bad_row=bad.append))) < 2000
+    assert re.match(r"films\.xlsx, sheet 'S', behind row 1\d{3}: cannot be read", str(bad[0]))
+
+
+def test_a_bomb_is_not_unpacked(write, write_book, tmp_path, monkeypatch):
+    write("good.txt", "A text.")
+    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
+    monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1 << 20)
+    zeros = rewritten(content, "xl/styles.xml", lambda xml: xml + bytes(2 << 20))
+    assert len(zeros) < 20_000
+    write("films.xlsx", zeros)
+    assert one_bad_row("films.xlsx") == "unpacks to more than 1 MiB"
+
+
+LAUGHS = b'<!DOCTYPE x [<!ENTITY a "%s">' % (b"ha" * 1000) + b"".join(
+    b'<!ENTITY %c "%s">' % (letter, b"&%c;" % (letter - 1) * 50) for letter in b"bcdefg"
+)
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+@pytest.mark.parametrize("entity", [LAUGHS, b'<!DOCTYPE x [<!ENTITY g SYSTEM "secret.txt">'])
+def test_entities_are_not_expanded(write_book, write, tmp_path, part, entity):
+    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
+    write("good.txt", "A text.")
+    write("secret.txt", "hidden")
+
+    def change(xml):
+        declaration, _, rest = xml.rpartition(b"?>")
+        inserted = declaration + b"?>" * bool(declaration) + entity + b"]>" + rest
+        return inserted.replace(b"Films", b"&g;").replace(b">Heat<", b">&g;<")
+
+    changed = rewritten(content, part, change)
+    assert changed != content
+    write("films.xlsx", changed)
+    bad = []
+    texts = [
+        document.text for document in Corpus(["films.xlsx", "good.txt"], on_bad_row=bad.append)
+    ]
+    assert texts[-1] == "A text."
+    assert not any("hidden" in text or "haha" in text for text in (*texts, *map(str, bad)))
+
+
+def test_rows_that_are_said_to_be_far_away(write_book, write, tmp_path, monkeypatch):
+    monkeypatch.setattr("semsearch.corpus.workbook.MAX_ROWS", 1000)
+    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
+    sheet = "xl/worksheets/sheet1.xml"
+    write("good.txt", "A text.")
+    far = rewritten(content, sheet, lambda xml: xml.replace(b'r="3"', b'r="999999999"'))
+    write("films.xlsx", far)
+    bad = []
+    texts = [
+        document.text for document in Corpus(["films.xlsx", "good.txt"], on_bad_row=bad.append)
+    ]
+    assert texts == ["A heist goes wrong.", "A text."]
+    assert [error.reason for error in bad] == ["more than 1,000 rows"]

@@ -1,0 +1,258 @@
+"""Files of folders that are unchanged are not opened again; those that move keep their vectors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.corpus import Corpus, folder
+
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def docs(tmp_path, monkeypatch):
+    """A folder of three files that are not new."""
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "a.txt": "The cat sleeps.",
+        "b/page.html": "<title>T</title>One.<h1>H</h1>Two.",
+        "c.md": "# Three\n",
+    }
+    for name, text in files.items():
+        write(name, text)
+    return Path("docs")
+
+
+def write(name, text, modified=OLD):
+    path = Path("docs", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (modified, modified))
+
+
+@pytest.fixture
+def index(docs):
+    with Index.create("index", ["hashing"]) as index:
+        yield index
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The names of the files that are opened to be read."""
+    names = []
+    original = folder.open_source
+
+    def open_source(path, progress):
+        names.append(path.name)
+        return original(path, progress)
+
+    monkeypatch.setattr(folder, "open_source", open_source)
+    return names
+
+
+def sync(index, **options):
+    said = []
+    corpus = Corpus("docs", notify=said.append, on_bad_row=lambda error: None, **options)
+    with index.writer() as writer:
+        summary = writer.sync(corpus, allow_removals=True)
+    return summary, said[0]
+
+
+def counts(summary):
+    return summary.added, summary.changed, summary.unchanged, summary.removed
+
+
+class TestUnchanged:
+    def test_are_not_opened(self, index, opened):
+        assert counts(sync(index)[0]) == (4, 0, 0, 0)
+        assert opened == ["a.txt", "page.html", "c.md"]
+        opened.clear()
+        summary, said = sync(index)
+        assert counts(summary) == (0, 0, 4, 0)
+        assert opened == []
+        assert said == "docs: 3 files (1 html, 1 md, 1 txt); 3 unchanged and not opened"
+        assert len(index) == 4
+
+    def test_by_upsert_and_add_too(self, index, opened):
+        index.add(Corpus("docs"))
+        opened.clear()
+        assert index.add(Corpus("docs")).unchanged == 4
+        assert opened == []
+
+    def test_a_new_time_stamp_alone_costs_the_hash(self, index, opened):
+        sync(index)
+        opened.clear()
+        os.utime("docs/a.txt", (OLD + 9, OLD + 9))
+        summary, said = sync(index)
+        assert (counts(summary), opened) == ((0, 0, 4, 0), [])
+        assert "2 unchanged and not opened" in said
+        assert "3 unchanged and not opened" in sync(index)[1]
+
+    def test_a_fresh_time_stamp_is_not_trusted(self, index, opened):
+        """A file can change twice within the resolution of the clock, and keep its length."""
+        Path("docs/a.txt").write_text("The cat sleeps.")
+        now = Path("docs/a.txt").stat().st_mtime_ns
+        sync(index)
+        Path("docs/a.txt").write_text("The dog sleeps.")
+        os.utime("docs/a.txt", ns=(now, now))
+        assert counts(sync(index)[0]) == (0, 1, 3, 0)
+
+    def test_changed_new_and_gone_files(self, index, opened):
+        sync(index)
+        opened.clear()
+        write("a.txt", "The cat sleeps", OLD + 1)
+        write("d.txt", "New.")
+        Path("docs/c.md").unlink()
+        assert counts(sync(index)[0]) == (1, 1, 2, 1)
+        assert opened == ["a.txt", "d.txt"]
+        opened.clear()
+        assert counts(sync(index)[0]) == (0, 0, 4, 0)
+        assert opened == []
+
+    def test_a_part_that_is_gone(self, index, opened):
+        sync(index)
+        write("b/page.html", "<title>T</title>One.", OLD + 1)
+        assert counts(sync(index)[0]) == (0, 0, 3, 1)
+        opened.clear()
+        assert counts(sync(index)[0]) == (0, 0, 3, 0)
+        assert opened == []
+
+    def test_another_encoding_is_another_reading(self, index, opened):
+        sync(index)
+        opened.clear()
+        sync(index, encoding="cp1252")
+        assert len(opened) == 3
+
+
+class TestWhatTheIndexHasCounts:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda index: index.delete(["a.txt"]),
+            lambda index: index.add([Document("a.txt", "Other.")]),
+            lambda index: index.add([Document("a.txt", "The cat sleeps.", "title")]),
+            lambda index: index.add([Document("a.txt", "The cat sleeps.", "a", {"n": 1})]),
+        ],
+    )
+    def test_a_document_that_was_changed_is_read_again(self, index, opened, change):
+        sync(index)
+        before = index.get("a.txt")
+        change(index)
+        opened.clear()
+        sync(index)
+        assert opened == ["a.txt"]
+        assert index.get("a.txt") == before
+
+    def test_of_a_file_of_several_parts(self, index, opened):
+        sync(index)
+        index.delete(["b/page.html#section=2"])
+        opened.clear()
+        assert counts(sync(index)[0]) == (1, 0, 3, 0)
+        assert opened == ["page.html"]
+
+    def test_two_folders_with_the_same_names(self, index, opened, tmp_path):
+        shutil.copytree("docs", "other")
+        Path("other/a.txt").write_text("The dog sleeps.")
+        index.add(Corpus("docs"))
+        index.add(Corpus("other"))
+        assert index.get("a.txt").text == "The dog sleeps."
+        index.add(Corpus("docs"))
+        assert index.get("a.txt").text == "The cat sleeps."
+        bad = []
+        with index.writer() as writer:
+            writer.sync(Corpus(["docs", "other"], on_bad_row=bad.append))
+        assert [error.source for error in bad] == ["other/a.txt", "other/b/page.html", "other/c.md"]
+        assert bad[0].reason == "duplicate id 'a.txt' (first in docs/a.txt)"
+        assert index.get("a.txt").text == "The cat sleeps."
+        assert len(index) == 4
+
+    def test_bad_rows_are_told_each_time(self, index, opened):
+        write("bad.pdf", "%PDF-1.7 nothing")
+        write("bad.txt", " ")
+        for _ in range(2):
+            bad = []
+            with index.writer() as writer:
+                writer.upsert(Corpus("docs", on_bad_row=bad.append))
+            assert len(bad) == 2
+
+    def test_a_document_that_cannot_be_read_any_more_stays(self, index):
+        sync(index)
+        Path("docs/b/page.html").write_bytes(b"<p>caf\xe9")
+        Path("docs/c.md").unlink()
+        assert counts(sync(index)[0]) == (0, 0, 1, 1)
+        assert sorted(document.id for document in index) == [
+            "a.txt",
+            "b/page.html#section=1",
+            "b/page.html#section=2",
+        ]
+
+
+class TestTheMemory:
+    FILE = Path("index/files.sqlite")
+
+    @pytest.mark.parametrize("content", [None, b"", b"nonsense" * 100])
+    def test_can_be_lost(self, index, opened, content):
+        sync(index)
+        self.FILE.unlink()
+        if content is not None:
+            self.FILE.write_bytes(content)
+        opened.clear()
+        assert counts(sync(index)[0]) == (0, 0, 4, 0)
+        assert len(opened) == 3
+        opened.clear()
+        sync(index)
+        assert opened == []
+
+    def test_of_other_columns(self, index, opened):
+        sync(index)
+        with closing(sqlite3.connect(self.FILE)) as database, database:
+            database.execute("DROP TABLE files")
+            database.execute("CREATE TABLE files (name TEXT)")
+        assert counts(sync(index)[0]) == (0, 0, 4, 0)
+        opened.clear()
+        sync(index)
+        assert opened == []
+
+    def test_goes_with_what_was_deleted(self, index):
+        sync(index)
+        with index.writer() as writer:
+            writer.delete(["a.txt"])
+            writer.compact()
+        assert not self.FILE.exists()
+
+    def test_an_interrupted_run_remembers_nothing_wrong(self, index, opened):
+        corpus = Corpus("docs")
+
+        def broken():
+            yield from corpus
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt), index.writer() as writer:
+            writer.upsert(broken())
+        assert sync(index)[0].documents == len(index) == 4
+        assert len(opened) == 6
+
+
+class TestMoved:
+    def test_files_keep_their_vectors(self, index):
+        assert sync(index)[0].encoded == 4
+        Path("docs/new").mkdir()
+        Path("docs/a.txt").rename("docs/new/z.txt")
+        Path("docs/b/page.html").rename("docs/page.html")
+        summary, _ = sync(index)
+        assert counts(summary) == (3, 0, 1, 3)
+        assert summary.encoded == 0
+
+    def test_a_folder_that_moved_is_not_read_again(self, index, opened):
+        sync(index)
+        opened.clear()
+        Path("docs").rename("moved")
+        assert index.add(Corpus("moved")).unchanged == 4
+        assert opened == []
