@@ -117,6 +117,7 @@ def command(
     version = program()  # before the rest of it is imported
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
+    from semsearch.encoders import current_fingerprint
     from semsearch.index import Index
     from semsearch.service import create_app
     from semsearch.service.settings import is_every_address, settings_for
@@ -131,8 +132,9 @@ def command(
         seconds=timeout,
     )
     indexes = all_indexes(directories)
-    for directory in indexes.values():
-        Index.open(directory).close()  # so that an error is reported before the server starts
+    for directory in indexes.values():  # so that an error is told before the server starts
+        with Index.open(directory) as index:
+            current_fingerprint(index.space().spec)
     if is_every_address(host) and not hosts:
         click.echo("name the hosts that other machines use with --allow-host", err=True)
     shown = f"[{host}]" if ":" in host else host

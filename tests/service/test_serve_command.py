@@ -322,6 +322,17 @@ def test_two_of_one_name(path, tmp_path):
     assert "two indexes are called 'birds'" in result.output
 
 
+def test_an_index_whose_model_is_gone(tmp_path, write_bert):
+    model = write_bert(["bird"])
+    with Index.create(tmp_path / "birds", str(model)) as index:
+        index.add([Document("a", "bird")])
+    model.rename(tmp_path / "elsewhere")
+    result = run("--index", tmp_path / "birds", "--port", 0)
+    assert result.exit_code == 1
+    assert str(model) in result.output
+    assert result.output.count("\n") == 1
+
+
 def test_without_the_extra(path, monkeypatch):
     monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
     result = run("--index", path)
