@@ -1,4 +1,4 @@
-"""Going on in the background."""
+"""Running in the background."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from semsearch.errors import ArgumentError
 LINES_SHOWN = 20
 
 
-def go_on_in_background() -> tuple[Callable[[str], None], Path]:
-    """Go on in a process of its own, which survives the terminal and writes into a log file.
+def run_in_background() -> tuple[Callable[[str], None], Path]:
+    """Continue in a detached process that logs to a file.
 
-    The first process waits until the other one is ready, prints what it tells, and ends; so this
-    returns in the other one alone.
+    The process that was called waits until the detached one is ready, prints its message, and
+    exits: this returns in the detached one only.
 
     Returns:
-        What tells the waiting process that this one is ready, with a message for the user; and the
-        log file.
+        A function that reports readiness to the waiting process, with a message for the user; and
+        the log file.
 
     Raises:
-        ArgumentError: the system has no such processes, or the log cannot be written.
+        ArgumentError: the system cannot detach processes, or the log cannot be written.
     """
     if not hasattr(os, "fork"):
         raise ArgumentError("--background needs a Unix system; here, run it as a service or task")
@@ -59,7 +59,7 @@ def go_on_in_background() -> tuple[Callable[[str], None], Path]:
 
 
 def _wait(child: int, reading: int, log: Path) -> None:
-    """Print what the other process tells when it is ready, or why it is not; then end."""
+    """Print the message of the detached process, or the end of its log if it failed; then exit."""
     with os.fdopen(reading, encoding="utf-8") as stream:
         try:
             message = stream.read()

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from semsearch.cli.places import existing_index
-from semsearch.cli.query_command import Asked, command
+from semsearch.cli.query_command import QueryArguments, command
 from semsearch.cli.render import Screen, visible
 from semsearch.encoders import current_fingerprint
 from semsearch.errors import ArgumentError, SemsearchError
@@ -74,18 +74,19 @@ class LocalRequests:
             raise ArgumentError("it is another program")
         environment, here = request["environment"], Path(request["directory"])
         context = command.make_context("query", request["arguments"], help_option_names=[])
-        asked = Asked.by(context.params)
-        if not asked.is_single or asked.reranker or asked.options["rerank_budget"] is not None:
+        arguments = QueryArguments.of(context.params)
+        budget = arguments.options["rerank_budget"]
+        if not arguments.is_single or arguments.reranker or budget is not None:
             raise ArgumentError("it takes files, a model or a person")
         if asked.format_name == "parquet":
             raise ArgumentError("it is not text")
         is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
-        named = asked.directory if is_named else environment.get("SEMSEARCH_INDEX")
+        named = arguments.directory if is_named else environment.get("SEMSEARCH_INDEX")
         directory = existing_index(here / named if named else None, here).resolve()
         for worker in self._workers.values():
             if worker.path.resolve() == directory:
                 file = _ClientFile(is_terminal=request["is_terminal"])
-                return await worker.call(partial(_printed, worker, asked, file, environment))
+                return await worker.call(partial(_printed, worker, arguments, file, environment))
         raise ArgumentError(f"{directory} is not served here")
 
 
@@ -103,7 +104,7 @@ class _ClientFile(io.StringIO):
 
 def _printed(
     worker: Worker,
-    asked: Asked,
+    arguments: QueryArguments,
     file: _ClientFile,
     environment: Mapping[str, str],
     index: Index,
@@ -113,12 +114,13 @@ def _printed(
         raise ArgumentError("it is in no directory")
     with _messages() as messages:
         index.repeat_warnings()
-        retriever = Retriever(index, asked.space)
+        retriever = Retriever(index, arguments.space)
         space = retriever.space
-        if asked.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
+        if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
             raise ArgumentError(f"'{space.spec}' is another model by now")
-        output = asked.output(index, Screen(file, environment))
-        output.add(retriever.search(asked.query(asked.text), **asked.options), heading=False)
+        output = arguments.output(index, Screen(file, environment))
+        hits = retriever.search(arguments.query(arguments.text), **arguments.options)
+        output.add(hits, heading=False)
     return {
         "output": file.getvalue(),
         "messages": "".join(f"{message}\n" for message in messages),

@@ -167,37 +167,37 @@ def command(**parameters: Any) -> None:
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     semsearch query --queries questions.txt --format parquet > answers.parquet
     """
-    asked = Asked.by(parameters)
-    directory = existing_index(asked.directory)
-    encoders = preload_for_queries(directory, asked.space) if asked.needs_encoder else []
+    arguments = QueryArguments.of(parameters)
+    directory = existing_index(arguments.directory)
+    encoders = preload_for_queries(directory, arguments.space) if arguments.needs_encoder else []
     from semsearch.retriever import Retriever  # while the model loads
 
     with ExitStack() as stack:
-        retriever = stack.enter_context(Retriever.open(directory, asked.space, encoders))
-        output = stack.enter_context(asked.output(retriever.index))
-        options = asked.options | {"rerank": _reranker(asked.reranker)}
-        if asked.is_single:
-            found = retriever.search(asked.query(asked.text), **options)
+        retriever = stack.enter_context(Retriever.open(directory, arguments.space, encoders))
+        output = stack.enter_context(arguments.output(retriever.index))
+        options = arguments.options | {"rerank": _reranker(arguments.reranker)}
+        if arguments.is_single:
+            found = retriever.search(arguments.query(arguments.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
                 _tell(f"the cross-encoder read {found.reranked or 0} documents")
-        elif asked.queries is not None:
-            lines = _lines(asked.queries, asked.encoding)
+        elif arguments.queries is not None:
+            lines = _lines(arguments.queries, arguments.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in retriever.search_many(map(asked.query, block), **options):
+                for hits in retriever.search_many(map(arguments.query, block), **options):
                     output.add(hits, heading=True)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(retriever.search(asked.query(line), **options), heading=False)
+                    output.add(retriever.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
                     _tell(f"Error: {error}")
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
 
 
-class Asked(NamedTuple):
-    """What the command line asks for; `options` are those of `Retriever.search`."""
+class QueryArguments(NamedTuple):
+    """The command line, parsed; `options` are those of `Retriever.search`."""
 
     text: str | None
     directory: Path | None
@@ -211,22 +211,22 @@ class Asked(NamedTuple):
     options: dict[str, Any]
 
     @classmethod
-    def by(cls, parameters: Mapping[str, Any]) -> Asked:
-        """By the parameters of the command.
+    def of(cls, parameters: Mapping[str, Any]) -> QueryArguments:
+        """Those that click has parsed, checked.
 
         Raises:
             ArgumentError: some of them do not go together.
         """
         options = {name: parameters[name] for name in parameters.keys() - set(cls._fields)}
         named = {name: parameters[name] for name in parameters.keys() - options.keys()}
-        asked = cls(**named, options=options)
-        if asked.text is not None and asked.queries is not None:
+        arguments = cls(**named, options=options)
+        if arguments.text is not None and arguments.queries is not None:
             raise ArgumentError("give a TEXT or --queries, not both")
-        if asked.encoding is not None and asked.queries is None:
+        if arguments.encoding is not None and arguments.queries is None:
             raise ArgumentError("--encoding is about the file of --queries")
-        if options["explain"] and asked.format_name in ("csv", "parquet"):
+        if options["explain"] and arguments.format_name in ("csv", "parquet"):
             raise ArgumentError("--explain is for the formats table and jsonl")
-        return asked
+        return arguments
 
     @property
     def has_examples(self) -> bool:

@@ -72,7 +72,7 @@ SECONDS_TO_WAIT = 15
     help="Stop after this long without a request, such as 30m.",
 )
 @click.option(
-    "--background", is_flag=True, help="Go on in the background once it is ready; log to a file."
+    "--background", is_flag=True, help="Run in the background; returns once it can answer."
 )
 @click.option(
     "--stop", is_flag=True, help="Stop the running services of these indexes, and do nothing else."
@@ -152,7 +152,7 @@ def command(
 
 @contextmanager
 def _local_socket() -> Iterator[LocalSocket | None]:
-    """By which `semsearch query` finds the service; None where it cannot."""
+    """The socket by which `semsearch query` finds the service; None where there can be none."""
     if runtime_folder() is None:
         yield None
         return
@@ -172,10 +172,10 @@ def _local_socket() -> Iterator[LocalSocket | None]:
 
 
 def _in_background(directories: Sequence[Path]) -> Callable[[str], None]:
-    """Go on in the background; returns what tells there that the service is ready."""
-    from semsearch.cli.background import go_on_in_background
+    """Continue in the background; returns what reports there that the service is ready."""
+    from semsearch.cli.background import run_in_background
 
-    ready, log = go_on_in_background()
+    ready, log = run_in_background()
     named = "".join(f" --index {quoted(str(directory))}" for directory in directories)
     stop = f"to stop it: semsearch serve --stop{named}"
     return lambda message: ready(f"{message} in process {os.getpid()}\nlog: {log}\n{stop}")
