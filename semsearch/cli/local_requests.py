@@ -78,7 +78,7 @@ class LocalRequests:
         budget = arguments.options["rerank_budget"]
         if not arguments.is_single or arguments.reranker or budget is not None:
             raise ArgumentError("it takes files, a model or a person")
-        if asked.format_name == "parquet":
+        if arguments.format_name == "parquet":
             raise ArgumentError("it is not text")
         is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         named = arguments.directory if is_named else environment.get("SEMSEARCH_INDEX")
