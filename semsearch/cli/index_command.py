@@ -231,7 +231,9 @@ def _index_corpus(
             else:  # a corpus whose beginning cannot be read leaves no directory behind
                 documents.files.known = lambda name: None
                 documents.look_ahead(FIRST_DOCUMENTS)
-                index = stack.enter_context(_opened(directory, loading, stored_type, precision))
+                index = stack.enter_context(
+                    _opened(directory, loading or encoders, stored_type, precision)
+                )
             stack.enter_context(_told_when_interrupted(index, progress))
             writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait)
             writer = stack.enter_context(writing)

@@ -24,7 +24,7 @@ def plugin_encoder(spec: str) -> Encoder | None:
         EncoderError: the plugin fails, or what it makes is no encoder of that name.
     """
     name = spec.partition(":")[0]
-    if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or Path(spec).is_dir():
+    if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or _is_folder(spec):
         return None
     plugin = find_plugin(GROUP, name)
     if plugin is None:
@@ -44,3 +44,10 @@ def plugin_encoder(spec: str) -> Encoder | None:
             "which does not load it again"
         )
     return encoder
+
+
+def _is_folder(spec: str) -> bool:
+    try:
+        return Path(spec).is_dir()
+    except OSError:  # too long for a path
+        return False
