@@ -20,9 +20,9 @@ class Batching(NamedTuple):
     tokens: int  #: how many go through the model at once, padding included
     window_characters: int  #: how many are tokenised, and their texts sorted by length, at once
     least_fill: float = 0.0  #: how short the shortest text of a batch may be, as a part of it
-    #: Single texts, and those in a batch that are longer than `exact_length`, are padded to a
+    #: Few texts, and those in a batch that are longer than `exact_length`, are padded to a
     #: multiple of so many tokens, where a runtime prepares itself for each shape that it meets.
-    single_step: int = 1
+    few_step: int = 1
     step: int = 1
     exact_length: int = 0
 
@@ -48,6 +48,7 @@ def batches(
     token_ids: Sequence[list[int]],
     tokens: int,
     *,
+    at_once: int = 1,
     length_of: Callable[[int], int] = lambda longest: longest,
     least_fill: float = 0.0,
 ) -> Iterator[tuple[Ids, int]]:
@@ -56,20 +57,24 @@ def batches(
     Args:
         token_ids: the texts.
         tokens: how many tokens a batch holds, padding included.
+        at_once: how many batches are computed side by side. Texts that fill fewer are shared out
+            among so many.
         length_of: to which length a batch is padded whose longest text has so many tokens.
         least_fill: how short the shortest text of a batch may be, as a part of its length.
     """
     lengths = numpy.array([len(ids) for ids in token_ids])
     order = numpy.argsort(-lengths, kind="stable")
     falling = -lengths[order]
-    start = 0
+    sums = numpy.cumsum(lengths[order])  # of tokens, up to each text and with it
+    start = before = 0
     while start < len(order):
         length = length_of(-int(falling[start]))
-        end = start + max(1, tokens // length)
         filled = int(numpy.searchsorted(falling, -least_fill * length, side="right"))
-        end = max(start + 1, min(end, filled))
+        share = (int(sums[-1]) - before) / max(1, at_once)  # of the tokens that are left
+        shared = int(numpy.searchsorted(sums, before + share, side="right"))
+        end = max(start + 1, min(start + tokens // length, filled, shared))
         yield order[start:end], length
-        start = end
+        start, before, at_once = end, int(sums[end - 1]), at_once - 1
 
 
 def padded(token_ids: Sequence[list[int]], length: int, pad_id: int) -> tuple[Ids, Ids]:

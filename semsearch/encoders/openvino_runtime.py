@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What OpenVINO calls the precisions.
 NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
 
-#: One text has all cores; of many, each core has its own. Attention as one fused kernel
+#: Few texts have all cores; of many batches, each core has its own. Attention as one fused kernel
 #: (OpenVINO's "snippets") is faster for the former and slower for the latter.
 ONE_BY_ONE = {"PERFORMANCE_HINT": "LATENCY"}
 SIDE_BY_SIDE = {"PERFORMANCE_HINT": "THROUGHPUT", "SNIPPETS_MODE": "DISABLE"}
@@ -56,11 +56,16 @@ class OpenVINORuntime:
 
     #: OpenVINO prepares itself for each shape that it meets, and that costs more than a little
     #: padding.
-    batching = Batching(1024, 250_000, single_step=8, step=4, exact_length=32)
+    batching = Batching(1024, 250_000, few_step=8, step=4, exact_length=32)
 
     def __init__(self, folder: Path, precision: Precision) -> None:
         self._folder = folder
         self._number_type = NUMBER_TYPES[precision]
+
+    @property
+    def at_once(self) -> int:
+        """How many batches it runs side by side."""
+        return len(self._side_by_side) // 2
 
     def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
         """What the model says of each batch, in their order: shape (texts, dimension)."""
@@ -78,7 +83,7 @@ class OpenVINORuntime:
             yield _result(running.popleft())
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of a single text: shape (1, dimension)."""
+        """What the model says of one batch, as fast as can be: shape (texts, dimension)."""
         found: Matrix = self._one_by_one.infer(features)[0]
         return found
 

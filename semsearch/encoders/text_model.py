@@ -28,8 +28,10 @@ Features: TypeAlias = dict[str, Ids]
 #: What a model may read of a text.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
-#: Up to so many texts, one after another with all cores is faster than side by side.
+#: Up to so many texts, those of like length at once with all cores are faster than side by side.
 FEW_TEXTS = 4
+#: How short the shortest of these may be, as a part of the longest.
+FEW_LEAST_FILL = 0.5
 
 
 class ModelFacts(NamedTuple):
@@ -50,11 +52,15 @@ class Runtime(Protocol):
     def batching(self) -> Batching:
         """The batches that suit it."""
 
+    @property
+    def at_once(self) -> int:
+        """How many batches it runs side by side."""
+
     def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
         """What the model says of each batch, in their order: shape (texts, dimension)."""
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of a single text, as fast as can be: shape (1, dimension)."""
+        """What the model says of one batch, as fast as can be: shape (texts, dimension)."""
 
 
 @contextmanager
@@ -106,11 +112,17 @@ class TextModel:
 
     def _run_few(self, texts: Sequence[Text]) -> Matrix:
         matrix = self._empty(len(texts))
-        step = self._runtime.batching.single_step
-        for row, text in enumerate(texts):
-            encoding = self._encoding(text)
-            length = self._stepped(len(encoding.ids), step)
-            matrix[row] = self._runtime.run_alone(self._features([encoding], length))[0]
+        batching = self._runtime.batching
+        encodings = [self._encoding(text) for text in texts]
+        found = batches(
+            [encoding.ids for encoding in encodings],
+            batching.tokens,
+            length_of=lambda longest: self._stepped(longest, batching.few_step),
+            least_fill=FEW_LEAST_FILL,
+        )
+        for rows, length in found:
+            features = self._features([encodings[row] for row in rows], length)
+            matrix[rows] = self._runtime.run_alone(features)
         return matrix
 
     def _run_batches(self, texts: Sequence[Text]) -> Matrix:
@@ -125,6 +137,7 @@ class TextModel:
                 found = batches(
                     token_ids,
                     batching.tokens,
+                    at_once=self._runtime.at_once,
                     length_of=self._padded_length,
                     least_fill=batching.least_fill,
                 )

@@ -27,6 +27,9 @@ class TorchRuntime:
         result: what is wanted of what its modules say, shape (texts, dimension).
     """
 
+    #: A batch has the whole device.
+    at_once = 1
+
     def __init__(
         self,
         model: SentenceTransformer | CrossEncoder,
@@ -50,7 +53,7 @@ class TorchRuntime:
         yield from (rows.cpu().numpy() for rows in found)
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of a single text: shape (1, dimension)."""
+        """What the model says of one batch: shape (texts, dimension)."""
         rows: Matrix = self._forward(features).cpu().numpy()
         return rows
 

@@ -35,6 +35,24 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize(
+    ("lengths", "at_once", "expected"),
+    [
+        ([5] * 8, 2, [4, 4]),
+        ([5] * 8, 1, [8]),
+        ([5], 2, [1]),
+        ([90, 9, 9, 9, 9], 2, [1, 4]),  # the long one has a core to itself
+        ([20, 18, 15, 15, 12, 11, 10, 9], 2, [3, 5]),  # 53 and 57 tokens of 110
+        ([5] * 7, 4, [1, 2, 2, 2]),
+        ([20] * 12, 2, [5, 5, 2]),  # more than two batches hold
+    ],
+)
+def test_few_texts_are_shared_out_among_what_runs_side_by_side(lengths, at_once, expected):
+    found = list(batches(texts(lengths), 100, at_once=at_once))
+    assert [len(rows) for rows, _ in found] == expected
+    assert sorted(row for rows, _ in found for row in rows) == list(range(len(lengths)))
+
+
+@pytest.mark.parametrize(
     ("lengths", "sizes"),
     [
         ([], []),
