@@ -113,6 +113,8 @@ def command(
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
+    # FAISS's threads sleep where they wait: on a busy machine, spinning takes the others' time.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     tell = _in_background(directories) if background else partial(click.echo, err=True)
     version = program()  # before the rest of it is imported
     from semsearch.cli.local_requests import LocalRequests

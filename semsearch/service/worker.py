@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,10 @@ from semsearch.records import Hits
 
 #: How many requests are answered at once.
 BATCH = 32
+
+#: How many seconds a batch waits at most until it is as large as the one before it: clients that
+#: have just been answered ask again.
+LONGEST_WAIT = 0.005
 
 Result = TypeVar("Result")
 
@@ -63,8 +69,8 @@ class Call:
 class Worker:
     """Searches an index in a thread of its own.
 
-    A request waits for the batch before it, and for nothing else: no timer holds it back. An index
-    that was deleted and made again is opened again.
+    A request waits for the batch before it and, where that had several, for `LONGEST_WAIT` at most.
+    An index that was deleted and made again is opened again.
 
     Args:
         path: the index.
@@ -103,10 +109,9 @@ class Worker:
         self._thread.join()
 
     def _work(self) -> None:
-        going = True
-        while going:
-            asked = [self._queue.get(), *self._waiting()]
-            going = None not in asked
+        asked: list[Search | Call | None] = []
+        while None not in asked:
+            asked = self._batch(expected=len(asked))
             running = [one for one in asked if one and one.future.set_running_or_notify_cancel()]
             try:
                 self._open_what_is_there()
@@ -137,14 +142,14 @@ class Worker:
             self._index.close()
             self.file, self._index = file, index
 
-    def _waiting(self) -> list[Search | Call | None]:
-        """What else has been asked by now."""
-        found: list[Search | Call | None] = []
-        while len(found) < BATCH - 1:
-            try:
-                found.append(self._queue.get_nowait())
-            except Empty:
-                break
+    def _batch(self, expected: int) -> list[Search | Call | None]:
+        """What is asked; a moment is waited until that is as much as is expected."""
+        found = [self._queue.get()]
+        deadline = time.monotonic() + LONGEST_WAIT
+        with suppress(Empty):
+            while len(found) < BATCH:
+                left = deadline - time.monotonic() if len(found) < expected else 0
+                found.append(self._queue.get(timeout=max(0, left)))
         return found
 
     def _search(self, together: Sequence[Search]) -> None:

@@ -13,7 +13,7 @@ from semsearch.vector_indexes.protocol import Blocks, Ids
 
 #: A search of fewer multiplications (some milliseconds) is single-threaded: waiting for threads
 #: takes as long as they save and, on a busy machine, up to fifty times as long.
-ONE_THREAD_PRODUCTS = 10_000_000
+ONE_THREAD_PRODUCTS = 100_000_000
 
 #: The score of what is not there, as FAISS has it.
 NO_SCORE = float(numpy.finfo(numpy.float32).min)

@@ -459,3 +459,31 @@ def test_together_without_a_fault(path):
     worker.close()
     assert [hits[0].query for hits in found] == ["bird", "fish", "red", "bird"]
     assert sizes == [3, 3]
+
+
+def test_a_batch_waits_for_as_many_as_the_one_before_it_had(path, monkeypatch):
+    import asyncio
+
+    from semsearch.service import worker as module
+
+    monkeypatch.setattr(module, "LONGEST_WAIT", 60)
+    sizes = []
+    worker = module.Worker(path, sizes.append)
+
+    async def asked():
+        search = lambda word: worker.search([word], {"k": 1})  # noqa: E731
+        for _ in range(3):
+            await search("bird")  # one that is alone is not waited for
+        blocked = asyncio.create_task(worker.call(lambda index: time.sleep(0.2)))
+        await asyncio.sleep(0.05)
+        await asyncio.gather(search("bird"), search("fish"), blocked)
+        first = asyncio.create_task(search("bird"))
+        await asyncio.sleep(0.05)
+        assert not first.done()
+        await asyncio.gather(first, search("fish"))
+        monkeypatch.setattr(module, "LONGEST_WAIT", 0.01)
+        await search("red")  # the other one does not come
+
+    asyncio.run(asyncio.wait_for(asked(), 30))
+    worker.close()
+    assert sizes == [1, 1, 1, 2, 2, 1]
