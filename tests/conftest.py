@@ -15,6 +15,9 @@ import pytest
 from semsearch.encoders import load_encoder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network, and say so to the hub's client
+# Threads of torch and FAISS sleep where they wait: tests run side by side, and threads that spin
+# take the cores from those that they wait for. It is read when one of the two is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_addoption(parser):
