@@ -12,8 +12,9 @@ from semsearch.protocols import Matrix
 from semsearch.vector_indexes.protocol import Blocks, Ids
 
 #: A search of fewer multiplications (some milliseconds) is single-threaded: waiting for threads
-#: takes as long as they save and, on a busy machine, up to fifty times as long.
-ONE_THREAD_PRODUCTS = 100_000_000
+#: takes as long as they save and, on a busy machine, up to fifty times as long. So is that for one
+#: query: FAISS has a thread for each, and with more of them one alone takes twice as long.
+ONE_THREAD_PRODUCTS = 30_000_000
 
 #: The score of what is not there, as FAISS has it.
 NO_SCORE = float(numpy.finfo(numpy.float32).min)
@@ -104,7 +105,7 @@ class ExactVectors:
         parameters = None
         if places is not None:
             parameters = faiss.SearchParameters(sel=selector(places, len(self.ids)))
-        is_small = queries.size * len(self.ids) <= ONE_THREAD_PRODUCTS
+        is_small = len(queries) == 1 or queries.size * len(self.ids) <= ONE_THREAD_PRODUCTS
         with _one_thread() if is_small else nullcontext():
             found: tuple[Matrix, Ids] = self.flat.search(queries, n, params=parameters)
         return found

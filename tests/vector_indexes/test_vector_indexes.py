@@ -155,22 +155,22 @@ def test_a_lossy_one_is_measured(matrix):
     assert measured_recall(lossy) == pytest.approx(0.5, abs=0.06)
 
 
-@pytest.mark.parametrize(("limit", "threads"), [(10**6, 1), (10, 3)])
-def test_a_small_search_has_one_thread(monkeypatch, limit, threads):
+@pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
+def test_a_small_search_and_one_query_have_one_thread(monkeypatch, queries, limit, threads):
     monkeypatch.setattr("semsearch.vector_indexes.exact.ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
 
     def search(*arguments, **options):
         seen.append(faiss.omp_get_max_threads())
-        return numpy.zeros((1, 1), numpy.float32), numpy.zeros((1, 1), numpy.int64)
+        return numpy.zeros((queries, 1), numpy.float32), numpy.zeros((queries, 1), numpy.int64)
 
     inner = faiss.IndexIDMap(faiss.IndexFlatIP(32))
     inner.add_with_ids(numpy.zeros((100, 32), numpy.float32), numpy.arange(100))
     index = FlatIndex(inner)
     monkeypatch.setattr(index._exact.flat, "search", search)
     try:
-        index.search(numpy.zeros((1, 32), numpy.float32), 1)
+        index.search(numpy.zeros((queries, 32), numpy.float32), 1)
         assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
     finally:
         faiss.omp_set_num_threads(before)
