@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy
+from numpy.typing import NDArray
+
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_runtime import loading
 from semsearch.errors import EncoderError
@@ -59,6 +62,24 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
         pad_token_id=tokenizer.pad_token_id,
     )
     return BertForPreTraining(config)
+
+
+def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
+    """Let the head for masked words begin with how often each token occurs.
+
+    With a bias of zeros, the vectors of all rare words learn to say "rare": they share the weights
+    of the head, and become alike.
+
+    Args:
+        model: its bias is changed.
+        token_ids: those of the corpus, shape (n,).
+    """
+    import torch
+
+    counts = numpy.bincount(token_ids, minlength=model.config.vocab_size)
+    logs = numpy.log((counts + 0.5) / (len(token_ids) + 0.5 * len(counts)))
+    with torch.no_grad():
+        model.cls.predictions.bias.copy_(torch.from_numpy(logs))
 
 
 def load_bert(spec: str) -> LoadedBert:

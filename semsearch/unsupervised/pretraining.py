@@ -17,7 +17,14 @@ from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.runs import Workspace
-from semsearch.unsupervised.bert import MOST_TOKENS, BertSize, load_bert, new_bert
+from semsearch.unsupervised.bert import (
+    MOST_TOKENS,
+    BertSize,
+    LoadedBert,
+    load_bert,
+    new_bert,
+    predict_frequencies,
+)
 from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints, Position
 from semsearch.unsupervised.loop import Length, Optimization, best_device, fit
@@ -153,11 +160,13 @@ def pretrain(
         f"{len(trained):,} documents of two sentences or more to train on, "
         f"{len(measured):,} held out"
     )
-    model, tokenizer = _start(trained, settings, notify)
+    model, tokenizer, has_new_heads = _start(trained, settings, notify)
     training, measuring = (
         PairBatches(some, tokenizer, settings.max_tokens, settings.batch)
         for some in (trained, measured)
     )
+    if has_new_heads:
+        predict_frequencies(model, training.tokens.ids)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     notify(
         f"{len(tokenizer):,} word pieces, {len(training.tokens.ids):,} tokens, "
@@ -218,8 +227,8 @@ def pretrain(
 
 def _start(
     texts: list[list[str]], settings: PretrainingSettings, notify: Callable[[str], None]
-) -> tuple[BertForPreTraining, BertTokenizerFast]:
-    """The model before its first step, and its tokenizer."""
+) -> LoadedBert:
+    """The model before its first step."""
     import torch
 
     torch.manual_seed(settings.seed)
@@ -230,14 +239,14 @@ def _start(
             settings.max_tokens,
             cased=settings.cased,
         )
-        return new_bert(settings.size, tokenizer), tokenizer
-    model, tokenizer, new_heads = load_bert(settings.base)
-    if new_heads:
+        return LoadedBert(new_bert(settings.size, tokenizer), tokenizer, new_heads=True)
+    found = load_bert(settings.base)
+    if found.new_heads:
         notify(f"'{settings.base}' comes without the heads of pre-training; they start over")
-    most = model.config.max_position_embeddings
+    most = found.model.config.max_position_embeddings
     if settings.max_tokens > most:
         raise ArgumentError(f"'{settings.base}' reads {most} tokens, not {settings.max_tokens}")
-    return model, tokenizer
+    return found
 
 
 def _generator(settings: PretrainingSettings, purpose: str, epoch: int = 0) -> Generator:

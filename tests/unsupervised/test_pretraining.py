@@ -18,7 +18,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, EncoderError, TrainingError, TrainingStoppedError
 from semsearch.runs import Workspace
 from semsearch.unsupervised import loop, pretraining
-from semsearch.unsupervised.bert import BertSize, load_bert, new_bert
+from semsearch.unsupervised.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.unsupervised.loop import Length
 from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
 from semsearch.unsupervised.pretraining_batches import PairBatches
@@ -102,6 +102,42 @@ def test_sizes():
     assert len(list(base.named_parameters())) == 199
     count = sum(parameter.numel() for parameter in base.parameters())
     assert count + (30_522 - len(tokenizer)) * 768 == 109_482_240  # bert-base-uncased
+
+
+def test_masked_words_begin_with_their_frequencies():
+    """log((count + 1/2) / (all + 1/2 for each)), by hand."""
+    tokenizer = learn_word_pieces(lambda: ["one two"] * 2, 60, 32)
+    model = new_bert(BertSize.TINY, tokenizer)
+    one, two = tokenizer.convert_tokens_to_ids(["one", "two"])
+    predict_frequencies(model, numpy.array([one, two, one, one]))
+    bias = model.cls.predictions.decoder.bias.detach().exp()
+    pieces = len(tokenizer)
+    assert float(bias[one]) == pytest.approx(3.5 / (4 + pieces / 2))
+    assert float(bias[two]) == pytest.approx(1.5 / (4 + pieces / 2))
+    assert float(bias.sum()) == pytest.approx(1)
+
+
+def test_rare_words_do_not_become_alike(tmp_path):
+    """After 600 steps; from a bias of zeros, the rare half of these words came to 0.36."""
+    random = numpy.random.default_rng(0)
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
+    zipf = 1 / numpy.arange(1, len(words) + 1)
+    texts = [
+        ". ".join(" ".join(random.choice(words, 8, p=zipf / zipf.sum())) for _ in range(4))
+        for _ in range(600)
+    ]
+    documents = [Document(str(number), text) for number, text in enumerate(texts)]
+    asked = settings(600, vocabulary=700, batch=8)
+    pretrain(documents, Workspace(tmp_path / "bert"), asked)
+    bert, tokenizer, _ = load_bert(str(tmp_path / "bert"))
+    ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
+    counts = numpy.bincount(ids, minlength=len(tokenizer))
+    by_count = numpy.argsort(-counts)[: numpy.count_nonzero(counts)]
+    rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
+    unit = torch.nn.functional.normalize(rare.detach())
+    mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
+    assert mean_cosine < 0.2
 
 
 def test_the_losses_fall(trained):
