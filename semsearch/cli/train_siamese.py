@@ -17,9 +17,9 @@ from semsearch.training.lessons import one_each
     "--loss",
     "losses",
     multiple=True,
-    required=True,
     type=click.Choice([loss.value for loss in Loss]),
-    help="Once, or once a --data.",
+    help="Once, or once a --data.  [default: by the columns of the data: cosine for scores, "
+    "softmax for labels, else ranking]",
 )
 @click.option(
     "--head-learning-rate",
@@ -56,11 +56,13 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     --resume goes on from there after Ctrl-C or a kill.
 
     \b
+    semsearch train siamese --data pairs.csv --output my-encoder
     semsearch train siamese --data stsbenchmark:train --loss cosine --test stsbenchmark \\
         --output my-encoder
     semsearch train siamese --base bert-base-uncased --data nli.csv --loss softmax \\
         --data stsbenchmark:train --loss cosine --output sbert
     """
     parts = 1 if choices["mix"] else len(data)
-    chosen = [Loss(loss) for loss in one_each(losses, parts, "--loss")]
+    named = one_each(losses or (None,), parts, "--loss")
+    chosen = [Loss(loss) if loss else None for loss in named]
     train_as_asked(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)

@@ -15,8 +15,14 @@ from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scales import scaled
 
 # Spelled without case, spaces, dashes and underscores; in the order in which they are believed.
-LEFT = ("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise")
-RIGHT = ("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis")
+LEFT = (
+    *("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise"),
+    "question",
+)
+RIGHT = (
+    *("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis"),
+    *("answer", "passage", "paraphrase"),
+)
 NEGATIVE = ("negative",)
 SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
 LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
@@ -67,7 +73,9 @@ def read_examples(
         if columns is None or kind is None:
             needed = " or ".join(_needed(one) for one in wanted)
             found = ", ".join(table.columns)
-            raise CorpusError(f"{table.name}: columns {needed} are needed (columns: {found})")
+            raise CorpusError(
+                f"{table.name}: columns {needed} are needed (columns: {found}); rename them"
+            )
         rows = list(_checked(table.rows))
         name = table.name
     text_columns = [columns.left, columns.right]

@@ -20,22 +20,31 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage import Stage
 
+#: The losses for those who name none; of a file with columns for several, the first.
+SUITING = {
+    Kind.SCORED: Loss.COSINE,
+    Kind.LABELLED: Loss.SOFTMAX,
+    Kind.TRIPLETS: Loss.RANKING,
+    Kind.POSITIVE: Loss.RANKING,
+}
+
 
 class Siamese:
     """A bi-encoder that is to learn.
 
     Args:
-        losses: one a stage.
+        losses: one a stage; None takes the one that suits its examples.
     """
 
     name = "siamese"
 
-    def __init__(self, losses: Sequence[Loss]) -> None:
+    def __init__(self, losses: Sequence[Loss | None]) -> None:
         self._losses = losses
 
     def kinds(self, number: int) -> Sequence[Kind]:
         """What the loss of that stage learns from."""
-        return self._losses[number].kinds
+        loss = self._losses[number]
+        return loss.kinds if loss else tuple(SUITING)
 
     def testable(self, training: Examples) -> Sequence[Kind]:
         """Scored pairs whatever it learns, or examples like those it learns from."""
@@ -45,8 +54,10 @@ class Siamese:
 
     def loss(self, number: int, training: Examples) -> str:
         """The loss of that stage."""
-        del training
-        return self._losses[number].value
+        return self._loss(number, training).value
+
+    def _loss(self, number: int, training: Examples) -> Loss:
+        return self._losses[number] or SUITING[training.kind]
 
     def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
         """The bi-encoder of a folder with the loss of that stage."""
@@ -64,8 +75,8 @@ class Siamese:
             model.max_seq_length = lesson.recipe.max_tokens
         tokens = tokens_of(model, lesson.training.texts)
         train_used_rows(model, tokens.used)
-        kind = self._losses[number]
-        loss = embedding_loss(model, kind, lesson.training, lesson.recipe)
+        chosen = self._loss(number, lesson.training)
+        loss = embedding_loss(model, chosen, lesson.training, lesson.recipe)
         classify: Classify | None = None
         if isinstance(loss, EmbeddingLoss) and isinstance(loss.head, SoftmaxHead):
             classify = loss.head.classes
@@ -78,7 +89,7 @@ class Siamese:
             lengths=tokens.counts.max(axis=0),  # all are padded to the longest
             score=_scored(model, lesson.development, classify),
             recipe=lesson.recipe,
-            distinct=kind is Loss.RANKING,
+            distinct=chosen is Loss.RANKING,
         )
 
     def load(self, folder: Path) -> SentenceTransformer:

@@ -54,7 +54,7 @@ def base(tmp_path_factory):
 
 def test_a_model_that_an_index_takes(run, base):
     result = run(
-        *("siamese", "--base", base, "--data", "p.csv", "--loss", "cosine"),
+        *("siamese", "--base", base, "--data", "p.csv"),
         *("--epochs", 1, "--test", "p.csv", "--keep-leaks", "--output", "model"),
     )
     assert result.stdout.splitlines() == [
@@ -63,6 +63,7 @@ def test_a_model_that_an_index_takes(run, base):
     ]
     assert result.stdout.startswith("p.csv: ")
     assert "scale from 0 to 5" in result.stderr
+    assert "scored pairs, cosine loss" in result.stderr
     with Index.create("indexes/i", ["./model"]) as index:
         index.add([Document("d", "a cat 3"), Document("e", "one 9")])
     with Retriever.open("indexes/i") as retriever:

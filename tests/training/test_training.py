@@ -75,6 +75,21 @@ def test_siamese(learn, loss, name):
     assert falls(losses(learn(Siamese([loss]), name, recipe=recipe, development="none").folder))
 
 
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("labelled.tsv", "softmax"),
+        ("scored.csv", "cosine"),
+        ("pairs.csv", "ranking"),
+        ("triplets.jsonl", "ranking"),
+    ],
+)
+def test_the_columns_tell_the_loss(learn, name, loss):
+    recipe = replace(QUICK, epochs=0.1)
+    folder = learn(Siamese([None]), name, recipe=recipe, development="none").folder
+    assert f"| loss | {loss} |" in (folder / "README.md").read_text("utf-8")
+
+
 def test_large_batches_are_cached(learn, monkeypatch):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
     recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)

@@ -43,6 +43,10 @@ class TestColumns:
         assert found.targets == [1.0, 0.0]
         assert [place.rpartition("/")[2] for place in found.places] == ["d.csv:2", "d.csv:3"]
 
+    def test_questions_and_their_answers(self, load):
+        found = load("Question,answer\na b,c\n", (Kind.POSITIVE,))
+        assert (found.kind, found.texts) == (Kind.POSITIVE, (["a b"], ["c"]))
+
     def test_labelled(self, load):
         found = load("premise\thypothesis\tlabel\na\tb\tyes\nc\td\tno\n", name="d.tsv")
         assert (found.kind, found.labels, found.targets) == (Kind.LABELLED, ("no", "yes"), [1, 0])
