@@ -132,7 +132,10 @@ def command(
         known(language)  # before texts are encoded for hours
     if add_space or drop_space:
         if corpora or sample:
-            raise ArgumentError("a space is added or dropped without a corpus")
+            raise ArgumentError(
+                "a space is added or dropped without a corpus: "
+                "semsearch index --add-space ENCODER --index DIRECTORY"
+            )
         if options["dry_run"]:
             raise ArgumentError("--dry-run is for a corpus, not for --add-space or --drop-space")
         directory = existing_index(directory)
