@@ -94,25 +94,35 @@ def make(folder: Path, count: int, data: Path) -> dict[str, float]:
     file = vectors_of(folder, count)
     if file.exists():
         return {}
-    known = numpy.load(folder / "definitions.npy")
-    vectors = numpy.empty((count, known.shape[1]), numpy.float32)
-    vectors[: len(known)] = known[:count]
-    more = origins_of(count, data)[len(known) :]
-    if len(more):
-        graph = faiss.index_factory(known.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
-        graph.add(known)
-        neighbours = graph.search(known, 11)[1][:, 1:]
-        random = numpy.random.default_rng(1)
-        for start in range(0, len(more), 100_000):
-            some = more[start : start + 100_000]
-            others = neighbours[some, random.integers(0, 10, len(some))]
-            part = random.uniform(0.25, 0.75, (len(some), 1))
-            rows = (1 - part) * known[some] + part * known[others]
-            noise = random.standard_normal(rows.shape)
-            place = len(known) + start
-            vectors[place : place + len(some)] = _unit(_unit(rows) + _unit(noise) / 8)
+    vectors = None
+    place = 0
+    for rows in made(folder, count, data):
+        if vectors is None:
+            vectors = numpy.empty((count, rows.shape[1]), numpy.float32)
+        vectors[place : place + len(rows)] = rows
+        place += len(rows)
     numpy.save(file, vectors)
     return {}
+
+
+def made(folder: Path, count: int, data: Path) -> Iterator[Matrix]:
+    """The same `count` vectors in blocks."""
+    known = numpy.load(folder / "definitions.npy")
+    yield known[:count]
+    more = origins_of(count, data)[len(known) :]
+    if not len(more):
+        return
+    graph = faiss.index_factory(known.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
+    graph.add(known)
+    neighbours = graph.search(known, 11)[1][:, 1:]
+    random = numpy.random.default_rng(1)
+    for start in range(0, len(more), 100_000):
+        some = more[start : start + 100_000]
+        others = neighbours[some, random.integers(0, 10, len(some))]
+        part = random.uniform(0.25, 0.75, (len(some), 1))
+        rows = (1 - part) * known[some] + part * known[others]
+        noise = random.standard_normal(rows.shape)
+        yield _unit(_unit(rows) + _unit(noise) / 8).astype(numpy.float32)
 
 
 def vectors_of(folder: Path, count: int) -> Path:

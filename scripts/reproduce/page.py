@@ -14,12 +14,12 @@ from scripts.shared.machine import cores, cpu_description
 from semsearch.evaluation import Difference, Interval
 
 PACKAGES = ("openvino", "torch", "transformers", "sentence-transformers", "ir_measures", "scipy")
-BEGIN, END = "<!-- {} begin: written by scripts/reproduce/{} -->", "<!-- {} end -->"
+BEGIN, END = "<!-- {} begin: written by {} -->", "<!-- {} end -->"
 
 
-def replace_section(file: Path, name: str, text: str) -> None:
+def replace_section(file: Path, name: str, text: str, script: str | None = None) -> None:
     """Put a section into a file, in the place of the one of that name, or at its end."""
-    begin, end = BEGIN.format(name, name), END.format(name)
+    begin, end = BEGIN.format(name, script or f"scripts/reproduce/{name}"), END.format(name)
     section = f"{begin}\n{text.strip()}\n{end}\n"
     page = file.read_text("utf-8") if file.exists() else "# Results\n"
     before, found, rest = page.partition(begin)

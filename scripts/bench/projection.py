@@ -1,0 +1,258 @@
+"""What an index of ten million to a billion passages takes, from what was measured below that.
+
+Reads `docs/scale.json`: figures of `scripts/bench/scale`, `scripts/bench/codes` and
+`scripts/bench/peers`. Each number in the tables of `docs/scale.md` is computed here; `--write`
+puts them there. What a machine costs, and what a GPU does, was not measured: these are options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scripts.reproduce.page import replace_section, table
+
+SIZES = (10**7, 10**8, 10**9)
+MEBI, GIBI = 2**20, 2**30
+MONTH_HOURS = 730
+
+DIMENSION = 384
+#: A million passages are a segment of Milvus at its default of 1 GB, or one FAISS file of ours.
+SEGMENT = 10**6
+
+#: MiniLM's layers, without the table of its word pieces; two operations a weight and token.
+LAYER_WEIGHTS = 10_600_000
+TOKENS = 60
+
+
+class Code(NamedTuple):
+    """What stands for a vector in memory, and how it is called in Milvus."""
+
+    name: str
+    milvus: str
+    code: str | None  #: as `scripts/bench/codes` calls it; None for the vector itself
+    overhead: int  #: bytes a vector beside its code
+
+
+#: A graph of 32 links has 64 of them, of 4 bytes, in its lowest layer; lists have ids of 8 bytes.
+CODES = (
+    Code("HNSW32, float32", "HNSW", None, 64 * 4),
+    Code("HNSW32, SQ8", "HNSW_SQ", "SQ8", 64 * 4),
+    Code("IVF, SQ8", "IVF_SQ8", "SQ8", 8),
+    Code("IVF, PQ96x4", "SCANN", "PQ96x4fs", 8),
+    Code("IVF, RaBitQ", "IVF_RABITQ", "RR384,RaBitQ", 8),
+)
+
+
+class Projection:
+    """Numbers for docs/scale.md.
+
+    Args:
+        measured: the content of docs/scale.json.
+        assumed: the options.
+    """
+
+    def __init__(self, measured: dict[str, Any], assumed: argparse.Namespace) -> None:
+        self._scale = measured["scale"]
+        self._codes = measured["codes"]
+        self._rates = measured["texts per second"]
+        self._assumed = assumed
+
+    def tables(self) -> dict[str, str]:
+        """Markdown, by the name of its section."""
+        return {
+            "projection of encoding": self.encoding(),
+            "projection of codes": self.codes(),
+            "projection of one machine": self.one_machine(),
+            "projection of machines": self.machines(),
+        }
+
+    def encoding(self) -> str:
+        """Hours by device."""
+        ours, plain = (
+            self._rates["semsearch, 2 cores"],
+            self._rates["sentence-transformers, 2 cores"],
+        )
+        operations = 2 * LAYER_WEIGHTS * TOKENS
+        gpu = self._assumed.gpu_teraflops * 1e12 * self._assumed.gpu_share / operations
+        devices = {
+            f"2 cores, sentence-transformers ({plain}/s, measured)": plain,
+            f"2 cores, semsearch ({ours}/s, measured)": ours,
+            f"64 cores, semsearch ({32 * ours:,}/s, 32 times that)": 32 * ours,
+            f"1 GPU ({round(gpu, -3):,.0f}/s, not measured)": gpu,
+            f"8 GPUs ({round(8 * gpu, -3):,.0f}/s, not measured)": 8 * gpu,
+        }
+        rows = [
+            [device, *(duration(size / rate / 3600) for size in SIZES)]
+            for device, rate in devices.items()
+        ]
+        return table(["", *(f"{size:,}" for size in SIZES)], rows)
+
+    def codes(self) -> str:
+        """Memory, and how many candidates are ranked again."""
+        rows = []
+        for one in CODES:
+            per_vector = self.bytes_of(one)
+            found = self._codes[one.code] if one.code else None
+            depths = ["10" if found is None else depth_text(found, size) for size in SIZES]
+            rows.append(
+                [
+                    f"{one.name} ({one.milvus})",
+                    f"{per_vector:,}",
+                    *(
+                        f"{amount(per_vector * size)}; {depth}"
+                        for size, depth in zip(SIZES, depths, strict=True)
+                    ),
+                ]
+            )
+        return table(["in memory", "bytes a vector", *(f"{size:,}" for size in SIZES)], rows)
+
+    def bytes_of(self, one: Code) -> int:
+        """Of a vector, in memory."""
+        code = self._codes[one.code]["bytes"] if one.code else 4 * DIMENSION
+        return int(code) + one.overhead
+
+    def one_machine(self) -> str:
+        """Along the curves of a million passages."""
+        million = self._scale["1000000"]
+        vectors = 4 * DIMENSION
+        beside = max(
+            one["load MiB"] * MEBI - int(count) * vectors for count, one in self._scale.items()
+        )
+        files = 1e6 * (million["SQLite MB"] + million["vectors MB"])
+        #: What a million takes, and how each of them grows with the number of millions.
+        rows = {
+            "load, without encoding": lambda n: duration(n * million["load s"] / 3600),
+            "memory of loading": lambda n: amount(n * SEGMENT * vectors + beside),
+            "files": lambda n: amount(n * files),
+            "codes in memory": lambda n: amount(n * SEGMENT * self.bytes_of(CODES[3])),
+            "semantic query (√n)": lambda n: milliseconds(math.sqrt(n) * million["p50 ms"]),
+            "BM25, English": lambda n: milliseconds(n * million["p50 bm25 english ms"]),
+            "BM25, all words": lambda n: milliseconds(n * million["p50 bm25 ms"]),
+        }
+        return table(
+            ["", *(f"{size:,}" for size in SIZES)],
+            [[name, *(told(size / SEGMENT) for size in SIZES)] for name, told in rows.items()],
+        )
+
+    def machines(self) -> str:
+        """Milvus: query nodes, what they answer, what they cost."""
+        assumed = self._assumed
+        million = self._scale["1000000"]
+        # Two cores were busy with FAISS's queries, and with usearch's graph.
+        per_segment = 2 / million["FAISS q/s"]
+        graph = 2 * million["usearch load s"]
+        rows = []
+        for one in (CODES[1], CODES[4]):
+            for size in SIZES:
+                memory = size * self.bytes_of(one)
+                nodes = math.ceil(memory / (assumed.machine_gib * GIBI * assumed.filled))
+                seconds = size / SEGMENT * per_segment
+                machines = nodes * assumed.machine_hour * MONTH_HOURS
+                stored = size / SEGMENT * million["SQLite MB"] / 1000 * assumed.gigabyte_month
+                is_graph = one.name.startswith("HNSW")
+                rows.append(
+                    [
+                        f"{one.milvus}, {size:,}",
+                        f"{nodes:,}",
+                        duration(size / SEGMENT * graph / 3600) if is_graph else "",
+                        milliseconds(seconds * 1000),
+                        f"{significant(nodes * assumed.machine_cores / seconds)}/s",
+                        f"${significant(machines + stored)}",
+                        f"${significant(2 * machines + stored)}",
+                    ]
+                )
+        head = ["query nodes", "core time to build", "core time of a query", "queries"]
+        return table(["", *head, "a month", "with two replicas"], rows)
+
+
+def depth_text(found: dict[str, Any], size: int) -> str:
+    """How many candidates, measured or drawn out."""
+    if str(size) in found["depth"]:
+        return f"{found['depth'][str(size)]:,}"
+    middle, low, high = found["ahead"][str(size)]
+    if round(low) == round(high):
+        return f"≈ {middle:,.0f}"
+    return f"≈ {significant(middle)} ({significant(low)} to {significant(high)})"
+
+
+def significant(value: float) -> str:
+    """Two figures."""
+    if value <= 0:
+        return "0"
+    digits = 1 - math.floor(math.log10(value))
+    rounded = round(value, digits)
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:.2g}"
+
+
+def duration(hours: float) -> str:
+    """In the unit that suits it."""
+    if hours < 1:
+        return f"{significant(hours * 60)} min"
+    return f"{significant(hours)} h" if hours < 72 else f"{significant(hours / 24)} days"
+
+
+def milliseconds(value: float) -> str:
+    """Or seconds."""
+    return f"{significant(value)} ms" if value < 1000 else f"{significant(value / 1000)} s"
+
+
+def amount(size: float) -> str:
+    """Of bytes."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9)):
+        if size >= factor:
+            return f"{significant(size / factor)} {unit}"
+    return f"{significant(size / 1e6)} MB"
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench/projection",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--measured", type=Path, default=Path("docs/scale.json"), metavar="FILE")
+    add("--write", type=Path, metavar="FILE", help="the page whose tables are written")
+    add("--gpu-teraflops", type=float, default=300.0, metavar="N", help="its peak in bf16 (300)")
+    add(
+        "--gpu-share", type=float, default=0.1, metavar="S", help="of that peak, what it does (0.1)"
+    )
+    add("--machine-gib", type=float, default=64.0, metavar="N", help="memory of a machine (64)")
+    add("--machine-cores", type=int, default=8, metavar="N", help="its cores (8)")
+    add(
+        "--machine-hour",
+        type=float,
+        default=0.5,
+        metavar="$",
+        help="what an hour of it costs (0.5)",
+    )
+    add(
+        "--gigabyte-month",
+        type=float,
+        default=0.023,
+        metavar="$",
+        help="of the object store (0.023)",
+    )
+    add("--filled", type=float, default=0.7, metavar="S", help="of the memory, what is used (0.7)")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Print the tables, or write them."""
+    arguments = parsed()
+    measured = json.loads(arguments.measured.read_text("utf-8"))
+    for name, text in Projection(measured, arguments).tables().items():
+        if arguments.write:
+            replace_section(arguments.write, name, text, "scripts/bench/projection")
+        else:
+            print(f"{name}\n\n{text}\n")
+
+
+if __name__ == "__main__":
+    main()

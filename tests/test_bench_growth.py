@@ -1,0 +1,79 @@
+"""scripts/bench/codes and projection: what is counted, and that the page says what came out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy
+import pytest
+
+from scripts.bench import codes
+from scripts.bench.projection import Projection, amount, duration, parsed, significant
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def few(tmp_path, monkeypatch):
+    """400 vectors of 16 numbers, 200 queries, and two codes."""
+    random = numpy.random.default_rng(0)
+    for name, count in {"definitions": 400, "queries": 200}.items():
+        rows = random.standard_normal((count, 16), numpy.float32)
+        numpy.save(tmp_path / f"{name}.npy", rows / numpy.linalg.norm(rows, axis=1, keepdims=True))
+    monkeypatch.setattr(codes, "CODES", ("SQ8", "PQ8x4fs"))
+    monkeypatch.setattr(codes, "made", lambda folder, count, data: iter([_rows(folder)[:count]]))
+    return tmp_path
+
+
+def _rows(folder):
+    return numpy.load(folder / "definitions.npy")
+
+
+def test_ranks_in_blocks_are_those_of_all_at_once(few):
+    """The nearest stand where they stand among all scores of the code, computed by numpy."""
+    found = codes.measured(few, [100, 400], few)
+    size, by_count = found["SQ8"]
+    assert (size, list(by_count)) == (16, [100, 400])
+    rows, queries = _rows(few), numpy.load(few / "queries.npy")
+    index = codes._learnt("SQ8", rows)
+    index.add(rows)
+    coded = numpy.argsort(-(queries @ index.reconstruct_n(0, 400).T), axis=1, kind="stable")
+    nearest = numpy.argsort(-(queries @ rows.T), axis=1, kind="stable")[:, : codes.K]
+    places = numpy.argsort(coded, axis=1)
+    expected = numpy.take_along_axis(places, nearest, axis=1)
+    assert (by_count[400] == expected).mean() > 0.99  # but for rounding
+    assert codes.depth(found["PQ8x4fs"][1][400]) > codes.depth(by_count[400]) >= codes.K
+
+
+def test_depth():
+    """Of 1,000 places, 980 must be reached."""
+    ranks = numpy.arange(1000).reshape(100, 10)
+    assert codes.depth(ranks) == 980
+    assert codes.depth(numpy.full((100, 10), codes.DEEPEST)) == codes.DEEPEST
+
+
+def test_depths_are_drawn_out_along_a_line(monkeypatch):
+    """Twice the depth with each tenfold size: 20, 40, then 160 at 100 million."""
+    by_count = {10**5: numpy.full((200, 10), 19), 10**6: numpy.full((200, 10), 39)}
+    found = codes.ahead(by_count)
+    assert found[10**8] == pytest.approx((160, 160, 160))
+    assert found[10**9] == pytest.approx((320, 320, 320))
+
+
+def test_the_page_has_what_is_computed_from_what_was_measured():
+    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    measured = json.loads((ROOT / "docs" / "scale.json").read_text("utf-8"))
+    for name, table in Projection(measured, parsed([])).tables().items():
+        assert f"<!-- {name} begin" in page
+        assert table.strip() in page, name
+
+
+def test_numbers_by_hand():
+    assert (significant(0.164), significant(1234), significant(16.4)) == ("0.16", "1,200", "16")
+    assert (duration(0.5), duration(11.3), duration(113)) == ("30 min", "11 h", "4.7 days")
+    assert (amount(5.6e8), amount(6.4e10), amount(1.8e12)) == ("560 MB", "64 GB", "1.8 TB")
+    # 100 million texts at 245 a second: 408,163 s.
+    rates = {"semsearch, 2 cores": 245, "sentence-transformers, 2 cores": 91}
+    one = Projection({"scale": {}, "codes": {}, "texts per second": rates}, parsed([]))
+    assert "| 4.7 days |" in one.encoding()
