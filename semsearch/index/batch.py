@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy
 
-from semsearch.corpus.chunking import chunk_spans, fitting_spans
+from semsearch.corpus.chunking import chunk_spans
 from semsearch.errors import BadRowError
 from semsearch.index.plan import (
     BATCH_CHARACTERS,
@@ -21,11 +20,11 @@ from semsearch.index.plan import (
     next_documents,
     plan_batch,
 )
+from semsearch.index.workers import Encoded, Spaces, Spans, Workers, begun_ahead
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores.protocol import NewDocument, NewPassage, StoreWriter, TextVectors, text_hash
 from semsearch.stores.space import Space, warn_of_cut_passages
-from semsearch.vectors import encode_usable
 
 #: The first batch, taken while nobody knows how long encoding takes; so is the second one, which
 #: may be twice as large, but not in characters.
@@ -42,24 +41,30 @@ class BatchResult(NamedTuple):
     changes: Counter[Change]
     chunks: int  # written
     encoded: int  # texts that went through an encoder
+    nodes: Counter[str]  # the same by the node of a cluster, each text once for each space
 
 
-class _Prepared(NamedTuple):
-    """A batch that has been compared with the index."""
+class _Lacking(NamedTuple):
+    """Texts of a batch of which a space had no vector."""
+
+    space: Space
+    encoder: Encoder
+    lacking: list[str]  # hashes
+    encoded: Encoded
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch on its way into the index."""
 
     plans: list[Planned]
     passages: dict[str, list[NewPassage]]  # by external id
     texts: dict[str, str]  # by hash
-    stored: TextVectors
-
-
-class _Encoded(NamedTuple):
-    """All vectors of a batch's texts."""
-
     vectors: TextVectors
-    refused: dict[str, str]  # by hash: the spec of the encoder that has no vector for the text
-    texts: int  # that went through an encoder
-    seconds: float
+    #: By hash: the batch on its way before this one that has the same text encoded.
+    lenders: dict[str, _Batch]
+    #: By hash: the spec of the encoder that has no vector for the text.
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 class BatchWriter:
@@ -68,6 +73,7 @@ class BatchWriter:
     Args:
         writer: of the store.
         spaces: the index's spaces with their encoders; the first one's tokens are counted.
+        workers: cut and encode for these spaces.
         max_tokens: how long a passage may be.
         on_bad_row: called with the error of each document that cannot be used.
     """
@@ -75,68 +81,94 @@ class BatchWriter:
     def __init__(
         self,
         writer: StoreWriter,
-        spaces: Sequence[tuple[Space, Encoder]],
+        spaces: Spaces,
+        workers: Workers,
         max_tokens: int,
         on_bad_row: Callable[[BadRowError], None],
     ) -> None:
         self._writer = writer
         self._spaces = spaces
+        self._workers = workers
         self._tokenizer = spaces[0][1]
         self._max_tokens = max_tokens  # as the index has it
         self._on_bad_row = on_bad_row
+        self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
+        self._in_time = 2 * FIRST_BATCH_DOCUMENTS
+        self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
-        """Put a corpus into the index, batch by batch, each whole or not at all.
+        """Put a corpus into the index, batch by batch in its order, each whole or not at all.
 
-        While one batch is encoded, the next one is read, compared and cut, and the one before it
-        is written. Batches grow to what is encoded in about `BATCH_SECONDS`. When the corpus
+        While batches are cut and encoded, the next ones are read and compared, and those before
+        are written. Batches grow to what is encoded in about `BATCH_SECONDS`. When the corpus
         breaks off, what came before is written all the same.
         """
-        documents = iter(corpus)
-        size, in_time = FIRST_BATCH_DOCUMENTS, 2 * FIRST_BATCH_DOCUMENTS
-        characters = FIRST_BATCH_CHARACTERS
-        with ThreadPoolExecutor(1, "semsearch-encoding") as encoding:
-            ahead: tuple[_Prepared, Future[_Encoded]] | None = None
-            while True:
-                try:
-                    batch = next_documents(documents, min(size, BATCH_DOCUMENTS), characters)
-                    prepared = self._prepare(batch) if batch else None
-                except BaseException:
-                    if ahead:
-                        self._apply(ahead[0], ahead[1].result())
-                    raise
-                behind, ahead = ahead, None
-                if prepared:
-                    before = behind[1] if behind else None
-                    ahead = prepared, encoding.submit(self._encode, prepared, before)
-                if behind:
-                    encoded = behind[1].result()
-                    in_time = _in_time(behind[0], encoded)
-                    characters = BATCH_CHARACTERS
-                    yield self._apply(behind[0], encoded)
-                if not ahead:
-                    return
-                size = max(1, min(2 * size, in_time))
+        workers = self._workers
+        planned = self._planned(iter(corpus))
+        cut = begun_ahead(planned, self._begin_cutting, lambda: workers.cutting_ahead)
+        compared = (self._compared(plans, spans) for plans, spans in cut)
+        encoded = begun_ahead(compared, self._begin_encoding, lambda: workers.encoding_ahead)
+        for batch, found in encoded:
+            yield self._apply(batch, found)
 
-    def _prepare(self, batch: Sequence[Document]) -> _Prepared:
-        """Compare a batch with the index, and cut what is new in it."""
+    def _planned(self, documents: Iterator[Document]) -> Iterator[list[Planned]]:
+        """Read batches, and compare them with the index."""
+        while batch := next_documents(
+            documents, min(self._documents, BATCH_DOCUMENTS), self._characters
+        ):
+            with self._writer.state() as state:
+                plans = plan_batch(state, batch, self._on_bad_row)
+            yield plans
+            self._documents = max(1, min(2 * self._documents, self._in_time))
+
+    def _begin_cutting(self, plans: Sequence[Planned]) -> Callable[[], list[Spans]]:
+        texts = [plan.document.text for plan in plans if _is_new(plan) and not self._is_short(plan)]
+        return self._workers.cut(texts, self._passage_tokens) if texts else list
+
+    def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> _Batch:
+        """A batch with its passages, and the vectors that the index has of their texts."""
+        of_long = iter(spans)
+        passages = {
+            plan.external_id: _passages(
+                plan.document.text,
+                chunk_spans(plan.document.text, NO_TOKENS, self._passage_tokens)
+                if self._is_short(plan)
+                else next(of_long),
+            )
+            for plan in plans
+            if _is_new(plan)
+        }
+        texts = {passage.text_hash: passage.text for cut in passages.values() for passage in cut}
+        lenders = {digest: self._encoding[digest] for digest in texts if digest in self._encoding}
         with self._writer.state() as state:
-            plans = plan_batch(state, batch, self._on_bad_row)
-            passages = {
-                plan.external_id: self._cut(plan.document.text)
-                for plan in plans
-                if plan.change in (Change.ADDED, Change.CHANGED)
-            }
-            texts = {
-                passage.text_hash: passage.text for cut in passages.values() for passage in cut
-            }
-            return _Prepared(plans, passages, texts, state.vectors_of(list(texts)))
+            stored = state.vectors_of([digest for digest in texts if digest not in lenders])
+        return _Batch(plans, passages, texts, stored, lenders)
 
-    def _apply(self, prepared: _Prepared, encoded: _Encoded) -> BatchResult:
+    def _begin_encoding(self, batch: _Batch) -> Callable[[], list[_Lacking]]:
+        """Encode the texts of a batch of which the index has no vector."""
+        begun = []
+        for space, encoder in self._spaces:
+            lacking = [
+                digest
+                for digest in batch.texts
+                if digest not in batch.lenders and (space.id, digest) not in batch.vectors
+            ]
+            if lacking:
+                self._encoding |= dict.fromkeys(lacking, batch)
+                texts = [batch.texts[digest] for digest in lacking]
+                begun.append((space, encoder, lacking, self._workers.encode(space, texts)))
+        return lambda: [
+            _Lacking(space, encoder, lacking, result()) for space, encoder, lacking, result in begun
+        ]
+
+    def _apply(self, batch: _Batch, found: Sequence[_Lacking]) -> BatchResult:
         """Write a batch in one transaction."""
-        if encoded.refused:
-            prepared = self._usable(prepared, encoded.refused)
-        changes = Counter(plan.change for plan in prepared.plans)
+        encoded = self._complete(batch, found)
+        self._in_time = _in_time(batch, sum(part.encoded.seconds for part in found))
+        self._characters = BATCH_CHARACTERS
+        if batch.refused:
+            self._leave_out_refused(batch)
+        changes = Counter(plan.change for plan in batch.plans)
         new = [
             NewDocument(
                 plan.external_id,
@@ -144,45 +176,59 @@ class BatchWriter:
                 plan.document.title,
                 plan.metadata,
                 plan.text_hash,
-                prepared.passages.get(plan.external_id),
+                batch.passages.get(plan.external_id),
             )
-            for plan in prepared.plans
+            for plan in batch.plans
             if plan.change is not Change.UNCHANGED
         ]
         if new:
-            self._writer.put(new, encoded.vectors)
-        chunks_written = sum(map(len, prepared.passages.values()))
-        return BatchResult(changes, chunks_written, encoded.texts)
+            self._writer.put(new, batch.vectors)
+        chunks_written = sum(map(len, batch.passages.values()))
+        nodes = Counter[str]()
+        for part in found:
+            nodes[part.encoded.node] += len(part.lacking)
+        return BatchResult(changes, chunks_written, len(encoded), nodes)
 
-    def _usable(self, prepared: _Prepared, refused: Mapping[str, str]) -> _Prepared:
-        """A batch without the documents that have a passage without a vector: bad rows."""
+    def _complete(self, batch: _Batch, found: Sequence[_Lacking]) -> set[str]:
+        """Add the vectors that were encoded to a batch; returns the hashes of their texts."""
+        encoded: set[str] = set()
+        for space, encoder, lacking, (vectors, places, *_) in found:
+            usable = [lacking[place] for place in places]
+            for digest, vector in zip(usable, vectors, strict=True):
+                batch.vectors[space.id, digest] = vector
+            batch.refused |= dict.fromkeys(set(lacking).difference(usable), encoder.spec)
+            encoded.update(lacking)
+        for digest in encoded:
+            self._encoding.pop(digest, None)
+        for digest, lender in batch.lenders.items():
+            for space, _ in self._spaces:
+                if digest in lender.refused:
+                    batch.refused[digest] = lender.refused[digest]
+                else:
+                    batch.vectors[space.id, digest] = lender.vectors[space.id, digest]
+        batch.lenders.clear()  # they need not be kept for this one
+        return encoded
+
+    def _leave_out_refused(self, batch: _Batch) -> None:
+        """Take the documents out that have a passage without a vector: bad rows."""
         specs = {
-            external_id: refused[passage.text_hash]
-            for external_id, cut in prepared.passages.items()
+            external_id: batch.refused[passage.text_hash]
+            for external_id, cut in batch.passages.items()
             for passage in cut
-            if passage.text_hash in refused
+            if passage.text_hash in batch.refused
         }
-        for plan in prepared.plans:
+        for plan in batch.plans:
             if plan.external_id in specs:
                 source = plan.document.source or f"document '{plan.external_id}'"
                 spec = specs[plan.external_id]
                 reason = f"encoder '{spec}' returns no vector for its text (NaN or zero)"
                 self._on_bad_row(BadRowError(source, reason))
-        return prepared._replace(
-            plans=[plan for plan in prepared.plans if plan.external_id not in specs],
-            passages={name: cut for name, cut in prepared.passages.items() if name not in specs},
-        )
+        batch.plans = [plan for plan in batch.plans if plan.external_id not in specs]
+        batch.passages = {name: cut for name, cut in batch.passages.items() if name not in specs}
 
-    def _cut(self, document: str) -> list[NewPassage]:
+    def _is_short(self, plan: Planned) -> bool:
         # A token is at least a byte: a text of so few need not be tokenised to be left whole.
-        if len(document.encode()) <= self._passage_tokens:
-            spans = chunk_spans(document, NO_TOKENS, self._passage_tokens)
-        else:
-            spans = fitting_spans(document, self._tokenizer.token_spans, self._passage_tokens)
-        return [
-            NewPassage(start, end, document[start:end], text_hash(document[start:end]))
-            for start, end in spans
-        ]
+        return len(plan.document.text.encode()) <= self._passage_tokens
 
     @cached_property
     def _passage_tokens(self) -> int:
@@ -190,31 +236,19 @@ class BatchWriter:
         warn_of_cut_passages(self._tokenizer, self._max_tokens)
         return min(self._max_tokens, self._tokenizer.max_document_tokens)
 
-    def _encode(self, prepared: _Prepared, before: Future[_Encoded] | None) -> _Encoded:
-        """The vectors of a batch's texts.
 
-        Args:
-            prepared: the batch, with the vectors that the index had when it was compared.
-            before: the batch ahead of it, which the index may not have had by then.
-        """
-        started = time.perf_counter()
-        texts = prepared.texts
-        known = before.result().vectors if before else {}
-        found = prepared.stored | {key: known[key] for key in known if key[1] in texts}
-        encoded: set[str] = set()
-        refused: dict[str, str] = {}
-        for space, encoder in self._spaces:
-            lacking = [digest for digest in texts if (space.id, digest) not in found]
-            encoded.update(lacking)
-            matrix, rows = encode_usable(encoder, [texts[digest] for digest in lacking])
-            usable = [lacking[row] for row in rows]
-            for digest, vector in zip(usable, matrix, strict=True):
-                found[space.id, digest] = vector
-            refused |= dict.fromkeys(set(lacking).difference(usable), encoder.spec)
-        return _Encoded(found, refused, len(encoded), time.perf_counter() - started)
+def _is_new(plan: Planned) -> bool:
+    """Whether the text of a document is to be cut and encoded."""
+    return plan.change in (Change.ADDED, Change.CHANGED)
 
 
-def _in_time(batch: _Prepared, encoded: _Encoded) -> int:
+def _passages(text: str, spans: Spans) -> list[NewPassage]:
+    return [
+        NewPassage(start, end, text[start:end], text_hash(text[start:end])) for start, end in spans
+    ]
+
+
+def _in_time(batch: _Batch, seconds: float) -> int:
     """How many documents are encoded in `BATCH_SECONDS`, if they are as those of this batch."""
     documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
-    return int(documents * BATCH_SECONDS / max(encoded.seconds, 1e-3))
+    return int(documents * BATCH_SECONDS / max(seconds, 1e-3))

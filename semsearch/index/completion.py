@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from semsearch.errors import EncoderError
-from semsearch.protocols import Encoder
+from semsearch.index.workers import Workers, begun_ahead
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.space import Space
-from semsearch.vectors import encode_usable
 
 BATCH_CHUNKS = 256
 #: How many documents a message names.
@@ -18,16 +18,17 @@ SHOWN = 5
 def complete_space(
     writer: StoreWriter,
     space: Space,
-    encoder: Encoder,
-    on_batch: Callable[[int], None] = lambda encoded: None,
+    workers: Workers,
+    on_batch: Callable[[Counter[str]], None] = lambda encoded: None,
 ) -> int:
     """Encode the stored passages that lack a vector in a space, one transaction a batch.
 
     Args:
         writer: of the store.
         space: which space.
-        encoder: its encoder.
-        on_batch: called after each commit with how many were encoded so far.
+        workers: encode for it.
+        on_batch: called after each commit with how many were encoded so far, by the node of a
+            cluster.
 
     Returns:
         How many were encoded.
@@ -35,16 +36,15 @@ def complete_space(
     Raises:
         EncoderError: the encoder returns no vector for a passage; the others have theirs.
     """
-    encoded, refused = 0, 0
-    last = 0
+    nodes = Counter[str]()
+    refused = 0
     unusable: dict[str, None] = {}
-    while True:
-        with writer.state() as state:
-            batch = state.lacking(space, last, BATCH_CHUNKS)
-        if not batch:
-            break
-        last = batch[-1][0]
-        matrix, places = encode_usable(encoder, [text for _, text, _ in batch])
+    encoded = begun_ahead(
+        _lacking(writer, space),
+        lambda batch: workers.encode(space, [text for _, text, _ in batch]),
+        lambda: workers.encoding_ahead,
+    )
+    for batch, (matrix, places, _, node) in encoded:
         writer.put_vectors(space, [batch[place][0] for place in places], matrix)
         usable = set(places)
         unusable |= {
@@ -53,12 +53,24 @@ def complete_space(
             if place not in usable
         }
         refused += len(batch) - len(places)
-        encoded += len(places)
-        on_batch(encoded)
+        nodes[node] += len(places)
+        on_batch(nodes.copy())
     if refused:
         raise EncoderError(_no_vectors(space, refused, list(unusable)))
     writer.mark_complete(space)
-    return encoded
+    return nodes.total()
+
+
+def _lacking(writer: StoreWriter, space: Space) -> Iterator[list[tuple[int, str, str]]]:
+    """Batches of passages without a vector: chunk id, text and document id."""
+    last = 0
+    while True:
+        with writer.state() as state:
+            batch = state.lacking(space, last, BATCH_CHUNKS)
+        if not batch:
+            return
+        last = batch[-1][0]
+        yield batch
 
 
 def _no_vectors(space: Space, count: int, documents: list[str]) -> str:

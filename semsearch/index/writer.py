@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
@@ -25,6 +26,7 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
+from semsearch.index.workers import LocalWorkers, Spaces, Workers
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores.protocol import Fault, Seen, Selection, StoreWriter
@@ -49,6 +51,7 @@ class Summary:
     chunks: int = 0  #: passages written
     encoded: int = 0  #: texts that went through an encoder
     seconds: float = 0.0
+    nodes: Counter[str] = field(default_factory=Counter)  #: by the node of a cluster: texts encoded
 
     @property
     def documents(self) -> int:
@@ -66,6 +69,7 @@ class Summary:
             chunks=self.chunks + batch.chunks,
             encoded=self.encoded + batch.encoded,
             seconds=seconds,
+            nodes=self.nodes + batch.nodes,
         )
 
 
@@ -77,6 +81,7 @@ class IndexWriter:
     Args:
         store: where documents go.
         encoder_of: gives the encoder of a space, or refuses.
+        workers_for: makes what cuts and encodes for some spaces.
         memory: of the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be used; the default
             raises it.
@@ -89,10 +94,12 @@ class IndexWriter:
         encoder_of: Callable[[Space], Encoder],
         *,
         memory: FileMemory,
+        workers_for: Callable[[Spaces], Workers] = LocalWorkers,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
+        self._workers_for = workers_for
         self._memory = memory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
@@ -135,13 +142,14 @@ class IndexWriter:
             refused.append(error)
 
         refused: list[BadRowError] = []
-        writer = BatchWriter(self._store, encoders, max_tokens, on_bad_row)
-        with closing(writer.write_all(_checked(documents))) as batches:
-            for batch in batches:
-                summary = summary.plus(batch, time.perf_counter() - started)
-                self._on_batch(summary)
-        summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
-        self._complete(encoders)
+        with self._workers_for(encoders) as workers:
+            writer = BatchWriter(self._store, encoders, workers, max_tokens, on_bad_row)
+            with closing(writer.write_all(_checked(documents))) as batches:
+                for batch in batches:
+                    summary = summary.plus(batch, time.perf_counter() - started)
+                    self._on_batch(summary)
+            summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
+            self._complete(encoders, workers)
         self._store.optimise()
         summary = replace(summary, seconds=time.perf_counter() - started)
         # What was refused is read again, and refused aloud again.
@@ -254,7 +262,9 @@ class IndexWriter:
         space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
         space.check_dtype(dtype)
         warn_of_cut_passages(encoder, max_tokens)
-        self._complete([(space, encoder)])
+        spaces_to_fill = [(space, encoder)]
+        with self._workers_for(spaces_to_fill) as workers:
+            self._complete(spaces_to_fill, workers)
         self._store.optimise()
         return find_space(self._spaces(), space.name)
 
@@ -366,8 +376,9 @@ class IndexWriter:
         """Rebuild all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
         encoders = self._encoders()
         self._store.repair()
-        for space, encoder in encoders:
-            complete_space(self._store, space, encoder)
+        with self._workers_for(encoders) as workers:
+            for space, _ in encoders:
+                complete_space(self._store, space, workers)
         self._store.optimise(thoroughly=True)
 
     def _spaces(self) -> list[Space]:
@@ -377,16 +388,16 @@ class IndexWriter:
     def _encoders(self) -> list[tuple[Space, Encoder]]:
         return [(space, self._encoder_of(space)) for space in self._spaces()]
 
-    def _complete(self, encoders: Iterable[tuple[Space, Encoder]]) -> None:
-        for space, encoder in encoders:
+    def _complete(self, spaces: Spaces, workers: Workers) -> None:
+        for space, _ in spaces:
             if not space.complete:
                 started = time.perf_counter()
 
-                def tell(encoded: int, started: float = started) -> None:
+                def tell(nodes: Counter[str], started: float = started) -> None:
                     seconds = time.perf_counter() - started
-                    self._on_batch(Summary(encoded=encoded, seconds=seconds))
+                    self._on_batch(Summary(encoded=nodes.total(), seconds=seconds, nodes=nodes))
 
-                complete_space(self._store, space, encoder, tell)
+                complete_space(self._store, space, workers, tell)
 
 
 def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
