@@ -21,6 +21,7 @@
     │   ├── IndexClosedError        it was closed before it was used
     │   ├── SpaceError              the embedding space is unknown or belongs to another model
     │   └── RemovalError            more documents would be removed than was allowed
+    ├── ClusterError                a Ray cluster cannot be used
     ├── TrainingError               a model cannot be trained: it diverged, or others train it
     │   └── TrainingStoppedError    it was interrupted and can go on
     └── MissingExtraError           an optional dependency is not installed
@@ -176,6 +177,10 @@ class SpaceError(IndexStoreError):
 
 class RemovalError(IndexStoreError):
     """A sync or a deletion would remove more documents than was allowed; it removed none."""
+
+
+class ClusterError(SemsearchError):
+    """A Ray cluster cannot be reached, or none of its nodes can encode."""
 
 
 class TrainingError(SemsearchError):

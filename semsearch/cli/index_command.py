@@ -74,6 +74,12 @@ FIRST_DOCUMENTS = 256
     help="How new spaces keep their vectors.  [default: float32, or the index's own]",
 )
 @precision_option
+@click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="Cut and encode on a Ray cluster: ray for the one that this machine belongs to, "
+    "ray://HOST[:PORT] for one elsewhere.  [needs the extra 'ray']",
+)
 @click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
 @removals_option
 @dry_run_option
@@ -101,6 +107,7 @@ def command(
     language: str | None,
     filter_columns: tuple[str, ...],
     wait: bool,
+    on: str | None,
     watch: bool,
     **options: Any,
 ) -> None:
@@ -121,15 +128,14 @@ def command(
     semsearch index https://example.org/faq.json --records data.items
     zcat dump.csv.gz | semsearch index - --index indexes/dump
     semsearch index --add-space ./my-model --index indexes/films
+    semsearch index big.parquet --on ray://10.0.0.1
     semsearch index --index-type ivf --recall 0.99 --index indexes/films
     semsearch index --language german --index indexes/berichte
     semsearch index --filter-column year --filter-column genres --index indexes/films
     """
     wanted = _index_type(index_type, recall, memory)
-    if language:
-        from semsearch.analysis import language as known
-
-        known(language)  # before texts are encoded for hours
+    encodes = bool(corpora or sample or add_space) and not options["dry_run"]
+    _check_early(language, on, encodes=encodes)
     if add_space or drop_space:
         if corpora or sample:
             raise ArgumentError(
@@ -140,7 +146,7 @@ def command(
             raise ArgumentError("--dry-run is for a corpus, not for --add-space or --drop-space")
         directory = existing_index(directory)
         if add_space:
-            _add_space(directory, add_space, stored_type, precision, wait)
+            _add_space(directory, add_space, stored_type, precision, wait, on)
         if drop_space:
             from semsearch.index import Index
 
@@ -160,6 +166,7 @@ def command(
                 stored_type,
                 precision,
                 wait,
+                on,
                 wanted,
                 language,
                 filter_columns,
@@ -185,6 +192,7 @@ def _index_corpus(
     stored_type: str | None,
     precision: str | None,
     wait: bool,
+    on: str | None,
     index_type: dict[str, Any],
     language: str | None,
     filter_columns: tuple[str, ...],
@@ -220,11 +228,11 @@ def _index_corpus(
             preview = preview_index(directory, iter(corpus), sync=sync, on_bad_row=on_bad_row)
             click.echo(visible(_told_preview(directory, preview, skipped, allow_removals)))
             return
-        loading = _loading(directory, encoders, precision)
+        loading = [] if on else _loading(directory, encoders, precision)
         documents = iter(corpus)
 
         def on_batch(summary: Summary) -> None:
-            progress.update(summary.documents, corpus.fraction_read)
+            progress.update(summary.documents, corpus.fraction_read, _nodes(summary))
 
         with ExitStack() as stack:
             if any(directory.glob("*")):
@@ -238,7 +246,7 @@ def _index_corpus(
                     _opened(directory, loading or encoders, stored_type, precision)
                 )
             stack.enter_context(_told_when_interrupted(index, progress))
-            writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait)
+            writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait, on=on)
             writer = stack.enter_context(writing)
             if index_type:
                 writer.set_index_type(**index_type)
@@ -283,7 +291,12 @@ def _change(
 
 
 def _add_space(
-    directory: Path, spec: str, stored_type: str | None, precision: str | None, wait: bool
+    directory: Path,
+    spec: str,
+    stored_type: str | None,
+    precision: str | None,
+    wait: bool,
+    on: str | None,
 ) -> None:
     from semsearch.encoders import load_encoder
     from semsearch.index import Index
@@ -292,17 +305,31 @@ def _add_space(
         total = index.info().chunks
 
         def on_batch(summary: Summary) -> None:
-            progress.update(summary.encoded, summary.encoded / total)
+            progress.update(summary.encoded, summary.encoded / total, _nodes(summary))
 
         encoder = load_encoder(spec, precision=precision or "auto")
         with (
             _told_when_interrupted(index, progress),
-            index.writer(on_batch=on_batch, wait=wait) as writer,
+            index.writer(on_batch=on_batch, wait=wait, on=on) as writer,
         ):
             space = writer.add_space(encoder, stored_type)
     told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
     click.echo(visible(told))
     tell_unknown_words(space.name, encoder)
+
+
+def _check_early(language: str | None, on: str | None, *, encodes: bool) -> None:
+    """Refuse what cannot be met before texts are encoded for hours."""
+    if language:
+        from semsearch.analysis import language as known
+
+        known(language)
+    if on:
+        if not encodes:
+            raise ArgumentError("--on is for what is encoded: a corpus, or --add-space")
+        from semsearch.index.cluster import workers_on
+
+        workers_on(on)
 
 
 def _index_type(kind: str | None, recall: float | None, memory: int | None) -> dict[str, Any]:
@@ -359,6 +386,12 @@ def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator
         click.get_current_context().exit(130)
 
 
+def _nodes(summary: Summary) -> str:
+    """By how many nodes of a cluster was encoded so far; nothing where this process did it."""
+    count = len(summary.nodes.keys() - {""})
+    return f" on {count} node{'' if count == 1 else 's'}" if count else ""
+
+
 def _told(directory: Path, summary: Summary, skipped: int) -> str:
     counts = {
         "added": summary.added,
@@ -373,7 +406,7 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
     rate = summary.documents / max(summary.seconds, 1e-9)
     return (
         f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
-        f"written in {summary.seconds:.1f} s ({rate:,.0f} documents/s)"
+        f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate:,.0f} documents/s)"
     )
 
 

@@ -50,8 +50,8 @@ class IndexingProgress:
         if self._bar:
             self._bar.progress.stop()
 
-    def update(self, done: int, fraction: float | None) -> None:
-        """Tell how many things are done, and which part of all that is, if known.
+    def update(self, done: int, fraction: float | None, where: str = "") -> None:
+        """Tell how many things are done (and where), and which part of all that is, if known.
 
         The rate is that of the work after the first call, however long a model took to load
         before; a lower number than last time begins another stage, with a rate of its own.
@@ -63,7 +63,7 @@ class IndexingProgress:
         self._last = done
         seconds = time.perf_counter() - self._started
         new = done - self._before
-        text = f"{done:,} {self._things}"
+        text = f"{done:,} {self._things}{where}"
         if new:
             text += f", {_rate(new / max(seconds, 1e-9))}"
         if fraction is not None and fraction > self._fraction_before:

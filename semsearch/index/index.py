@@ -279,29 +279,42 @@ class Index:
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
         wait: bool = False,
+        on: str | None = None,
     ) -> Iterator[IndexWriter]:
         """The right to write; one process at a time has it.
 
         Args:
             wait: whether to wait for another process that is writing.
+            on: where documents are cut and encoded: ``ray`` for the Ray cluster that this machine
+                belongs to (or a Ray of this machine alone where there is none),
+                ``ray://HOST[:PORT]`` for one elsewhere, None for this process.
             on_bad_row: called with the error of each document that cannot be used; the default
                 raises it.
             on_batch: called after each commit with what the run has done so far.
 
         Raises:
+            ArgumentError: one of these is of another type.
             IndexBusyError: another process is writing, and `wait` is not set.
             IndexClosedError: the index was closed.
+            MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
         """
         self._check_open()
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
-        from semsearch.index.files import FileMemory  # searching does without these
+        from semsearch.index.cluster import workers_on  # searching does without these
+        from semsearch.index.files import FileMemory
         from semsearch.index.writer import IndexWriter
 
+        workers_for = workers_on(None if on is None else check_text("on", on))
         with self._store.writer(wait=wait) as store:
             memory = FileMemory(self.path, self.read)
             yield IndexWriter(
-                store, self.encoder, memory=memory, on_bad_row=on_bad_row, on_batch=on_batch
+                store,
+                self.encoder,
+                memory=memory,
+                workers_for=workers_for,
+                on_bad_row=on_bad_row,
+                on_batch=on_batch,
             )
 
     def known_file(self, name: str) -> FileState | None:

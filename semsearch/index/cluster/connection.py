@@ -1,0 +1,100 @@
+"""Connections to Ray: addresses, and errors as one line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from semsearch.errors import ArgumentError, ClusterError, MissingExtraError, first_line
+from semsearch.index.workers import LocalWorkers, Spaces, Workers
+
+#: Of Ray's server for clients, on the head node.
+PORT = 10001
+CONNECT_SECONDS = 5.0
+#: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
+STORE_BYTES = 200_000_000
+
+
+class Head(NamedTuple):
+    """Where the head node of a cluster is."""
+
+    host: str
+    port: int
+
+
+def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
+    """What makes the workers that ``--on`` names.
+
+    Args:
+        on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
+            alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None for this
+            process.
+
+    Raises:
+        ArgumentError: it is none of these.
+        MissingExtraError: the extra ``ray`` is not installed.
+    """
+    if on is None:
+        return LocalWorkers
+    found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
+    if not found:
+        raise ArgumentError(f"a cluster is named by ray or ray://HOST[:PORT], not '{on}'")
+    for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
+        if find_spec(package) is None:
+            raise MissingExtraError(distribution, "ray", "encoding on a cluster")
+    from semsearch.index.cluster.workers import RayWorkers
+
+    head = Head(found[1], int(found[2] or PORT)) if found[1] else None
+    return partial(RayWorkers, head)
+
+
+def connect(head: Head | None) -> Any:
+    """The module `ray`, connected to a cluster.
+
+    Args:
+        head: of the cluster; None for the one that this machine belongs to, or else a new one.
+
+    Raises:
+        ClusterError: nothing answers there, or it runs other versions of Ray or Python.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    options = {"logging_level": logging.ERROR, "log_to_driver": False}
+    logging.getLogger("ray").setLevel(logging.ERROR)  # before it is initialised, too
+    with explained(head):
+        if head is not None:
+            socket.create_connection((head.host.strip("[]"), head.port), CONNECT_SECONDS).close()
+            ray.init(f"ray://{head.host}:{head.port}", **options)
+            return ray
+        try:
+            ray.init("auto", **options)
+        except ConnectionError:  # this machine belongs to none
+            ray.init("local", include_dashboard=False, object_store_memory=STORE_BYTES, **options)
+    return ray
+
+
+@contextmanager
+def explained(head: Head | None = None) -> Iterator[None]:
+    """What Ray raises as an error of ours."""
+    import ray
+
+    where = f"ray://{head.host}:{head.port}" if head else "the Ray cluster of this machine"
+    try:
+        yield
+    except (OSError, RuntimeError, ray.exceptions.RayError) as error:
+        told = str(error)
+        if "ersion mismatch" in told:
+            reason = "it runs other versions of Ray or Python: " + " ".join(told.split())
+        elif isinstance(error, ray.exceptions.AuthenticationError):
+            reason = "it refuses access; RAY_AUTH_TOKEN or ~/.ray/auth_token must hold its token"
+        else:
+            reason = f"{first_line(error)}; start it on its head node with: ray start --head"
+        raise ClusterError(f"{where} cannot be used: {reason}") from error
