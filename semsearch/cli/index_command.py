@@ -232,7 +232,9 @@ def _index_corpus(
         documents = iter(corpus)
 
         def on_batch(summary: Summary) -> None:
-            progress.update(summary.documents, corpus.fraction_read, _nodes(summary))
+            read = corpus.fraction_read  # ahead of what is written
+            fraction = read and read * summary.documents / max(documents.taken, 1)
+            progress.update(summary.documents, fraction, _nodes(summary))
 
         with ExitStack() as stack:
             if any(directory.glob("*")):

@@ -69,6 +69,7 @@ class DocumentReader(Iterator[Document]):
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
     ) -> None:
+        self.taken = 0  #: how many documents have been iterated over
         self.skipped = skipped = SkippedRows()
         self.files = found = files or FolderFiles()
 
@@ -80,7 +81,9 @@ class DocumentReader(Iterator[Document]):
         self._documents = read(skip)
 
     def __next__(self) -> Document:
-        return next(self._documents)
+        document = next(self._documents)
+        self.taken += 1
+        return document
 
     def look_ahead(self, count: int) -> None:
         """Read so many documents, if there are, which stay to be iterated over."""

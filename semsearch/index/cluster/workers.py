@@ -192,7 +192,7 @@ class RayWorkers:
                 if self._ended.wait(PAUSE_SECONDS) or not self._is_alive(seat):
                     reason = "it is gone"
                     break
-                logger.warning("node %s: its actor died and is replaced", seat.address)
+                logger.warning("node %s: its actor died; another one is started", seat.address)
         if not self._ended.is_set():
             self._leave(seat, reason)
 

@@ -1,0 +1,137 @@
+"""Ray clusters for tests: each node in a network namespace of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from shutil import rmtree
+
+ROOT = Path(__file__).parents[2]
+#: The head has this address inside its namespace, whichever node it talks to.
+HEAD = "10.77.0.1"
+
+_numbers = itertools.count()
+
+
+class Node:
+    """A network namespace. Whatever runs in it ends with it."""
+
+    def __init__(self) -> None:
+        self.namespace = f"semsearch-{os.getpid()}-{next(_numbers)}"
+        _ip("netns", "add", self.namespace)
+        _ip("-n", self.namespace, "link", "set", "lo", "up")
+
+    def command(self, *command: object) -> list[str]:
+        return ["ip", "netns", "exec", self.namespace, *map(str, command)]
+
+    def processes(self) -> list[int]:
+        listed = _ip("netns", "pids", self.namespace)
+        return [int(process) for process in listed.split()]
+
+    def kill(self) -> None:
+        """As when the machine loses its power."""
+        while processes := self.processes():
+            for process in processes:
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+    def remove(self) -> None:
+        self.kill()
+        _ip("netns", "delete", self.namespace)
+
+
+class Cluster:
+    """A head node and others.
+
+    Args:
+        start_head, start_other: commands that start Ray; HEAD stands for the head's address.
+        folder: one that all nodes see, but for what a node hides.
+        path: what nodes can import, besides semsearch.
+    """
+
+    def __init__(self, start_head: str, start_other: str, folder: Path, path: Path) -> None:
+        self._start_other = start_other
+        self._temporary = Path(tempfile.mkdtemp(prefix="ray-"))  # a path of a socket is short
+        self.folder = folder
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(path)]),
+            "RAY_AUTH_MODE": "disabled",
+            "RAY_TMPDIR": str(self._temporary),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # A node is gone when it has been silent for a second.
+            "RAY_health_check_initial_delay_ms": "0",
+            "RAY_health_check_period_ms": "500",
+            "RAY_health_check_timeout_ms": "5000",
+            "RAY_health_check_failure_threshold": "2",
+        }
+        self.nodes = [Node()]
+        _ip("-n", self.head.namespace, "address", "add", f"{HEAD}/32", "dev", "lo")
+        options = f"--node-ip-address={HEAD} --include-dashboard=false"
+        self._start(self.head, f"{start_head} {options}")
+
+    @property
+    def head(self) -> Node:
+        return self.nodes[0]
+
+    def add(self, hidden: Path | None = None) -> Node:
+        """A further node, which does not see what is in a folder."""
+        node, number = Node(), len(self.nodes)
+        ours, theirs = (f"10.77.{number}.{part}" for part in (1, 2))
+        link = f"to-{number}"
+        peer = ["peer", "name", "head", "netns", node.namespace]
+        _ip("-n", self.head.namespace, "link", "add", link, "type", "veth", *peer)
+        for namespace, device, address in [
+            (self.head.namespace, link, ours),
+            (node.namespace, "head", theirs),
+        ]:
+            _ip("-n", namespace, "address", "add", f"{address}/24", "dev", device)
+            _ip("-n", namespace, "link", "set", device, "up")
+        _ip("-n", node.namespace, "route", "add", "default", "via", ours)
+        node.address = theirs
+        self.nodes.append(node)
+        start = f"{self._start_other} --node-ip-address={theirs}"
+        self._start(node, f"mount -t tmpfs none {hidden} && {start}" if hidden else start)
+        return node
+
+    def run(self, *arguments: object, code: str = "", **options: object) -> subprocess.Popen[str]:
+        """Begin `semsearch` with these arguments on the head, after some code."""
+        program = f"import sys; {code}\nfrom semsearch.cli import run; run()"
+        return subprocess.Popen(
+            self.head.command(sys.executable, "-c", program, *arguments),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def remove(self) -> None:
+        for node in reversed(self.nodes):
+            node.remove()
+        rmtree(self._temporary)
+
+    def _start(self, node: Node, command: str) -> None:
+        command = command.replace("HEAD", HEAD)
+        command += " --num-cpus=1 --object-store-memory=100000000 --disable-usage-stats"
+        if "--head" in command:
+            command += f" --temp-dir={self._temporary}"
+        subprocess.run(
+            node.command("sh", "-c", command),
+            env=self.environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=120,
+        )
+
+
+def _ip(*arguments: str) -> str:
+    done = subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+    return done.stdout

@@ -1,0 +1,311 @@
+"""Encoding on Ray: on a real cluster whose nodes have network namespaces of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy
+import pytest
+from ray_cluster import HEAD, Cluster
+
+from semsearch import Index
+from semsearch.errors import ArgumentError
+from semsearch.index.cluster import workers_on
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ray.md"
+COMMANDS = re.findall(r"^    ((?:ray|semsearch) .*)$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+START_HEAD, START_OTHER = (command for command in COMMANDS if command.startswith("ray "))
+
+#: An encoder that takes a second for a batch, and kills its process where a text says so.
+PLUGIN = """
+import os, pathlib, signal, time
+from semsearch import load_encoder
+
+class Slow:
+    def __init__(self, spec):
+        self._encoder = load_encoder("hashing:32")
+        self.spec, self.fingerprint = spec, "slow"
+        self.log = pathlib.Path(spec.partition(":")[2])
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        if texts == ["."]:
+            return self._encoder.encode_documents(texts)
+        with self.log.open("a") as file:
+            file.write(f"{os.getpid()} {len(texts)}\\n")
+        for text in texts:
+            once = self.log.with_suffix(".once")
+            if text == "die always" or text == "die once" and not once.exists():
+                once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1)
+        return self._encoder.encode_documents(texts)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(program, package, tmp_path_factory):
+    """A cluster of one node, whose encoders may be `slow`."""
+    program("ip")
+    package("ray")
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces are for root")
+    folder = tmp_path_factory.mktemp("ray")
+    site = folder / "site"
+    made = site / "slow-1.dist-info"
+    made.mkdir(parents=True)
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1\n")
+    (made / "entry_points.txt").write_text("[semsearch.encoders]\nslow = slow:Slow\n")
+    (site / "slow.py").write_text(PLUGIN)
+    (folder / "hidden").mkdir()
+    try:
+        found = Cluster(START_HEAD, START_OTHER, folder, site)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no network namespaces here: {error.stderr}")
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def second(cluster):
+    """A second node, which does not see what is in the folder `hidden`."""
+    if len(cluster.nodes) == 1 or not cluster.nodes[-1].processes():
+        cluster.add(hidden=cluster.folder / "hidden")
+    return cluster.nodes[-1]
+
+
+@pytest.fixture
+def run(cluster, tmp_path):
+    """Runs `semsearch index … --on ray` on the head; gives status, output and errors."""
+    processes = []
+
+    def run(*arguments, on="ray", **options):
+        process = cluster.run("index", *arguments, "--on", on, **options)
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def ended(process, status=0):
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == status, output + errors
+    assert "Traceback" not in errors
+    return output + errors
+
+
+def write(folder, texts, name="corpus.csv"):
+    lines = [f"{number},{text}" for number, text in enumerate(texts)]
+    (folder / name).write_text("\n".join(["id,text", *lines]) + "\n")
+    return folder / name
+
+
+def slow(tmp_path):
+    return f"slow:{tmp_path / 'log'}"
+
+
+def content(place):
+    """All that decides what an index answers: documents, passages and vectors, in order."""
+    with Index.open(place) as index, index.writer() as writer:
+        assert writer.verify() == []
+        passages = index.passages()
+        return list(index), passages[:4], passages.vectors
+
+
+def same(left, right):
+    for one, other in zip(left[1], right[1], strict=True):
+        assert numpy.array_equal(one, other)
+    numpy.testing.assert_allclose(left[2], right[2], atol=1e-6)
+    return left[0] == right[0]
+
+
+def texts_of(count):
+    """Short and long ones, some of them twice."""
+    sentences = [f"Sentence {number} tells of bird {number % 7}." for number in range(400)]
+    return [
+        " ".join(sentences[: number % 90 + 1]) if number % 5 == 0 else sentences[number % 300]
+        for number in range(count)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("encoder", "count"), [("hashing", 2000), ("minilm", 60)])
+def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
+    corpus = write(tmp_path, texts_of(count))
+    options = [corpus, "--encoder", encoder, "--precision", "fp32"]
+    told = ended(run(*options, "--index", tmp_path / "there"))
+    assert re.search(r"written in [\d.]+ s on [12] nodes? \(", told)
+    command = [sys.executable, "-m", "semsearch", "index", *options, "--index", tmp_path / "here"]
+    subprocess.run(command, check=True, capture_output=True)
+    assert same(content(tmp_path / "there"), content(tmp_path / "here"))
+
+
+@pytest.mark.slow
+def test_a_node_is_killed(second, run, tmp_path):
+    texts = [f"Text {number}." for number in range(6000)]
+    process = run(write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x")
+    log, begun = tmp_path / "log", []
+    for _ in range(600):
+        inside = {str(process) for process in second.processes()}
+        begun = log.read_text().splitlines() if log.exists() else []
+        if any(line.split()[0] in inside for line in begun):
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail(f"the node has not begun: {process.poll()} {begun}")
+    second.kill()
+    told = ended(process)
+    assert f"node {second.address} is left out: it is gone" in told
+    documents, _, _ = content(tmp_path / "x")
+    assert [document.text for document in documents] == texts
+    sizes = [int(line.split()[1]) for line in log.read_text().splitlines()]
+    assert sum(sizes) > len(texts)  # what the node had was encoded again
+
+
+@pytest.mark.slow
+def test_an_actor_that_dies_is_replaced(run, tmp_path):
+    texts = [*texts_of(300), "die once", "The last one."]
+    told = ended(
+        run(write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x")
+    )
+    assert "its actor died; another one is started" in told
+    documents, _, _ = content(tmp_path / "x")
+    assert [document.text for document in documents] == texts
+
+
+@pytest.mark.slow
+def test_actors_that_die_again_and_again(run, tmp_path):
+    corpus = write(tmp_path, [*texts_of(300), "die always"])
+    told = ended(run(corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"), 1)
+    assert re.search(
+        r"^Error: node 10\.77\.\d\.\d: 3 actors died of one batch; .+$", told, re.MULTILINE
+    )
+    documents, _, _ = content(tmp_path / "x")
+    assert len(documents) == 256  # those of the batch before
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_going_on(run, tmp_path, interruptible):
+    texts = [f"Text {number}." for number in range(3000)]
+    command = [write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    process = run(*command)
+    for _ in range(600):
+        if (tmp_path / "log").exists() and len((tmp_path / "log").read_text().splitlines()) > 3:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    told = ended(process, 130)
+    safe = int(re.search(r"interrupted; ([\d,]+) documents are safe", told)[1].replace(",", ""))
+    assert 0 < safe < len(texts)
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in ended(run(*command))
+    documents, _, _ = content(tmp_path / "x")
+    assert [document.text for document in documents] == texts
+
+
+@pytest.mark.slow
+def test_a_node_without_the_model_is_left_out(cluster, second, run, tmp_path):
+    vectors = cluster.folder / "hidden" / "vectors.txt"
+    vectors.write_text("bird 0.1 0.2\nsentence 0.3 0.1\n")
+    corpus = write(tmp_path, texts_of(4000))
+    encoders = ["--encoder", f"glove:{vectors}", "--encoder", slow(tmp_path)]
+    told = ended(run(corpus, *encoders, "--index", tmp_path / "x"))
+    assert re.search(rf"^node {second.address} is left out: .*{vectors}", told, re.MULTILINE)
+    assert "4,000 documents (4,000 added)" in told
+
+
+@pytest.mark.slow
+def test_commands_of_the_document(cluster, run):
+    write(cluster.folder, texts_of(50))
+    for command in COMMANDS:
+        program, *words = shlex.split(command.replace("HEAD", HEAD))
+        if program == "semsearch":
+            assert words[0] == "index"
+            assert words[-2:] == ["--on", f"ray://{HEAD}"]
+            ended(run(*words[1:-2], on=words[-1]))
+    with Index.open(cluster.folder / "indexes" / "corpus") as index:
+        assert all(space.complete for space in index.spaces())
+        assert index.count() == 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("on", "code", "expected"),
+    [
+        ("ray://127.0.0.1:9", "", r"ray://127.0.0.1:9 cannot be used: .*Connection refused; "),
+        (f"ray://{HEAD}", "import ray; ray.__version__ = '2.0.0'", "other versions of Ray"),
+        (
+            "ray",
+            "import semsearch.version as v; v.__version__ = '0.0.1'",
+            r"no node is left to encode: .* it has semsearch .*, not 0\.0\.1",
+        ),
+    ],
+)
+def test_errors_are_one_line(run, tmp_path, on, code, expected):
+    corpus = write(tmp_path, texts_of(3))
+    command = [corpus, "--encoder", "hashing", "--index", tmp_path / "x"]
+    told = ended(run(*command, on=on, code=code), 1)
+    [line] = [line for line in told.splitlines() if line.startswith("Error: ")]
+    assert re.search(expected, line)
+    assert told.endswith(line + "\n")
+
+
+def test_a_node_has_an_actor_or_one_for_each_gpu(package):
+    package("ray")
+    from semsearch.index.cluster.workers import _seats
+
+    node = {"NodeID": "a", "NodeManagerAddress": "10.0.0.1", "Alive": True}
+    assert [seat[3:] for seat in _seats({**node, "Resources": {"CPU": 8.0}})] == [(8, 0)]
+    both = {"CPU": 9.0, "GPU": 2.0}
+    assert [seat[3:] for seat in _seats({**node, "Resources": both})] == [(4, 1), (4, 1)]
+    assert _seats({**node, "Resources": {"memory": 1.0}}) == []
+    assert _seats({**node, "Resources": both, "Alive": False}) == []
+
+
+@pytest.mark.parametrize("on", ["", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"])
+def test_what_is_no_cluster(on):
+    with pytest.raises(ArgumentError, match="named by ray or ray://HOST"):
+        workers_on(on)
+
+
+def test_the_extra_is_named(tmp_path):
+    code = """
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "ray" else found(name, *rest)
+from semsearch.cli import run; run()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "index", "--sample", "--on", "ray"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == ("Error: encoding on a cluster needs ray: pip install 'semsearch[ray]'\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ray_is_imported_only_when_it_is_asked_for(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "semsearch", "index", "--sample"]
+        + ["--encoder", "hashing", "--index", "x"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not re.search(r"\| +(ray|grpc)$", done.stderr, re.MULTILINE)
