@@ -296,6 +296,7 @@ class Index:
             ArgumentError: one of these is of another type.
             IndexBusyError: another process is writing, and `wait` is not set.
             IndexClosedError: the index was closed.
+            ClusterError: nothing answers at `on`, or no node there can encode.
             MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
         """
         self._check_open()

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -40,6 +41,7 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
     Raises:
         ArgumentError: it is none of these.
         MissingExtraError: the extra ``ray`` is not installed.
+        ClusterError: nothing answers there.
     """
     if on is None:
         return LocalWorkers
@@ -52,6 +54,10 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
     from semsearch.index.cluster.workers import RayWorkers
 
     head = Head(found[1], int(found[2] or PORT)) if found[1] else None
+    if head is not None:  # before an index is made, and sooner than Ray would give up
+        with explained(head):
+            address = (head.host.strip("[]"), head.port)
+            socket.create_connection(address, CONNECT_SECONDS).close()
     return partial(RayWorkers, head)
 
 
@@ -69,9 +75,9 @@ def connect(head: Head | None) -> Any:
 
     options = {"logging_level": logging.ERROR, "log_to_driver": False}
     logging.getLogger("ray").setLevel(logging.ERROR)  # before it is initialised, too
-    with explained(head):
+    with explained(head), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is wrong is in the error
         if head is not None:
-            socket.create_connection((head.host.strip("[]"), head.port), CONNECT_SECONDS).close()
             ray.init(f"ray://{head.host}:{head.port}", **options)
             return ray
         try:
@@ -96,5 +102,5 @@ def explained(head: Head | None = None) -> Iterator[None]:
         elif isinstance(error, ray.exceptions.AuthenticationError):
             reason = "it refuses access; RAY_AUTH_TOKEN or ~/.ray/auth_token must hold its token"
         else:
-            reason = f"{first_line(error)}; start it on its head node with: ray start --head"
+            reason = f"{first_line(error)}; start it there with: ray start --head"
         raise ClusterError(f"{where} cannot be used: {reason}") from error

@@ -1,0 +1,33 @@
+"""scripts/bench/ray says what it is meant to say; how fast anything is, no test decides."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+
+from scripts.bench import cluster
+
+
+def test_overhead_and_efficiency(monkeypatch, tmp_path, capsys):
+    rates = iter([110.0, 100.0, 50.0, 90.0])
+    started = []
+
+    @contextmanager
+    def ray_nodes(parts):
+        started.append([len(part) for part in parts])
+        yield {} if parts else None
+
+    monkeypatch.setattr(cluster, "ray_nodes", ray_nodes)
+    monkeypatch.setattr(cluster, "measured_apart", lambda *_: cluster.Measured(1.0, next(rates)))
+    monkeypatch.setattr(cluster.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+    file = tmp_path / "told.json"
+    monkeypatch.setattr(sys, "argv", ["ray", "--repeats", "1", "--json", str(file)])
+    assert cluster.main() == 0
+    assert started == [[], [4], [2], [2, 2]]
+    # 110 / 100 - 1, and 90 / (2 * 50)
+    assert "overhead 10.0%, efficiency of 2 actors 90.0%" in capsys.readouterr().out
+    told = json.loads(file.read_text("utf-8"))
+    assert len(told["runs"]) == 4
+    assert told["efficiency"] == 0.9
