@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -154,25 +155,53 @@ def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
 
 
 @pytest.mark.slow
-def test_a_node_is_killed(second, run, tmp_path):
-    texts = [f"Text {number}." for number in range(6000)]
-    process = run(write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x")
-    log, begun = tmp_path / "log", []
-    for _ in range(600):
-        inside = {str(process) for process in second.processes()}
-        begun = log.read_text().splitlines() if log.exists() else []
-        if any(line.split()[0] in inside for line in begun):
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail(f"the node has not begun: {process.poll()} {begun}")
-    second.kill()
+def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
+    """A corpus is fed until the node has a batch."""
+    if len(cluster.nodes) > 1:
+        cluster.nodes[-1].kill()
+    command = ["-", "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    process = run(*command, stdin=subprocess.PIPE)
+    texts, killed = [], threading.Event()
+
+    def feed():
+        process.stdin.write("id,text\n")
+        while not killed.is_set() and len(texts) < 100_000:
+            new = [f"Text {len(texts) + number}." for number in range(100)]
+            lines = [f"{len(texts) + number},{text}\n" for number, text in enumerate(new)]
+            process.stdin.write("".join(lines))
+            process.stdin.flush()
+            texts.extend(new)
+            time.sleep(0.1)
+
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    until(lambda: begun(tmp_path), process)
+    node = cluster.add(hidden=cluster.folder / "hidden")
+    until(lambda: set(begun(tmp_path)) & set(node.processes()), process)
+    node.kill()
+    killed.set()
+    feeding.join()
     told = ended(process)
-    assert f"node {second.address} is left out: it is gone" in told
+    assert f"node {node.address} is left out: it is gone" in told
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts
-    sizes = [int(line.split()[1]) for line in log.read_text().splitlines()]
-    assert sum(sizes) > len(texts)  # what the node had was encoded again
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert sum(int(line.split()[1]) for line in lines) > len(texts)  # its batch was begun twice
+
+
+def begun(tmp_path):
+    """The processes that have begun a batch, one for each."""
+    log = tmp_path / "log"
+    return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def until(holds, process):
+    for _ in range(600):
+        if holds():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    pytest.fail("nothing has begun")
 
 
 @pytest.mark.slow
@@ -202,10 +231,7 @@ def test_ctrl_c_and_going_on(run, tmp_path, interruptible):
     texts = [f"Text {number}." for number in range(3000)]
     command = [write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
     process = run(*command)
-    for _ in range(600):
-        if (tmp_path / "log").exists() and len((tmp_path / "log").read_text().splitlines()) > 3:
-            break
-        time.sleep(0.1)
+    until(lambda: len(begun(tmp_path)) > 3, process)
     process.send_signal(signal.SIGINT)
     told = ended(process, 130)
     safe = int(re.search(r"interrupted; ([\d,]+) documents are safe", told)[1].replace(",", ""))

@@ -61,11 +61,14 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
     return partial(RayWorkers, head)
 
 
-def connect(head: Head | None) -> Any:
+def connect(head: Head | None) -> tuple[Any, bool]:
     """The module `ray`, connected to a cluster.
 
     Args:
         head: of the cluster; None for the one that this machine belongs to, or else a new one.
+
+    Returns:
+        The module, and whether it was connected here: a process that is connected stays so.
 
     Raises:
         ClusterError: nothing answers there, or it runs other versions of Ray or Python.
@@ -75,16 +78,18 @@ def connect(head: Head | None) -> Any:
 
     options = {"logging_level": logging.ERROR, "log_to_driver": False}
     logging.getLogger("ray").setLevel(logging.ERROR)  # before it is initialised, too
+    if ray.is_initialized():
+        return ray, False
     with explained(head), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong is in the error
         if head is not None:
             ray.init(f"ray://{head.host}:{head.port}", **options)
-            return ray
+            return ray, True
         try:
             ray.init("auto", **options)
         except ConnectionError:  # this machine belongs to none
             ray.init("local", include_dashboard=False, object_store_memory=STORE_BYTES, **options)
-    return ray
+    return ray, True
 
 
 @contextmanager

@@ -116,7 +116,7 @@ class RayWorkers:
         return self._begin(_ENCODE, _Task("encode", space.id, texts))
 
     def __enter__(self) -> Self:
-        self._ray = connect(self._head)
+        self._ray, self._is_own = connect(self._head)
         try:
             self._serve_new_nodes()
         except BaseException:
@@ -143,7 +143,8 @@ class RayWorkers:
             self._tasks.put(_Entry(_END, next(self._numbers), _Task("")))
         for thread in self._threads:
             thread.join(END_SECONDS)
-        self._ray.shutdown()
+        if self._is_own:
+            self._ray.shutdown()
 
     def _begin(self, priority: int, task: _Task) -> Callable[[], Any]:
         self._serve_new_nodes()
