@@ -1,5 +1,41 @@
 """Encoding on a Ray cluster. `workers_on` makes the workers that ``--on`` names."""
 
-from semsearch.index.cluster.connection import workers_on
+from __future__ import annotations
 
-__all__ = ["workers_on"]
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+
+from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.index.cluster.connection import PORT, Head, check_answers
+from semsearch.index.workers import LocalWorkers, Spaces, Workers
+
+
+def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
+    """What makes the workers that ``--on`` names.
+
+    Args:
+        on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
+            alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None for this
+            process.
+
+    Raises:
+        ArgumentError: it is none of these.
+        MissingExtraError: the extra ``ray`` is not installed.
+        ClusterError: nothing answers there.
+    """
+    if on is None:
+        return LocalWorkers
+    found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
+    if not found:
+        raise ArgumentError(f"a cluster is named by ray or ray://HOST[:PORT], not '{on}'")
+    for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
+        if find_spec(package) is None:
+            raise MissingExtraError(distribution, "ray", "encoding on a cluster")
+    from semsearch.index.cluster.workers import RayWorkers
+
+    head = Head(found[1], int(found[2] or PORT)) if found[1] else None
+    if head is not None:
+        check_answers(head)  # before an index is made
+    return partial(RayWorkers, head)

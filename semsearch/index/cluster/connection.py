@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import socket
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from semsearch.errors import ArgumentError, ClusterError, MissingExtraError, first_line
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
+from semsearch.errors import ClusterError, first_line
 
 #: Of Ray's server for clients, on the head node.
 PORT = 10001
@@ -30,35 +26,15 @@ class Head(NamedTuple):
     port: int
 
 
-def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
-    """What makes the workers that ``--on`` names.
-
-    Args:
-        on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
-            alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None for this
-            process.
+def check_answers(head: Head) -> None:
+    """Refuse a head that nobody answers at; Ray itself would go on trying.
 
     Raises:
-        ArgumentError: it is none of these.
-        MissingExtraError: the extra ``ray`` is not installed.
         ClusterError: nothing answers there.
     """
-    if on is None:
-        return LocalWorkers
-    found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
-    if not found:
-        raise ArgumentError(f"a cluster is named by ray or ray://HOST[:PORT], not '{on}'")
-    for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
-        if find_spec(package) is None:
-            raise MissingExtraError(distribution, "ray", "encoding on a cluster")
-    from semsearch.index.cluster.workers import RayWorkers
-
-    head = Head(found[1], int(found[2] or PORT)) if found[1] else None
-    if head is not None:  # before an index is made, and sooner than Ray would give up
-        with explained(head):
-            address = (head.host.strip("[]"), head.port)
-            socket.create_connection(address, CONNECT_SECONDS).close()
-    return partial(RayWorkers, head)
+    with explained(head):
+        address = (head.host.strip("[]"), head.port)
+        socket.create_connection(address, CONNECT_SECONDS).close()
 
 
 def connect(head: Head | None) -> tuple[Any, bool]:
