@@ -1,4 +1,4 @@
-"""One text out of parts: a title and a body, several columns, a printed list of sentences."""
+"""One text out of parts: a title and a body, several columns, a printed list; counts in words."""
 
 from __future__ import annotations
 
@@ -65,3 +65,10 @@ def sentences_text(items: Iterable[Any]) -> str | None:
     if all(isinstance(item, str) for item in sentences):
         return " ".join(sentences)
     return None
+
+
+def quantity(count: int, noun: str) -> str:
+    """``1 page``, ``2 pages``, ``1,000 queries``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -90,7 +90,7 @@ class TestKMeans:
         found = grouped(vectors, 4, notify=told.append)
         assert members(found) == [set(range(50))]
         assert found.clusters[0].cohesion == 1
-        assert told == ["1 groups, not 4: no more of the texts differ"]
+        assert told == ["1 group, not 4: no more of the texts differ"]
 
 
 class TestCommunities:
@@ -290,6 +290,26 @@ class TestWords:
         texts = ["हिन्दी किताब", "हिन्दी 7", "e\u0301te\u0301", "été", "北京大学", "我在北京"]
         groups = [numpy.arange(2), numpy.arange(2, 4), numpy.arange(4, 6)]
         assert words.keywords(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
+
+    def test_function_words_are_none(self):
+        """Of English in any case, and those that are given; content words stay."""
+        texts = ["the fire of the Feuer und", "the fire of the Feuer und", "a sea", "a sea"]
+        groups = [numpy.arange(2), numpy.arange(2, 4)]
+        assert words.keywords(texts, groups, 9) == [("feuer", "fire", "und"), ("sea",)]
+        assert words.keywords(texts, groups, 9, {"und"}) == [("feuer", "fire"), ("sea",)]
+
+    def test_the_list_of_function_words(self):
+        listed = words.function_words()
+        assert {"the", "of", "she", "you", "who", "don", "ll"} <= listed
+        assert not {"fire", "system", "bill", "interest", "blood"} & listed
+
+    def test_stop_words_are_compared_without_case(self):
+        vectors = numpy.eye(2, dtype=numpy.float32)[[0, 0, 1, 1]]
+        texts = ["Maße und Gewichte", "Gewichte, Maße", "Meer", "Meer"]
+        found = cluster(vectors, texts, 2, stop_words=["MASSE"])
+        assert [group.words for group in found.clusters] == [("gewichte",), ("meer",)]
+        with pytest.raises(ArgumentError, match="stop_words must be"):
+            cluster(vectors, texts, 2, stop_words="und")
 
     def test_no_groups(self):
         assert words.keywords(TEXTS, [], 5) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.texts import joined_text, one_line, printed_list, sentences_text
+from semsearch.texts import joined_text, one_line, printed_list, quantity, sentences_text
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,17 @@ def test_printed_lists():
 def test_only_strings_are_sentences():
     assert sentences_text(["One.", "Two."]) == "One. Two."
     assert sentences_text(["One.", 2]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "expected"),
+    [
+        (0, "document", "0 documents"),
+        (1, "document", "1 document"),
+        (2000, "bad row", "2,000 bad rows"),
+        (1, "query", "1 query"),
+        (5, "query", "5 queries"),
+    ],
+)
+def test_quantities(count, noun, expected):
+    assert quantity(count, noun) == expected

@@ -14,7 +14,16 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import format_option, index_option, space_option, where_option
 from semsearch.cli.places import existing_index
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
+from semsearch.cli.render import (
+    Entry,
+    console,
+    csv_line,
+    json_text,
+    print_entries,
+    shortened,
+    visible,
+    write_line,
+)
 from semsearch.clustering import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
@@ -25,6 +34,7 @@ from semsearch.clustering import (
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.stores.protocol import Passages
+from semsearch.texts import quantity
 
 
 @click.command("cluster", cls=Command)
@@ -92,6 +102,7 @@ def command(
         raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
     with Index.open(existing_index(directory)) as index:
         passages = index.passages(space, where)
+        stop_words = index.info().stop_words
     started = time.perf_counter()
     with IndexingProgress("comparisons") as progress:
         progress.update(0, None)
@@ -103,6 +114,7 @@ def command(
             min_size=min_size,
             seed=seed,
             words=words,
+            stop_words=stop_words,
             notify=progress.note,
             on_progress=lambda done, total: progress.update(done, done / max(1, total)),
         )
@@ -119,32 +131,25 @@ def command(
 
 
 def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
-    summary = f"{passages:,} passages, {len(clustering.clusters):,} groups"
+    summary = f"{quantity(passages, 'passage')}, {quantity(len(clustering.clusters), 'group')}"
     if clustering.ungrouped:
-        summary += f", {len(clustering.ungrouped):,} passages in none"
+        summary += f", {quantity(len(clustering.ungrouped), 'passage')} in none"
     return f"{summary}, in {seconds:.2f} s"
 
 
 def _print_table(passages: Passages, clustering: Clustering, examples: int) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     if not clustering.clusters:
         click.echo("no groups")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("", justify="right", style="dim")
-    table.add_column("size", justify="right")
-    table.add_column("cohesion", justify="right")
-    table.add_column("words", ratio=1, overflow="fold")
-    if examples:
-        table.add_column("nearest to the centroid", ratio=2, overflow="fold")
+    entries = []
     for group in clustering.clusters:
         texts = [shortened(visible(passages.texts[row])) for row in group.members[:examples]]
         cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
-        cells.append(visible(", ".join(group.words)))
-        table.add_row(*map(Text, [*cells, "\n".join(texts)][: len(table.columns)]))
-    console().print(table)
+        words = Text(visible(", ".join(group.words)), style="bold")
+        entries.append(Entry(cells, words, Text("\n".join(texts))))
+    print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
 
 
 def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> Iterator[str]:

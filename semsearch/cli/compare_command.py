@@ -21,6 +21,7 @@ from semsearch.comparison import (
 from semsearch.encoders import DEFAULT_ENCODER, load_reranker
 from semsearch.errors import ArgumentError
 from semsearch.records import Hit
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -106,7 +107,8 @@ def _print_neighbours(found: Neighbours) -> None:
         if correlation is None:
             line += f"too few shared documents ({shared}) for a rank correlation"
         else:
-            line += f"{shared} documents shared, rank correlation {correlation:+.2f} (Kendall)"
+            line += f"{quantity(shared, 'document')} shared, "
+            line += f"rank correlation {correlation:+.2f} (Kendall)"
         out.print(Text(visible(line)))
 
 

@@ -12,6 +12,7 @@ from semsearch.cli.options import Place, together, wait_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
+from semsearch.texts import quantity
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -49,8 +50,8 @@ def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> Non
     unchanged = copied.documents - copied.written
     click.echo(
         visible(
-            f"{target}: {copied.documents:,} documents ({copied.written:,} written, "
-            f"{unchanged:,} unchanged, {copied.removed:,} removed), {copied.passages:,} passages, "
-            f"equal to {source}"
+            f"{target}: {quantity(copied.documents, 'document')} ({copied.written:,} written, "
+            f"{unchanged:,} unchanged, {copied.removed:,} removed), "
+            f"{quantity(copied.passages, 'passage')}, equal to {source}"
         )
     )

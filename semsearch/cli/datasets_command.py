@@ -9,7 +9,7 @@ import click
 from semsearch.cli.command import Group
 from semsearch.cli.options import format_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, json_text, visible
+from semsearch.cli.render import Entry, console, json_text, print_entries, visible
 from semsearch.datasets.fetching import fetch_set
 from semsearch.datasets.folder import missing_files, place_of
 from semsearch.datasets.registry import KnownSet, known_set, known_sets
@@ -86,12 +86,11 @@ def _record(known: KnownSet) -> dict[str, Any]:
 
 
 def _print_table(sets: list[KnownSet]) -> None:
-    from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("name", "kind", "rows", "licence", "here"):
-        table.add_column(name, overflow="fold", no_wrap=name == "name")
+    entries = []
     for known in sets:
         rows = ", ".join(f"{part} {count:,}" for part, count in known.rows.items())
-        table.add_row(known.name, known.kind.value, rows, known.licence, _here(known))
-    console().print(table)
+        about = Text(f"{rows}\n{known.licence}", style="dim")
+        entries.append(Entry([known.name, known.kind.value], Text(_here(known)), about))
+    print_entries(console(), ["name", "kind", "here"], entries, indent=4)

@@ -15,6 +15,7 @@ from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.index.preview import preview_delete
+from semsearch.texts import quantity
 
 
 @click.command("delete", cls=Command)
@@ -61,4 +62,4 @@ def command(
                 list(ids) or None, where, allow_removals=allowance(allow_removals)
             )
         left = len(index)
-    click.echo(f"{removed:,} documents deleted, {left:,} left")
+    click.echo(f"{quantity(removed, 'document')} deleted, {left:,} left")

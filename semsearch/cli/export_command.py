@@ -13,6 +13,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
 from semsearch.exporting import ENDINGS, ExportFormat, export_index
 from semsearch.index import Index
+from semsearch.texts import quantity
 
 
 @click.command("export", cls=Command)
@@ -67,5 +68,5 @@ def command(
         )
     note_json_columns(exported.as_json)
     files = ", ".join(map(str, exported.files))
-    things = "passages" if space or vectors or len(exported.files) > 1 else "documents"
-    click.echo(visible(f"{files}: {exported.rows:,} {things}"))
+    noun = "passage" if space or vectors or len(exported.files) > 1 else "document"
+    click.echo(visible(f"{files}: {quantity(exported.rows, noun)}"))

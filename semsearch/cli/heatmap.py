@@ -156,7 +156,8 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
 
 def _draw(axis: Axes, similarity: TokenSimilarity) -> None:
     cosines = similarity.cosines[:PICTURE_TOKENS, :PICTURE_TOKENS]
-    image = axis.imshow(cosines, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    low, high = float(cosines.min()), float(cosines.max())
+    image = axis.imshow(cosines, cmap="Blues", aspect="auto")
     for direction, side in ((axis.xaxis, similarity.right), (axis.yaxis, similarity.left)):
         labels = [_drawable(label, PICTURE_LABEL) for label in _labels(side)[:PICTURE_TOKENS]]
         # A text may hold dollars, which would begin a formula.
@@ -167,7 +168,7 @@ def _draw(axis: Axes, similarity: TokenSimilarity) -> None:
     # Numbers lie inside their cells: what arranges the picture need not measure them.
     centred: dict[str, Any] = {"ha": "center", "va": "center", "size": 8, "in_layout": False}
     for (row, column), cosine in numpy.ndenumerate(cosines):
-        colour = "white" if abs(cosine) > DARK else "black"
+        colour = "white" if (cosine - low) > DARK * (high - low) else "black"
         axis.text(column, row, _number(float(cosine)), color=colour, **centred)
     left, right = similarity.left, similarity.right
     title = (left.spec, f"rows: {left.text}", f"columns: {right.text}")

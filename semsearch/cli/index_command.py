@@ -32,6 +32,7 @@ from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, BadRowError, refuse
 from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
@@ -315,7 +316,7 @@ def _add_space(
             index.writer(on_batch=on_batch, wait=wait, on=on) as writer,
         ):
             space = writer.add_space(encoder, stored_type)
-    told = f"{directory}: space '{space.name}' holds the vectors of {total:,} passages"
+    told = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
     click.echo(visible(told))
     tell_unknown_words(space.name, encoder)
 
@@ -382,7 +383,7 @@ def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator
         yield
     except KeyboardInterrupt:
         progress.note(
-            f"\ninterrupted; {len(index):,} documents are safe in {index.path}, "
+            f"\ninterrupted; {quantity(len(index), 'document')} safe in {index.path}, "
             "the same command goes on from there"
         )
         click.get_current_context().exit(130)
@@ -402,12 +403,17 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
         "unchanged": summary.unchanged,
         "removed": summary.removed,
         "kept though the corpus lacks them": summary.kept,
-        "bad rows skipped": skipped,
     }
-    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    told = ", ".join(
+        [
+            *(f"{count:,} {name}" for name, count in counts.items() if count),
+            *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
+        ]
+    )
     rate = summary.documents / max(summary.seconds, 1e-9)
     return (
-        f"{directory}: {summary.documents:,} documents ({told}), {summary.chunks:,} chunks "
+        f"{directory}: {quantity(summary.documents, 'document')} ({told}), "
+        f"{quantity(summary.chunks, 'chunk')} "
         f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate:,.0f} documents/s)"
     )
 
@@ -417,14 +423,16 @@ def _told_preview(directory: Path, preview: Preview, skipped: int, allowed: bool
 
     changes, removal = preview
     counts = {
-        "documents to add": changes[Change.ADDED],
         "to change": changes[Change.CHANGED],
         "with new metadata": changes[Change.METADATA_CHANGED],
         "unchanged": changes[Change.UNCHANGED],
-        "bad rows to skip": skipped,
     }
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    line = f"{directory}: dry run, nothing is written: {told}"
+    line = (
+        f"{directory}: dry run, nothing is written: "
+        f"{quantity(changes[Change.ADDED], 'document')} to add, {told}, "
+        f"{quantity(skipped, 'bad row')} to skip"
+    )
     if removal is None:
         return line
     if removal.kept:

@@ -14,6 +14,7 @@ from semsearch.cli.render import json_text, shortened, visible
 from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
 from semsearch.stores.kinds import Field
+from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60
 
@@ -102,7 +103,7 @@ def _lines(info: IndexInfo) -> list[str]:
         if isinstance(space.description.get("parity"), dict)
     ]
     lines += [
-        f"snapshot {snapshot.file}: {snapshot.kind}, {snapshot.vectors:,} vectors, "
+        f"snapshot {snapshot.file}: {snapshot.kind}, {quantity(snapshot.vectors, 'vector')}, "
         f"recall {snapshot.recall:.3f}"
         for snapshot in info.snapshots.values()
     ]
@@ -124,7 +125,7 @@ def _stemming(info: IndexInfo) -> str:
 def _described(field: Field) -> str:
     """``year: number (1,598 documents), text (1), such as 1990``."""
     (kind, most), *others = field.kinds.items()
-    counts = [f"{kind} ({most:,} {'document' if most == 1 else 'documents'})"]
+    counts = [f"{kind} ({quantity(most, 'document')})"]
     counts += [f"{other} ({count:,})" for other, count in others]
     such = ""
     if field.example is not None:

@@ -85,8 +85,7 @@ class LocalRequests:
         directory = existing_index(here / named if named else None, here).resolve()
         for worker in self._workers.values():
             if worker.path.resolve() == directory:
-                file = _ClientFile(is_terminal=request["is_terminal"])
-                return await worker.call(partial(_printed, worker, arguments, file, environment))
+                return await worker.call(partial(_printed, worker, arguments, request))
         raise ArgumentError(f"{directory} is not served here")
 
 
@@ -105,20 +104,21 @@ class _ClientFile(io.StringIO):
 def _printed(
     worker: Worker,
     arguments: QueryArguments,
-    file: _ClientFile,
-    environment: Mapping[str, str],
+    request: Mapping[str, Any],
     index: Index,
 ) -> dict[str, Any]:
     """Hits as the command prints them, the messages that came, and what they are of."""
     if worker.file is None:
         raise ArgumentError("it is in no directory")
+    file = _ClientFile(is_terminal=request["is_terminal"])
+    screen = Screen(file, request["environment"], request["columns"])
     with _messages() as messages:
         index.repeat_warnings()
         retriever = Retriever(index, arguments.space)
         space = retriever.space
         if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
             raise ArgumentError(f"'{space.spec}' is another model by now")
-        output = arguments.output(index, Screen(file, environment))
+        output = arguments.output(index, screen)
         hits = retriever.search(arguments.query(arguments.text), **arguments.options)
         output.add(hits, heading=False)
     return {

@@ -13,6 +13,7 @@ from semsearch.cli.options import index_option, space_option
 from semsearch.cli.places import existing_index
 from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError
+from semsearch.texts import quantity
 
 
 @click.command("map", cls=Command)
@@ -44,7 +45,7 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     with Index.open(path) as index:
         found = make_map(index, space, seed=seed, notify=notify)
         found.save(index.path)
-    passages = "1 passage" if len(found) == 1 else f"{len(found):,} passages"
+    passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started
-    click.echo(f"{passages} in {len(found.names):,} groups, in {seconds:.0f} s")
+    click.echo(f"{passages} in {quantity(len(found.names), 'group')}, in {seconds:.0f} s")
     click.echo(visible(f"look at it with: semsearch serve --index {path}"))

@@ -9,6 +9,7 @@ import click
 from semsearch.cli.places import INDEXES, indexes_here
 from semsearch.cli.render import visible
 from semsearch.errors import SemsearchError
+from semsearch.texts import quantity
 
 
 def show_overview() -> None:
@@ -42,7 +43,7 @@ def _documents(place: Path) -> str:
             count = index.count()
     except SemsearchError as error:
         return visible(str(error))
-    return f"{count:,} {'document' if count == 1 else 'documents'}"
+    return quantity(count, "document")
 
 
 def _show_columns(*rows: tuple[str, str], indent: str = "  ") -> None:

@@ -23,6 +23,7 @@ from semsearch.mining import Rows, check_limits, similar_pairs
 from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
+from semsearch.texts import quantity
 
 DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
@@ -107,7 +108,7 @@ def command(
             raise ArgumentError(f"an index is searched in one of its spaces: --space {spec}")
         items = _indexed(directory, space)
     if len(items.texts) < 2:
-        click.echo(f"{len(items.texts)} texts; it takes two to make a pair", err=True)
+        click.echo(f"{quantity(len(items.texts), 'text')}; it takes two to make a pair", err=True)
     _print(format_name, items, _pairs(items, k, min_score))
 
 
@@ -148,7 +149,7 @@ def _encoded_corpus(
             texts.append(document.text)
         started = time.perf_counter()
         vectors = _encoded(texts, encoder, progress.update)
-        progress.note(f"{len(texts):,} texts encoded {_in_seconds(started)}")
+        progress.note(f"{quantity(len(texts), 'text')} encoded {_in_seconds(started)}")
         return _Items(ids, texts, vectors)
 
 
@@ -206,7 +207,7 @@ def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pa
                 on_progress=on_progress,
             )
         )
-        progress.note(f"{compared:,} pairs compared {_in_seconds(started)}")
+        progress.note(f"{quantity(compared, 'pair')} compared {_in_seconds(started)}")
         return pairs
 
 

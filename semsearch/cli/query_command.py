@@ -30,6 +30,7 @@ from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 from semsearch.search.options import RERANK_DEPTH, Fusion
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -180,7 +181,7 @@ def command(**parameters: Any) -> None:
             found = retriever.search(arguments.query(arguments.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
-                _tell(f"the cross-encoder read {found.reranked or 0} documents")
+                _tell(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             lines = _lines(arguments.queries, arguments.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
@@ -296,8 +297,7 @@ def _lines(name: str, encoding: str | None) -> Iterator[str]:
         _tell(f"{name}: no query in it")
     elif blank:
         lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
-        noun = "blank line" if blank == 1 else "blank lines"
-        _tell(f"{name}: {blank:,} {noun} left out (line {lines})")
+        _tell(f"{name}: {quantity(blank, 'blank line')} left out (line {lines})")
 
 
 def _tell(message: str) -> None:

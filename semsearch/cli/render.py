@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
+from semsearch.cli.service_client import terminal_columns
 from semsearch.errors import ArgumentError
 from semsearch.filters import metadata_name
 from semsearch.records import Hit, Hits, HitScores, column_name
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PASSAGE_MAX_CHARACTERS = 300
+#: The width of tables that go into a file or a pipe, unless COLUMNS says otherwise.
+PIPED_WIDTH = 120
+#: Prose in longer lines is hard to read.
+PROSE_WIDTH = 100
+#: Between two columns.
+GAP = "  "
 
 #: The columns of hits before those of their metadata, with their types as Arrow calls them.
 HIT_COLUMNS = {
@@ -52,10 +60,12 @@ class Screen(NamedTuple):
     Args:
         file: None for standard output.
         environment: None for that of this process.
+        columns: how wide its terminal is; None for that of this process.
     """
 
     file: TextIO | None = None
     environment: Mapping[str, str] | None = None
+    columns: int | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -67,19 +77,72 @@ STANDARD_OUTPUT = Screen()
 
 
 def console(screen: Screen = STANDARD_OUTPUT) -> Console:
-    """What prints tables, at a terminal's width or, elsewhere, a good one."""
+    """What prints tables: as wide as COLUMNS says, else as the terminal, else `PIPED_WIDTH`."""
     from rich.console import Console
 
+    environment = os.environ if screen.environment is None else screen.environment
     out = Console(
         file=screen.file,
-        _environ=screen.environment,
+        _environ=environment,
         highlight=False,
         markup=False,
         emoji=False,
     )
-    if not out.is_terminal:
-        out.width = 120
+    named = environment.get("COLUMNS", "")
+    if not named.isdecimal() or int(named) == 0:
+        columns = screen.columns or terminal_columns()
+        out.width = columns if out.is_terminal else PIPED_WIDTH
     return out
+
+
+class Entry(NamedTuple):
+    """A line of cells and a text, and what is below it."""
+
+    cells: Sequence[str]
+    head: Text
+    body: Text
+
+
+def print_entries(
+    out: Console, headings: Sequence[str], entries: Sequence[Entry], indent: int | None = None
+) -> None:
+    """Print lines in columns, each with a text below it.
+
+    Args:
+        out: where to.
+        headings: of the cells, and of the head; behind > of a column to the right.
+        entries: what is printed.
+        indent: of their bodies; None is up to the second column.
+    """
+    from rich.text import Text
+
+    right = [heading.startswith(">") for heading in headings]
+    names = [heading.removeprefix(">") for heading in headings]
+    rows = [names[:-1], *(entry.cells for entry in entries)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    margin = " " * (widths[0] + len(GAP) if indent is None else indent)
+
+    def lead(cells: Sequence[str], style: str) -> Text:
+        sides = zip(cells, widths, right, strict=False)
+        padded = [cell.rjust(width) if side else cell.ljust(width) for cell, width, side in sides]
+        return Text.assemble((padded[0], "dim"), *((GAP + cell, style) for cell in padded[1:]), GAP)
+
+    _print_beside(out, lead(names[:-1], "dim"), Text(names[-1], style="dim"))
+    for entry in entries:
+        _print_beside(out, lead(entry.cells, ""), entry.head)
+        if entry.body:
+            _print_beside(out, Text(margin), entry.body)
+
+
+def _print_beside(out: Console, lead: Text, body: Text) -> None:
+    """A text behind its lead; its other lines are indented by the length of that."""
+    from rich.text import Text
+
+    width = min(out.width, PROSE_WIDTH) - len(lead)
+    for line in body.wrap(out, max(width, 1), overflow="fold"):
+        line.rstrip()
+        out.print(Text.assemble(lead, line), soft_wrap=True)
+        lead = Text(" " * len(lead))
 
 
 class HitsOutput(ABC):
@@ -119,7 +182,7 @@ def hits_output(
 
 
 class HitsAsTable(HitsOutput):
-    """Rank, score and what it was made of, title or id, what was asked for, and the passage."""
+    """For each hit a line of rank, scores, title or id, and fields; below it, the passage."""
 
     def __init__(self, show: Sequence[str], screen: Screen) -> None:
         self._show = show
@@ -127,37 +190,42 @@ class HitsAsTable(HitsOutput):
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the answers to one query."""
-        from rich.table import Table
         from rich.text import Text
 
         if heading:
             self._console.print(Text(visible(hits.query), style="bold"))
-        if not hits:
+        if hits:
+            self._print_hits(hits)
+        else:
             self._console.print(Text("no hits"))
-            return
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("", justify="right", style="dim")
-        parts = hits.parts()
-        for name in ("score", *parts):
-            table.add_column(name, justify="right", style=None if name == "score" else "dim")
-        titled = any(hit.title for hit in hits)
-        table.add_column("title" if titled else "id", max_width=32, overflow="fold")
-        for name in self._show:
-            table.add_column(visible(name), max_width=24, overflow="fold")
-        table.add_column("passage", ratio=1, overflow="fold")
-        for hit in hits:
-            scores = hit.scores.to_dict()
-            cells = [str(hit.rank), f"{hit.score:.3f}"]
-            cells += [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
-            cells.append(visible(hit.title or hit.document_id))
-            cells += [visible(_plain(_value(hit, field))) for field in self._show]
-            table.add_row(*map(Text, cells), _passage(hit))
-        self._console.print(table)
         for stage in hits.stages:
             line = f"{stage.name} {stage.milliseconds:.1f} ms"
             self._console.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
         if heading:
             self._console.print()
+
+    def _print_hits(self, hits: Hits) -> None:
+        parts = hits.parts()
+        entries = []
+        for hit in hits:
+            scores = hit.scores.to_dict()
+            shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
+            numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
+            entries.append(Entry(numbers, _head(hit, self._show), _passage(hit)))
+        title = "title" if any(hit.title for hit in hits) else "id"
+        headings = [">", ">score", *(f">{name}" for name in parts), title]
+        print_entries(self._console, headings, entries)
+
+
+def _head(hit: Hit, show: Sequence[str]) -> Text:
+    """The title or id, and the fields that were asked for."""
+    from rich.text import Text
+
+    head = Text(visible(hit.title or hit.document_id), style="bold")
+    for field in show:
+        if value := visible(_plain(_value(hit, field))):
+            head.append(f"{GAP}{visible(field)}: {value}", style="not bold dim")
+    return head
 
 
 def _passage(hit: Hit) -> Text:
@@ -313,4 +381,4 @@ def shortened(text: str, max_characters: int = PASSAGE_MAX_CHARACTERS) -> str:
     """A passage for a table."""
     if len(text) <= max_characters:
         return text
-    return text[:max_characters].rsplit(" ", 1)[0] + " …"
+    return text[:max_characters].rsplit(" ", 1)[0] + "…"

@@ -10,6 +10,7 @@ import click
 
 from semsearch.cli.render import console, json_text, visible
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
+from semsearch.texts import quantity
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
@@ -47,8 +48,8 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
         if evaluation.dataset.unscored:
             dataset = evaluation.dataset
             click.echo(
-                f"{dataset.name} {dataset.split}: {dataset.unscored:,} pairs without a gold score "
-                "left out"
+                f"{dataset.name} {dataset.split}: "
+                f"{quantity(dataset.unscored, 'pair')} without a gold score left out"
             )
     differences = [
         [

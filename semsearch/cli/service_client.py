@@ -57,7 +57,8 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
         request = {
             "arguments": arguments,
             "directory": os.getcwd(),
-            "environment": {**os.environ, "COLUMNS": _columns()},
+            "environment": dict(os.environ),
+            "columns": terminal_columns(),
             "is_terminal": sys.stdout.isatty(),
             "program": program(),
         }
@@ -179,14 +180,11 @@ def _writes_utf8() -> bool:
     return all(stream and stream.encoding.lower() in ("utf-8", "utf8") for stream in streams)
 
 
-def _columns() -> str:
-    """How wide tables are, as `rich` finds it out."""
-    named = os.environ.get("COLUMNS", "")
-    if named.isdigit():
-        return named
+def terminal_columns() -> int:
+    """How wide the terminal of this process is."""
     for stream in range(3):
         try:
-            return str(os.get_terminal_size(stream).columns or 80)
+            return os.get_terminal_size(stream).columns or 80
         except OSError:  # it is no terminal
             continue
-    return "80"
+    return 80

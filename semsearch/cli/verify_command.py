@@ -11,6 +11,7 @@ from semsearch.cli.options import index_option, wait_option
 from semsearch.cli.places import existing_index
 from semsearch.cli.render import visible
 from semsearch.index import Index
+from semsearch.texts import quantity
 
 
 @click.command("verify", cls=Command)
@@ -35,7 +36,7 @@ def command(directory: Path | None, repair: bool, wait: bool) -> None:
         if repair and any(fault.repairable for fault in faults):
             writer.repair()
             faults = writer.verify()
-            click.echo(f"repaired; {len(faults)} faults are left")
+            click.echo(f"repaired; {quantity(len(faults), 'fault')} left")
     if faults:
         click.get_current_context().exit(1)
     click.echo(visible(f"{directory}: no faults"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy
 
+from semsearch.analysis.forms import folded
 from semsearch.arguments import (
     check_callable,
     check_number,
@@ -19,6 +20,7 @@ from semsearch.clustering.words import keywords
 from semsearch.errors import ArgumentError
 from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
+from semsearch.texts import quantity
 
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6
@@ -33,6 +35,7 @@ def cluster(
     min_size: int | None = None,
     seed: int = 0,
     words: int = DEFAULT_WORDS,
+    stop_words: Iterable[str] = (),
     notify: Callable[[str], None] = lambda message: None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Clustering:
@@ -56,6 +59,7 @@ def cluster(
         min_size: how many texts a community has at least; None is 5.
         seed: where k-means starts; the same seed brings the same groups.
         words: how many keywords a group has, at most.
+        stop_words: words that are no keywords; English function words are none in any case.
         notify: called with one line when the number of groups was chosen.
         on_progress: called with the comparisons done, and the most there can be.
 
@@ -68,7 +72,10 @@ def cluster(
     check_callable("on_progress", on_progress)
     vectors, texts = unit_rows(vectors), check_texts("texts", texts)
     if len(vectors) != len(texts):
-        raise ArgumentError(f"{len(texts)} texts, but {len(vectors)} vectors")
+        raise ArgumentError(
+            f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"
+        )
+    left_out = set(map(folded, check_texts("stop_words", stop_words)))
     groups: list[Rows] = []
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
@@ -80,11 +87,14 @@ def cluster(
         if len(texts):
             groups = nearest_centroids(vectors, min(wanted, len(texts)), seed, on_progress)
         if n is None:
-            notify(f"{len(texts):,} texts in {len(groups)} groups, a number by rule of thumb")
+            notify(
+                f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
+                "a number by rule of thumb"
+            )
         elif len(groups) < n:
-            notify(f"{len(groups)} groups, not {n:,}: no more of the texts differ")
+            notify(f"{quantity(len(groups), 'group')}, not {n:,}: no more of the texts differ")
     groups.sort(key=lambda rows: (-len(rows), rows[0]))
-    told = keywords(texts, groups, words)
+    told = keywords(texts, groups, words, left_out)
     clusters = tuple(
         Cluster(label, *_by_score(vectors, rows), some)
         for label, (rows, some) in enumerate(zip(groups, told, strict=True), start=1)

@@ -1,20 +1,21 @@
 """The words that tell a group of texts from the rest.
 
 Log-likelihood ratios (Dunning 1993, Accurate methods for the statistics of surprise and
-coincidence): how unlikely it is that a word is in so many texts of the group by chance. It passes
-over the words that are everywhere, in any language.
+coincidence): how unlikely it is that a word is in so many texts of the group by chance. Function
+words (the, of, she), whose share differs between groups as well, are left out.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.analysis.forms import in_pairs, marks
+from semsearch.analysis.forms import folded, in_pairs, marks
 from semsearch.pairwise import Rows
 
 #: Two letters or more with their marks, begun by a letter: no numbers.
@@ -24,11 +25,37 @@ MIN_RATIO = 3.84
 #: In how many texts of a group a word is, or more: what one text has alone tells of that text.
 MIN_TEXTS = 2
 
+#: What scikit-learn's list of English stop words has of other words; most of them are named by
+#: Nothman, Qin & Yurchak 2018, Stop Word Lists in Free Open-source Software Packages.
+_CONTENT_WORDS = (
+    "amount bill bottom call cry describe detail empty fill find fire found front full interest "
+    "mill mine move name part serious show side sincere system thick thin top"
+)
+#: What `WORD` makes of don't and we'll.
+_CUT_WORDS = "aren couldn didn doesn don hadn hasn haven isn ll mustn shouldn ve wasn weren wouldn"
 
-def keywords(texts: Sequence[str], groups: Sequence[Rows], count: int) -> list[tuple[str, ...]]:
+
+@cache
+def function_words() -> frozenset[str]:
+    """English words that name nothing."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    listed = frozenset(ENGLISH_STOP_WORDS) - {*_CONTENT_WORDS.split()}
+    return listed | {*_CUT_WORDS.split()}
+
+
+def keywords(
+    texts: Sequence[str], groups: Sequence[Rows], count: int, stop_words: Collection[str] = ()
+) -> list[tuple[str, ...]]:
     """For each group its `count` keywords, or fewer, by log-likelihood ratio, highest first.
 
     A word counts once a text. A group that is all of the collection has none.
+
+    Args:
+        texts: the collection.
+        groups: places of the texts of each group.
+        count: how many keywords at most.
+        stop_words: what else is left out beside English function words, case-folded.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
@@ -39,6 +66,8 @@ def keywords(texts: Sequence[str], groups: Sequence[Rows], count: int) -> list[t
     except ValueError:  # its way to say that there is no word
         return [() for _ in groups]
     names = vectorizer.get_feature_names_out()
+    left_out = function_words().union(stop_words)
+    telling = numpy.array([folded(name) not in left_out for name in names], numpy.bool)
     n = len(texts)
     everywhere = numpy.asarray(counts.sum(axis=0), numpy.float64).ravel()
     members = numpy.concatenate([*groups, numpy.empty(0, numpy.int64)])
@@ -49,7 +78,7 @@ def keywords(texts: Sequence[str], groups: Sequence[Rows], count: int) -> list[t
     for number, rows in enumerate(groups):
         places = slice(inside.indptr[number], inside.indptr[number + 1])
         words, often = inside.indices[places], inside.data[places]
-        shared = often >= min(MIN_TEXTS, len(rows))
+        shared = telling[words] & (often >= min(MIN_TEXTS, len(rows)))
         words, often = words[shared], often[shared]
         ratios = _ratios(often, everywhere[words], len(rows), n)
         order = numpy.lexsort((words, -ratios))[:count]

@@ -15,6 +15,7 @@ from semsearch.corpus.header import USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
 from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
 from semsearch.errors import BadRowError, CorpusError
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
@@ -161,5 +162,4 @@ def _rows(
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
         else:
-            noun = "cell" if len(cells) == 1 else "cells"
-            yield BadRowError(source, f"{len(cells)} {noun} where {expected}")
+            yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")

@@ -10,9 +10,10 @@ from zipfile import ZipFile
 
 from semsearch.corpus.archives import check_archive
 from semsearch.corpus.markup import blocks_of, parse_html
-from semsearch.corpus.sections import Parts, Section, count_shown, sections_of
+from semsearch.corpus.sections import Parts, Section, sections_of
 from semsearch.errors import CorpusError, MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -40,7 +41,7 @@ def read_epub(source: Source) -> Parts:
     check_archive(file, has_trees=True)
     archive = ZipFile(file)
     book = _book(archive)
-    chapters = count_shown(len(book.chapters), "chapter")
+    chapters = quantity(len(book.chapters), "chapter")
     return Parts(book.title, _sections(archive, book, _encrypted(archive)), chapters)
 
 

@@ -14,6 +14,7 @@ from semsearch.corpus.plaintext import text_row
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -71,7 +72,7 @@ class Folder:
             if counts[reason] <= NAMED:
                 left_out.setdefault(reason, []).append(text_of(str(path.relative_to(self.path))))
         total = formats.total()
-        told = [f"{total:,} file{'' if total == 1 else 's'}"]
+        told = [quantity(total, "file")]
         if formats:
             told[0] += f" ({', '.join(f'{count:,} {name}' for name, count in _sorted(formats))})"
         if unchanged:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.sections import Parts, Section, count_shown
+from semsearch.corpus.sections import Parts, Section
 from semsearch.errors import CorpusError, MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -37,7 +38,7 @@ def read_pdf(source: Source) -> Parts:
         if _NEEDS_A_PASSWORD in str(error):
             raise CorpusError("is encrypted: save it without a password first") from None
         raise
-    pages = count_shown(len(document), "page")
+    pages = quantity(len(document), "page")
     title = document.get_metadata_value("Title")
     blank = "if it is a scan, recognise its text first (for example with ocrmypdf)"
     return Parts(title, _pages(document), pages, blank)

@@ -69,8 +69,3 @@ def sections_of(blocks: Iterable[Block], first: int = 1) -> Iterator[Section]:
         lines.append(block.text)
     if lines:
         yield Section("section", number, "\n".join(lines), heading)
-
-
-def count_shown(count: int, noun: str) -> str:
-    """``1 page``, ``2 pages``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

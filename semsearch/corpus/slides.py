@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.sections import Parts, Section, count_shown
+from semsearch.corpus.sections import Parts, Section
 from semsearch.errors import MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -31,7 +32,7 @@ def read_pptx(source: Source) -> Parts:
     check_archive(file, has_trees=True)
     presentation = pptx.Presentation(file)
     title = presentation.core_properties.title or ""
-    return Parts(title, _slides(presentation), count_shown(len(presentation.slides), "slide"))
+    return Parts(title, _slides(presentation), quantity(len(presentation.slides), "slide"))
 
 
 def _slides(presentation: Presentation) -> Iterator[Section]:

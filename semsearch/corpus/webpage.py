@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.markup import blocks_of, parse_html, title_of
-from semsearch.corpus.sections import Parts, count_shown, sections_of
+from semsearch.corpus.sections import Parts, sections_of
 from semsearch.corpus.textstream import TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import CorpusError, UndecodableError
 from semsearch.limits import MAX_PART_BYTES, size_shown
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
@@ -45,7 +46,7 @@ def read_html(source: Source, encoding: str | None) -> Parts:
         raise UndecodableError(source.name, what, stream.not_decoded())
     tree = parse_html(text.encode("utf-8", "replace"))
     sections = list(sections_of(blocks_of(tree)))
-    remark = count_shown(len(sections), "section") if sections else ""
+    remark = quantity(len(sections), "section") if sections else ""
     return Parts(title_of(tree), iter(sections), remark)
 
 

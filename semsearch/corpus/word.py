@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.archives import check_archive
 from semsearch.corpus.markup import blocks_of, parse_html, title_of
-from semsearch.corpus.sections import Parts, count_shown, sections_of
+from semsearch.corpus.sections import Parts, sections_of
 from semsearch.errors import MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
@@ -41,4 +42,4 @@ def read_docx(source: Source) -> Parts:
     )
     tree = parse_html(converted.value.encode("utf-8", "replace"))
     sections = list(sections_of(blocks_of(tree)))
-    return Parts(title_of(tree), iter(sections), count_shown(len(sections), "section"))
+    return Parts(title_of(tree), iter(sections), quantity(len(sections), "section"))

@@ -13,6 +13,7 @@ from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
 from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
@@ -151,7 +152,8 @@ def _rows(
         number, cells = record
         source = f"{name}, row {number}"
         if len(cells) > len(columns):
-            reason = f"{len(cells)} cells where the sheet has {len(columns)} columns"
+            expected = quantity(len(columns), "column")
+            reason = f"{quantity(len(cells), 'cell')} where the sheet has {expected}"
             yield BadRowError(source, reason)
         else:
             pairs = zip(columns, cells, strict=False)  # blank cells at its end are left out

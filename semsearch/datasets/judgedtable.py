@@ -9,6 +9,7 @@ from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import find_column, read_rows
 from semsearch.errors import DatasetError
+from semsearch.texts import quantity
 
 COLUMNS = {
     "query": ("query", "question", "querytext", "claim"),
@@ -55,7 +56,9 @@ def read_judged_table(
     qrels: Qrels = {}
     for row in rows:
         if len(row.cells) <= max(columns):
-            raise DatasetError(f"{row.place}: {len(row.cells)} columns; {max(columns) + 1} needed")
+            raise DatasetError(
+                f"{row.place}: {quantity(len(row.cells), 'column')}; {max(columns) + 1} needed"
+            )
         query, passage, grade = (row.cells[column] for column in columns)
         query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
         document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")

@@ -18,6 +18,7 @@ from semsearch.datasets.paircolumns import (
 from semsearch.datasets.records import LabelledPair, ScoredPair
 from semsearch.datasets.table import Row, plain_name, read_rows
 from semsearch.errors import DatasetError
+from semsearch.texts import quantity
 
 SCORE_COLUMNS = (
     "score",
@@ -166,6 +167,8 @@ def _cells(rows: Iterator[Row], layout: Layout) -> Iterator[tuple[Row, tuple[str
     places = layout.left, layout.right, layout.value
     for row in rows:
         if len(row.cells) <= max(places):
-            raise DatasetError(f"{row.place}: {len(row.cells)} columns; {max(places) + 1} needed")
+            raise DatasetError(
+                f"{row.place}: {quantity(len(row.cells), 'column')}; {max(places) + 1} needed"
+            )
         left, right, value = (row.cells[place] for place in places)
         yield row, (left, right, value)

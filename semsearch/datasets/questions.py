@@ -13,6 +13,7 @@ from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import Row, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import DatasetError
+from semsearch.texts import quantity
 
 QUERY_COLUMNS = {
     "id": ("id", "queryid", "qid", "topic"),
@@ -112,7 +113,9 @@ def _columns(header: Row, names: dict[str, tuple[str, ...]]) -> list[int] | None
 
 def _cells(row: Row, columns: Sequence[int]) -> list[str]:
     if len(row.cells) <= max(columns):
-        raise DatasetError(f"{row.place}: {len(row.cells)} columns; {max(columns) + 1} needed")
+        raise DatasetError(
+            f"{row.place}: {quantity(len(row.cells), 'column')}; {max(columns) + 1} needed"
+        )
     return [row.cells[column].strip() for column in columns]
 
 

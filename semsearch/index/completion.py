@@ -9,6 +9,7 @@ from semsearch.errors import EncoderError
 from semsearch.index.workers import Workers, begun_ahead
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.space import Space
+from semsearch.texts import quantity
 
 BATCH_CHUNKS = 256
 #: How many documents a message names.
@@ -76,7 +77,8 @@ def _lacking(writer: StoreWriter, space: Space) -> Iterator[list[tuple[int, str,
 def _no_vectors(space: Space, count: int, documents: list[str]) -> str:
     """Which documents keep a space from being complete, and what to do."""
     return (
-        f"encoder '{space.spec}' returns no vector (but NaN or zero) for {count:,} passages, of "
+        f"encoder '{space.spec}' returns no vector (but NaN or zero) for "
+        f"{quantity(count, 'passage')}, of "
         f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
         f"with: semsearch delete {documents[0]}, then run: semsearch index --add-space {space.spec}"
     )

@@ -73,6 +73,11 @@ class IndexInfo(NamedTuple):
     indexed_fields: list[str]  #: by which filters find documents, sorted
     has_words: bool  #: whether it can be searched by BM25
 
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """Those of its language, if there is one."""
+        return self.language.stop_words if self.language else ()
+
 
 class Index:
     """A directory of documents, their passages and their vectors.

@@ -11,6 +11,7 @@ from semsearch.errors import ArgumentError, RemovalError
 from semsearch.index.files import ids_of_file
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState
+from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 
@@ -51,15 +52,15 @@ class Removal(NamedTuple):
         ids = ", ".join(f"'{name}'" for name in self.examples)
         more = self.documents - len(self.examples)
         shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
-        return f"{self.documents:,} of {self.total:,} documents{shown}"
+        return f"{self.documents:,} of {quantity(self.total, 'document')}{shown}"
 
     def why_kept(self) -> str:
         """One line about the documents that stay."""
-        rows = "row" if self.unidentified == 1 else "rows"
+        rows = quantity(self.unidentified, "skipped row")
         return (
-            f"nothing is removed: the corpus lacks {self.kept:,} documents of the index, which may "
-            f"be those of {self.unidentified:,} skipped {rows} whose ids are unknown; correct the "
-            f"skipped {rows}, or remove documents with: semsearch delete"
+            f"nothing is removed: the corpus lacks {quantity(self.kept, 'document')} of the "
+            f"index, which may be those of {rows} whose ids are unknown; correct what was "
+            f"skipped, or remove documents with: semsearch delete"
         )
 
 
@@ -123,7 +124,7 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
 
 
 def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) -> Removal:
-    """The documents that the corpus lacks, counted.
+    """The documents that the corpus lacks, quantity.
 
     A document whose row was skipped is not lacking. Where it is not known which documents the
     skipped rows hold, any may be among them, and none is removed.

@@ -120,7 +120,13 @@ def make_map(
         raise ArgumentError(f"the index {index.path} is empty: there is nothing to map")
     points = project(passages.vectors, seed, notify)
     notify("grouping by k-means")
-    clustering = cluster(passages.vectors, passages.texts, seed=seed, words=WORDS)
+    clustering = cluster(
+        passages.vectors,
+        passages.texts,
+        seed=seed,
+        words=WORDS,
+        stop_words=index.info().stop_words,
+    )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1
     names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
     hashes = numpy.array([text_mark(text) for text in passages.texts])

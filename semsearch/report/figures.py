@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: More points than this become cells whose colour is the stronger the more points they hold.
 DOTS = 400
 CELLS_ACROSS = 26
+#: Whole numbers as gold scores are boxes, if they are no more than this.
+LEVELS = 11
 
 #: Inches.
 ROW, PANEL = 0.3, 0.55
@@ -71,7 +73,7 @@ def draw_forest(
 def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
 ) -> Drawing:
-    """Scores against gold.
+    """Scores against gold: points, cells of many points or, of whole numbers as gold, boxes.
 
     Args:
         gold: shape (pairs,).
@@ -86,6 +88,24 @@ def draw_scatter(
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
+        levels = numpy.unique(gold)
+        if len(gold) > len(levels) and len(levels) <= LEVELS and (levels % 1 == 0).all():
+            groups = [scores[gold == level] for level in levels]
+            axes.boxplot(
+                groups,
+                positions=levels,
+                widths=0.6,
+                manage_ticks=False,
+                boxprops={"color": ACCENT},
+                medianprops={"color": INK},
+                whiskerprops={"color": ACCENT},
+                capprops={"color": ACCENT},
+                flierprops={"markersize": 2, "markeredgecolor": FAINT},
+            )
+            axes.set_xticks(levels)
+            axes.set(xlim=(levels[0] - 0.5, levels[-1] + 0.5), ylim=limits)
+            axes.set(xlabel="gold", ylabel="score", title=title)
+            return
         if len(gold) <= DOTS:
             axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
         else:

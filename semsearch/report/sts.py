@@ -147,7 +147,8 @@ def _scatters(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Se
     text = (
         "A system that follows people puts its pairs on a line from the lower left to the upper "
         "right. Of many pairs, cells are drawn: the stronger the colour, the more pairs, on a "
-        "logarithmic scale of its own for each system."
+        "logarithmic scale of its own for each system. Where gold scores are whole numbers, "
+        "boxes show the quartiles of the scores at each."
     )
     return Section("Score against gold", text, figures)
 

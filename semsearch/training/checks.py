@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from semsearch.errors import ArgumentError
+from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
 
@@ -49,8 +50,8 @@ def without_leaks(
         known = set(_pairs(other))
         found = {row for row, pair in enumerate(pairs) if pair in known}
         if found:
-            done = "they stay in" if keep else "they are left out of the training"
-            notify(f"{training.name}: {len(found):,} pairs also stand in {other.name}; {done}")
+            done = "kept" if keep else "left out of the training"
+            notify(f"{training.name}: {quantity(len(found), 'pair')} also in {other.name}; {done}")
         leaking |= found
     if keep or not leaking:
         return training

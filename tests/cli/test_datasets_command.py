@@ -36,10 +36,18 @@ def run(tmp_path, monkeypatch):
 class TestList:
     def test_table(self, run):
         lines = run("list").stdout.splitlines()
-        assert lines[0].split() == ["name", "kind", "rows", "licence", "here"]
-        (line,) = (line for line in lines if line.startswith("stsbenchmark "))
-        assert "train 5,749, dev 1,500, test 1,379" in line
-        assert line.split()[-1] == "no"
+        assert lines[:4] == [
+            "name               kind            here",
+            "stsbenchmark       sts             no",
+            "    train 5,749, dev 1,500, test 1,379",
+            "    CC BY-SA 4.0 where not otherwise noted",
+        ]
+
+    def test_narrow(self, run, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "60")
+        lines = run("list").stdout.splitlines()
+        assert max(map(len, lines)) <= 60
+        assert len(lines) == 1 + 3 * len(known_sets())
 
     def test_jsonl(self, run, tmp_path):
         folder = tmp_path / "data" / "sts" / "SICK"

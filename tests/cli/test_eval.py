@@ -125,7 +125,7 @@ class TestSts:
     def test_the_table(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--system", "hashing:8").stdout
         assert "pairs test" in output
-        assert "1 pairs without a gold score left out" in output
+        assert "1 pair without a gold score left out" in output
         assert "paired differences" in output
         assert "hashing:8" in output
 

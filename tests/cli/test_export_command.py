@@ -42,7 +42,7 @@ def test_says_what_it_wrote(run):
     assert run("export", "pets.faiss").stdout == "pets.faiss, pets.faiss.jsonl: 3 passages\n"
     assert run("export", "set", "--format", "datasets").stdout == "set/train.parquet: 3 documents\n"
     result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
-    assert (result.stdout, result.stderr) == ("new.parquet: 1 passages\n", "")
+    assert (result.stdout, result.stderr) == ("new.parquet: 1 passage\n", "")
     result = run("export", "pets.parquet")
     assert result.stderr == "as JSON text, for Parquet has no type for all that they hold: odd\n"
     assert (

@@ -169,7 +169,7 @@ class TestCorpus:
     def test_one_text(self, run):
         result = run("-", *HASHING, typed="id,text\na,One.\n")
         assert result.stdout == "no pairs\n"
-        assert "\n1 texts; it takes two to make a pair\n" in result.stderr
+        assert "\n1 text; it takes two to make a pair\n" in result.stderr
 
     def test_windows_change_nothing(self, run, monkeypatch):
         whole = run("c.csv", *HASHING, "--format", "jsonl").stdout

@@ -71,7 +71,7 @@ def test_skipped_rows_that_could_be_any(run, tmp_path):
     write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
     assert "nothing is removed: the corpus lacks 50 documents" in result.stderr
-    assert "50 kept though the corpus lacks them, 1 bad rows skipped" in result.stdout
+    assert "50 kept though the corpus lacks them, 1 bad row skipped" in result.stdout
     dry = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--dry-run").stdout
     assert "nothing is removed: the corpus lacks 50 documents" in dry
 
@@ -88,7 +88,7 @@ def test_a_deletion_is_refused(run):
     )
     assert left(run) == "100"
     assert run(*arguments, "--allow-removals").stdout == "50 documents deleted, 50 left\n"
-    assert run("delete", "d60").stdout == "1 documents deleted, 49 left\n"
+    assert run("delete", "d60").stdout == "1 document deleted, 49 left\n"
 
 
 class TestDryRun:
@@ -105,7 +105,7 @@ class TestDryRun:
         before = state(tmp_path)
         result = run("index", "corpus.csv", "--sync", "--dry-run")
         assert result.stdout == (
-            "indexes/corpus: dry run, nothing is written: 1 documents to add, 1 to change, "
+            "indexes/corpus: dry run, nothing is written: 1 document to add, 1 to change, "
             "0 with new metadata, 49 unchanged, 0 bad rows to skip; to remove: 50 of 100 documents "
             "('d50', 'd51', 'd52', 'd53', 'd54' and 45 more), which needs --allow-removals\n"
         )
@@ -122,8 +122,7 @@ class TestDryRun:
         write(tmp_path / "corpus.csv", [*ROWS, "d100"])
         run("index", "corpus.csv", "--dry-run", code=1)
         assert (
-            "1 bad rows to skip"
-            in run("index", "corpus.csv", "--dry-run", "--skip-bad-rows").stdout
+            "1 bad row to skip" in run("index", "corpus.csv", "--dry-run", "--skip-bad-rows").stdout
         )
         assert "for a corpus" in run("index", "--drop-space", "x", "--dry-run", code=1).stderr
 

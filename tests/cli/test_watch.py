@@ -106,7 +106,7 @@ def test_rows_of_a_database():
     done = run("films.db", "--sql", "SELECT id, plot AS text FROM films")
     assert done.exit_code == 0, done.stderr
     assert "films.db: text from 'text', id from 'id'; from sqlite" in done.stderr
-    assert done.stdout.startswith("indexes/films: 1 documents (1 added)")
+    assert done.stdout.startswith("indexes/films: 1 document (1 added)")
 
 
 def test_a_folder_in_one_summary():

@@ -63,7 +63,7 @@ def test_queries_without_judgements_are_left_out(files):
     ("name", "text", "message"),
     [
         ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1: not all columns are there (columns: a"),
-        ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 columns; 2 needed"),
+        ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 column; 2 needed"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3: the query 'q1' is there already"),
         ("queries.csv", "id,text\nx,a\n", "judged.csv: no judgement is of a query in"),
         ("queries.csv", "id,text\nq1,a\n", "judged.csv: 1 judged queries are not in"),

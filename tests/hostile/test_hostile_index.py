@@ -251,7 +251,7 @@ def test_vectors_that_are_none_are_not_compared(yielding, copy):
         with Index.open(path) as index, index.writer() as writer:
             with pytest.raises(IndexFormatError, match="damaged; see: semsearch verify"):
                 search(index, "semantic")
-            assert "has 1 vectors that are none" in " ".join(
+            assert "has 1 vector not of its encoder" in " ".join(
                 fault.what for fault in writer.verify()
             )
             writer.repair()

@@ -109,7 +109,7 @@ def test_repair_names_what_the_encoder_still_has_no_vector_for(tmp_path):
             connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id < 10")
         encoder.value = numpy.nan
         with index.writer() as writer:
-            with pytest.raises(EncoderError, match="1 passages, of 3; .*semsearch delete 3"):
+            with pytest.raises(EncoderError, match="1 passage, of 3; .*semsearch delete 3"):
                 writer.repair()
             writer.delete(["3"])
             writer.add_space(encoder)

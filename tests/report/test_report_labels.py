@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
+
+import numpy
+import pytest
 
 from semsearch.datasets import ScoredPair, StsSet
 from semsearch.evaluation import Difference, Interval
 from semsearch.report import provenance
+from semsearch.report.figures import draw_scatter
 from semsearch.report.labels import (
     LABEL_CHARACTERS,
     difference_cells,
@@ -72,3 +77,15 @@ def test_digests_tell_data_apart_but_not_names():
     assert contents_digest(first) == contents_digest(first._replace(name="two"))
     other = first._replace(subsets={"part": [pair._replace(gold=2.0)]})
     assert contents_digest(first) != contents_digest(other)
+
+
+@pytest.mark.parametrize(
+    ("gold", "is_boxes"), [([0, 0, 2, 2], True), ([0, 0.5] * 2, False), ([*range(12)] * 2, False)]
+)
+def test_whole_gold_scores_are_boxes(gold, is_boxes):
+    """Then the axis has a tick for each gold score that occurs, and no other."""
+    scores = numpy.linspace(0.1, 0.9, len(gold))
+    drawing = draw_scatter(numpy.array(gold, float), scores, (0, 1), "a title", "in words")
+    texts = re.findall(r">([^<>\n]+)</text>", drawing.svg)
+    ticks = texts[: texts.index("gold")]
+    assert (ticks == [str(level) for level in sorted(set(gold))]) is is_boxes

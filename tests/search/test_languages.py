@@ -96,8 +96,8 @@ class TestOnAnIndex:
         with index.writer() as writer:
             with writer._store._connection.begin():
                 writer._store._connection.exec_driver_sql("UPDATE chunks SET analysed = NULL")
-            (fault, *_) = [one for one in writer.verify() if "analysed" in one.what]
-            assert fault.what == "4 passages are not analysed for BM25 as they have to be"
+            (fault, *_) = [one for one in writer.verify() if "outdated words" in one.what]
+            assert fault.what == "4 passages with outdated words for BM25"
             writer.repair()
             assert writer.verify() == []
         assert found(index, "haus") == ["a", "b"]

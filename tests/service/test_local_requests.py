@@ -494,6 +494,7 @@ def test_the_answer_is_json(service, here):
         "arguments": ["fish"],
         "directory": str(here),
         "environment": {},
+        "columns": 80,
         "is_terminal": False,
         "program": program(),
     }

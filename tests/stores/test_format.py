@@ -273,7 +273,7 @@ def test_a_text_that_is_not_what_it_was_is_told_and_forgotten(path):
             index.get("long")
         with index.writer() as writer:
             [fault] = writer.verify()
-            assert fault.what == "1 documents are not as they were written between their passages"
+            assert fault.what == "1 document not as written between passages"
             writer.repair()
             assert writer.verify() == []
         assert index.add([Document("long", text)]).encoded == 0

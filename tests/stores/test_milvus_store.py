@@ -266,10 +266,10 @@ class TestInterruptedCommits:
         connection.delete(passages_of(connection), [others[1]["chunk"]])
         with index.writer() as writer:
             told = " ".join(fault.what for fault in writer.verify())
-            assert "1 documents lack passages: 'c'" in told
-            assert "1 vectors of no document" in told
+            assert "1 document without passages: 'c'" in told
+            assert "1 vector of no document" in told
             assert "1 damaged vectors" in told
-            assert "have no vector" in told
+            assert "without a vector" in told
             writer.repair()
             assert writer.verify() == []
         assert "documents that lack passages are removed: 'c'" in caplog.text
@@ -351,7 +351,7 @@ class TestCommands:
         run("index", "--index-type", "hnsw", "--index", lite)
         assert "a green fish" in run("query", "green", "-k", "1", "--index", lite)
         assert "HNSW, by Milvus" in run("query", "green", "-k", "1", "--explain", "--index", lite)
-        assert "1 documents deleted, 1 left" in run("delete", "a", "--index", lite)
+        assert "1 document deleted, 1 left" in run("delete", "a", "--index", lite)
 
     def test_eval(self, index, lite, tmp_path):
         queries, qrels = tmp_path / "queries.csv", tmp_path / "qrels.csv"

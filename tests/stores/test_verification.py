@@ -69,18 +69,18 @@ ORPHAN = f"""
 """
 
 REPAIRABLE = {
-    "DELETE FROM vectors WHERE chunk_id = 7": "lacks the vectors of 1 passages",
-    "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 vectors that are none",
-    "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 vectors that are none",
+    "DELETE FROM vectors WHERE chunk_id = 7": "lacks the vectors of 1 passage",
+    "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 vectors not of its",
+    "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 vector not of its",
     "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 are not those",
     "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 are not those",
-    "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages are not analysed for BM25",
-    "UPDATE chunks SET analysed = NULL": "1 passages are not analysed for BM25 as they have to be",
+    "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages with outdated words",
+    "UPDATE chunks SET analysed = NULL": "1 passage with outdated words for BM25",
     "DELETE FROM fields": "the kinds of the metadata fields are not those of the documents",
     "UPDATE fields SET documents = 61": "the kinds of the metadata fields are not those of the doc",
     "INSERT INTO fields VALUES ('m', 'text', 0, 1)": "the kinds of the metadata fields are not",
-    ORPHAN: "1 rows belong to nothing (in chunks)",
-    "INSERT INTO vectors VALUES (5, 9, x'00')": "1 rows belong to nothing (in vectors)",
+    ORPHAN: "1 orphaned row (in chunks)",
+    "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
     "UPDATE snapshots SET vectors = 59": "does not hold the vectors of the database",
     "UPDATE snapshots SET file = 'other.faiss'": "other.faiss cannot be read",
 }
@@ -99,11 +99,11 @@ def test_what_is_derived_is_repaired(path, statement):
 
 
 UNREPAIRABLE = {
-    "UPDATE chunks SET text = 'altered' WHERE chunk_id = 1": "1 passages are not as they were",
-    'UPDATE chunks SET "end" = 1 WHERE chunk_id = 1': "1 passages are not as they were",
-    "UPDATE documents SET metadata = '{' WHERE document_id = 1": "1 documents have broken",
-    "UPDATE documents SET metadata = '[]' WHERE document_id = 1": "1 documents have broken",
-    "DELETE FROM chunks WHERE chunk_id = 1": "1 documents have no passage",
+    "UPDATE chunks SET text = 'altered' WHERE chunk_id = 1": "1 passage not as written",
+    'UPDATE chunks SET "end" = 1 WHERE chunk_id = 1': "1 passage not as written",
+    "UPDATE documents SET metadata = '{' WHERE document_id = 1": "1 document with broken",
+    "UPDATE documents SET metadata = '[]' WHERE document_id = 1": "1 document with broken",
+    "DELETE FROM chunks WHERE chunk_id = 1": "1 document without a passage",
 }
 
 

@@ -148,14 +148,14 @@ class TestLeaks:
         rest = without_leaks(self.TRAINING, held, False, told.append)
         assert rest.texts == (["d"], ["e"])
         assert told == [
-            "train: 1 pairs also stand in dev; they are left out of the training",
-            "train: 1 pairs also stand in test; they are left out of the training",
+            "train: 1 pair also in dev; left out of the training",
+            "train: 1 pair also in test; left out of the training",
         ]
 
     def test_kept_if_wanted(self):
         told = []
         assert without_leaks(self.TRAINING, [self.TRAINING], True, told.append) == self.TRAINING
-        assert told == ["train: 3 pairs also stand in train; they stay in"]
+        assert told == ["train: 3 pairs also in train; kept"]
 
     def test_one_shared_text_is_no_leak(self):
         assert without_leaks(self.TRAINING, [pairs(("a b", "g"))], False, pytest.fail)

@@ -21,6 +21,7 @@ from semsearch.stores.local.view import snapshot_record, vector_blocks
 from semsearch.stores.local.words import wrongly_analysed
 from semsearch.stores.protocol import Fault, text_hash
 from semsearch.stores.space import Space
+from semsearch.texts import quantity
 
 ROWS_AT_ONCE = 4096
 
@@ -65,7 +66,7 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     if orphans:
         tables = ", ".join(sorted({row[0] for row in orphans}))
-        yield Fault(f"{len(orphans):,} rows belong to nothing (in {tables})")
+        yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {tables})")
     try:
         # Rank 1: against the chunks, too, and not only within itself.
         connection.exec_driver_sql(
@@ -83,16 +84,16 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         )
     )
     if count := connection.scalar(broken):
-        yield Fault(f"{count:,} documents have broken metadata", repairable=False)
+        yield Fault(f"{quantity(count, 'document')} with broken metadata", repairable=False)
     elif not kinds_are_right(connection):
         yield Fault("the kinds of the metadata fields are not those of the documents")
     elif not values_are_right(connection):
         yield Fault("the values of indexed fields are not those of the documents")
     if count := wrongly_analysed(connection):
-        yield Fault(f"{count:,} passages are not analysed for BM25 as they have to be")
+        yield Fault(f"{quantity(count, 'passage')} with outdated words for BM25")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
     if count := connection.scalar(empty):
-        yield Fault(f"{count:,} documents have no passage", repairable=False)
+        yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
     changed = 0
     query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
@@ -101,19 +102,19 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
             for row in rows
         )
     if changed:
-        yield Fault(f"{changed:,} passages are not as they were written", repairable=False)
+        yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
     elif count := sum(1 for _ in wrong_texts(connection)):
-        yield Fault(f"{count:,} documents are not as they were written between their passages")
+        yield Fault(f"{quantity(count, 'document')} not as written between passages")
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
     of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
     missing = connection.scalar(select(func.count()).where(chunks.c.chunk_id.not_in(of_space)))
     if missing:
-        yield Fault(f"space '{space.name}' lacks the vectors of {missing:,} passages")
+        yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
     bad = sum(1 for _ in bad_vectors(connection, space))
     if bad:
-        yield Fault(f"space '{space.name}' has {bad:,} vectors that are none of its encoder's")
+        yield Fault(f"space '{space.name}' has {quantity(bad, 'vector')} not of its encoder")
     record = snapshot_record(connection, space)
     if record is None:
         return

@@ -21,6 +21,7 @@ from semsearch.stores.local.snapshot import (
 from semsearch.stores.local.spaces import from_bytes
 from semsearch.stores.local.stored import DamageError
 from semsearch.stores.space import Space
+from semsearch.texts import quantity
 from semsearch.vector_indexes import Ids
 
 #: How many vectors are taken from the database at once.
@@ -122,7 +123,8 @@ class SpaceView:
         """A description of how it is searched."""
         parts = []
         if self._snapshot:
-            parts.append(f"{self._snapshot.index.plan} over {len(self._snapshot.index):,} vectors")
+            vectors = quantity(len(self._snapshot.index), "vector")
+            parts.append(f"{self._snapshot.index.plan} over {vectors}")
         if len(self._tail_ids):
             parts.append(f"exact over {len(self._tail_ids):,} new vectors")
         return ", ".join(parts) or "nothing to search"

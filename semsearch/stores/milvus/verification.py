@@ -15,6 +15,7 @@ from semsearch.stores.milvus.kinds import Counts, counted
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.protocol import EVERYTHING, Fault
 from semsearch.stores.space import Space
+from semsearch.texts import quantity
 from semsearch.vectors import off_unit
 
 #: How many documents a message names.
@@ -41,17 +42,24 @@ def find_faults(connection: Connection, state: MilvusState) -> list[Fault]:
     lacking = [one.id for number, one in owners.items() if held[number] != one.passages]
     if lacking:
         faults.append(
-            Fault(f"{len(lacking):,} documents lack passages: {_named(lacking)}", repairable=False)
+            Fault(
+                f"{quantity(len(lacking), 'document')} without passages: {_named(lacking)}",
+                repairable=False,
+            )
         )
     if orphans:
-        faults.append(Fault(f"{len(orphans):,} passages of no document"))
+        faults.append(Fault(f"{quantity(len(orphans), 'passage')} of no document"))
     for space in state.spaces():
         found, left_over, damaged = _vectors(connection, state, space, owners)
         without = sum(held[number] - found[number] for number in owners)
         if without and space.complete:
-            faults.append(Fault(f"space '{space.name}': {without:,} passages have no vector"))
+            faults.append(
+                Fault(f"space '{space.name}': {quantity(without, 'passage')} without a vector")
+            )
         if left_over:
-            faults.append(Fault(f"space '{space.name}': {len(left_over):,} vectors of no document"))
+            faults.append(
+                Fault(f"space '{space.name}': {quantity(len(left_over), 'vector')} of no document")
+            )
         if damaged:
             faults.append(Fault(f"space '{space.name}': {len(damaged):,} damaged vectors"))
     if recount(state) != state.field_counts:
