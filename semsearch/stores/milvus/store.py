@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 from semsearch.closing import closed_on_error
@@ -54,7 +55,7 @@ class MilvusStore:
     @property
     def path(self) -> Path:
         """The address."""
-        return self._connection.target.address
+        return cast("Path", self._connection.target.address)
 
     @contextmanager
     def read(self) -> Iterator[MilvusState]:
