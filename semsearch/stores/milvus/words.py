@@ -99,8 +99,12 @@ class WordChange:
 
 def count_words(texts: Sequence[str], analyser: Analyser) -> list[Counts]:
     """How often each text has each term."""
-    found: list[Counter[int]] = [Counter() for _ in texts]
-    with _index(texts, analyser) as database:
+    return _counts([analyser.searchable(text) for text in texts], analyser)
+
+
+def _counts(searchable: Sequence[str], analyser: Analyser) -> list[Counts]:
+    found: list[Counter[int]] = [Counter() for _ in searchable]
+    with _index(searchable, analyser) as database:
         rows = database.execute("SELECT doc, term, count(*) FROM instances GROUP BY doc, term")
         for place, word, count in rows:
             found[place][_number(word)] += count
@@ -115,7 +119,7 @@ def matched_words(
     if match is None:
         return {}
     keys = list(texts)
-    with _index(list(texts.values()), analyser) as database:
+    with _index([analyser.searchable(text) for text in texts.values()], analyser) as database:
         rows = database.execute(_HIGHLIGHTED, [_MARK, _MARK, match]).fetchall()
     return {
         keys[place]: list(dict.fromkeys(_MARKED.findall(marked.lower()))) for place, marked in rows
@@ -127,7 +131,7 @@ def query_vector(
 ) -> Sparse:
     """What a query is to BM25; empty where no passage has one of its words."""
     words = " ".join(term.rstrip(" *").strip('"') for term in analyser.query_terms(text))
-    [counts] = count_words([words], analyser)
+    [counts] = _counts([words], analyser)
     held = held_terms(connection, list(counts), since)
     return {term: counts[term] * totals.idf(held[term]) for term in sorted(held) if held[term] > 0}
 
@@ -158,15 +162,14 @@ def _number(word: str) -> int:
 
 
 @contextmanager
-def _index(texts: Sequence[str], analyser: Analyser) -> Iterator[Any]:
+def _index(searchable: Sequence[str], analyser: Analyser) -> Iterator[Any]:
     """An index of FTS5 in memory, whose rows are numbered as the texts are."""
     database = sqlite3.connect(":memory:")
     try:
         tokenizer = analyser.tokenizer
         database.execute(f'CREATE VIRTUAL TABLE texts USING fts5(words, tokenize="{tokenizer}")')
         database.execute("CREATE VIRTUAL TABLE instances USING fts5vocab(texts, 'instance')")
-        rows = ((place, analyser.searchable(text)) for place, text in enumerate(texts))
-        database.executemany("INSERT INTO texts(rowid, words) VALUES (?, ?)", rows)
+        database.executemany("INSERT INTO texts(rowid, words) VALUES (?, ?)", enumerate(searchable))
         yield database
     finally:
         database.close()
