@@ -7,7 +7,8 @@ bring further engines, whose addresses begin with ``ENGINE://``.
 from __future__ import annotations
 
 import re
-from pathlib import Path, PosixPath
+from pathlib import Path, PurePosixPath
+from typing import cast
 
 #: The package of the store that keeps what begins so.
 STORES = {
@@ -19,10 +20,11 @@ DIRECTORIES = "semsearch.stores.local"
 _ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTALL)
 
 
-class Address(PosixPath):
-    """An address, which is passed around as the path of a directory is.
+class Address(PurePosixPath):
+    """An address, which is passed around as the path of a directory is, on every system.
 
-    A path has no empty parts, so ``//`` is ``/`` in it; `str` writes both.
+    It leads to no file, and so has no methods that open any. A path has no empty parts, so ``//``
+    is ``/`` in it; `str` writes both.
     """
 
     @property
@@ -35,6 +37,12 @@ class Address(PosixPath):
         """What comes behind the colon: ``/HOST:PORT/NAME``."""
         return super().__str__().partition(":")[2]
 
+    def absolute(self) -> Address:
+        """Itself: it is the same from everywhere."""
+        return self
+
+    resolve = absolute
+
     def __str__(self) -> str:
         has_host = self.rest.startswith("/") and self.engine != "milvus-lite"
         slashes = "/" if has_host else "//" if self.rest.startswith("/") else ""
@@ -43,7 +51,7 @@ class Address(PosixPath):
 
 def place(text: str) -> Path:
     """The place that a text names: an address, or a path in the file system."""
-    return Address(text) if _ADDRESS.fullmatch(text) else Path(text)
+    return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else Path(text)
 
 
 def store_of(path: Path) -> str | None:

@@ -18,7 +18,7 @@ from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.precision import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
-from semsearch.evaluation.rankers import BM25, System
+from semsearch.evaluation.rankers import System
 from semsearch.index import Index
 from semsearch.notebook import table_html
 from semsearch.protocols import Matrix, Reranker
@@ -97,7 +97,7 @@ def compare_neighbours(
         path: the index.
         text: the query.
         systems: embedding spaces of the index by name, ``bm25``, ``hybrid:SPACE``; none means all
-            spaces, and BM25.
+            spaces, and BM25 where the index has it.
         k: how many documents each brings.
         where: a filter over metadata.
         judge: scores every passage that was found.
@@ -114,7 +114,13 @@ def compare_neighbours(
             f"judge must be a reranker (load_reranker returns one), not {shown(judge)}"
         )
     with Index.open(path) as index:
-        systems = systems or [*(space.name for space in index.info().spaces), BM25]
+        known = index.systems()
+        systems = systems or known
+        if len(known) < 2:
+            raise ArgumentError(
+                f"{index.path} can be searched in one way only, by its space '{known[0]}'; add "
+                f"another: semsearch index --add-space ENCODER --index {index.path}"
+            )
         if len(set(systems)) < max(2, len(systems)):
             raise ArgumentError("two or more different systems are compared; name them")
         deep = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}

@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from semsearch.addresses import Address
+
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
 
@@ -48,13 +50,13 @@ def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
     """The encoder of an index, by what the index says of it; it goes on loading, too.
 
     Args:
-        index: the directory; whatever is wrong with it is reported when it is opened.
+        index: the place; whatever is wrong with it is reported when it is opened.
         space: the name of the embedding space; None takes the first.
 
     Returns:
         One encoder, or none when the index does not name one that can be loaded.
     """
-    encoder = _encoder(index, space)
+    encoder = None if isinstance(index, Address) else _encoder(index, space)
     if encoder is None:
         return []
     _kept.append(encoder)

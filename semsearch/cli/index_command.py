@@ -238,7 +238,7 @@ def _index_corpus(
             progress.update(summary.documents, fraction, _nodes(summary))
 
         with ExitStack() as stack:
-            if any(directory.glob("*")):
+            if not isinstance(directory, Address) and any(directory.glob("*")):
                 index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
                 documents.files.known = index.known_file
                 documents.look_ahead(FIRST_DOCUMENTS)

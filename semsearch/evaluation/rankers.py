@@ -311,7 +311,8 @@ def index_rankers(
     Args:
         index: what is searched.
         specs: ``SPACE`` (the name of an embedding space), ``bm25``, ``hybrid:SPACE``,
-            ``SYSTEM+cross-encoder:MODEL`` or ``run:FILE``; none means all spaces and ``bm25``.
+            ``SYSTEM+cross-encoder:MODEL`` or ``run:FILE``; none means all spaces, and
+            ``bm25`` where the index has it.
         precision: in which numbers cross-encoders compute.
 
     Raises:
@@ -319,7 +320,7 @@ def index_rankers(
         SpaceError: the index has no such space, or it is not complete yet.
         EncoderError: a model cannot be loaded.
     """
-    listed = check_texts("specs", specs) or [*(space.name for space in index.spaces()), BM25]
+    listed = check_texts("specs", specs) or index.systems()
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
         space = index.complete_space(system.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from semsearch.closing import closed_on_error
 from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
 from semsearch.protocols import Matrix, TokenSpans
+from semsearch.records import STORED_TYPES
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import (
     NewDocument,
@@ -24,6 +26,8 @@ from semsearch.stores.protocol import (
     TextVectors,
 )
 from semsearch.stores.space import Space
+
+logger = logging.getLogger(__name__)
 
 DOCUMENTS_AT_ONCE = 1024
 #: How many documents are compared at the end, spread over all.
@@ -75,6 +79,7 @@ def copy_index(
             closing(_target(target, state.max_tokens, spaces)) as written,
             written.writer(wait=wait) as writer,
         ):
+            _carry_language(state, writer)
             count = _copy(state, writer, on_batch)
             removed = _remove_others(writer, allow_removals)
             writer.optimise()
@@ -118,6 +123,29 @@ def _target(place: Path, max_tokens: int, spaces: Sequence[Space]) -> Store:
                 f"{', '.join(wanted.values())} by the same models; choose another place"
             )
     return store
+
+
+def _carry_language(state: StoreState, writer: StoreWriter) -> None:
+    """Let BM25 of the target read words as the source's does; say what the target cannot hold."""
+    source = state.info()
+    with writer.state() as copy:
+        target = copy.info()
+    if source.language is not None and source.language != target.language:
+        if target.has_words:
+            writer.set_language(source.language)
+        else:
+            logger.warning("BM25's language '%s' stays behind", source.language.name)
+    elif source.has_words and not target.has_words:
+        logger.warning("the copy has no BM25: its store cannot search words")
+    lacking = sorted(set(source.indexed_fields) - set(target.indexed_fields))
+    for name in lacking:
+        try:
+            writer.index_field(name)
+        except IndexStoreError:
+            logger.warning("the index of field '%s' stays behind; filters work without", name)
+    narrow = sorted({space.name for space in source.spaces if space.dtype != STORED_TYPES[0]})
+    if narrow and all(space.dtype == STORED_TYPES[0] for space in target.spaces):
+        logger.warning("vectors of %s become float32 in the copy", ", ".join(narrow))
 
 
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:

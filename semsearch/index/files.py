@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
+from semsearch.addresses import Address
 from semsearch.corpus.files import FileState
 from semsearch.filters import And, Comparison, Operator
 from semsearch.stores.protocol import Selection, StoreState
@@ -42,7 +43,7 @@ def ids_of_file(state: StoreState, name: str) -> list[str]:
 
 
 class FileMemory:
-    """The files that an index has read from folders.
+    """The files that an index has read from folders; of one at an address, none.
 
     Args:
         directory: that of the index.
@@ -52,7 +53,7 @@ class FileMemory:
     def __init__(
         self, directory: Path, read: Callable[[], AbstractContextManager[StoreState]]
     ) -> None:
-        self._file = directory / FILE
+        self._file = None if isinstance(directory, Address) else directory / FILE
         self._read = read
 
     def known(self, name: str) -> FileState | None:
@@ -83,16 +84,19 @@ class FileMemory:
     def forget(self) -> None:
         """All files."""
         with suppress(OSError):
-            self._file.unlink(missing_ok=True)
+            if self._file:
+                self._file.unlink(missing_ok=True)
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
+        if self._file is None:
+            return
         with closing(sqlite3.connect(self._file)) as database, database:
             database.execute(_TABLE)
             database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection | None]:
-        if not self._file.is_file():
+        if self._file is None or not self._file.is_file():
             yield None
             return
         place = f"{self._file.absolute().as_uri()}?mode=ro"

@@ -392,6 +392,11 @@ class Index:
         with self.read() as state:
             return state.field_names()
 
+    def systems(self) -> list[str]:
+        """The names of the ways to search it: its spaces and, where it has it, ``bm25``."""
+        info = self.info()
+        return [*(space.name for space in info.spaces), *(["bm25"] if info.has_words else [])]
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
         with self.read() as state:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.addresses import Address
 from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
@@ -111,9 +112,14 @@ def make_map(
         notify: is told what is being done.
 
     Raises:
-        ArgumentError: the index is empty.
+        ArgumentError: the index is empty, or in no directory, in which its map could be kept.
         SpaceError: there is no such space, or it is not complete yet.
     """
+    if isinstance(index.path, Address):
+        raise ArgumentError(
+            f"a map is kept in the directory of its index, and {index.path} has none; bring it "
+            "into one: semsearch pull"
+        )
     found = index.complete_space(space)
     passages = index.passages(found.name)
     if not passages.texts:
@@ -147,6 +153,8 @@ def open_map(index: Index, space: str | None = None) -> Map | None:
     from pyarrow import parquet
 
     found = index.space(space)
+    if isinstance(index.path, Address):
+        return None
     file = map_file(index.path, found.name)
     try:
         table = parquet.read_table(file)

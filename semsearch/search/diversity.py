@@ -10,6 +10,9 @@ from semsearch.records import Hit
 #: From this cosine on, two passages are duplicates.
 DUPLICATE_COSINE = 0.95
 
+#: How far apart equal gains can be, by the order in which float32 adds up.
+ROUNDING = 2e-6
+
 
 def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Matrix]:
     """The hits without near-duplicates of better ones, which list the ids of those dropped.
@@ -58,7 +61,8 @@ def maximal_marginal_relevance(
     found = []
     for _ in hits:
         gain = relevance_weight * relevance - (1 - relevance_weight) * nearest
-        place = int(numpy.where(is_open, gain, -numpy.inf).argmax())
+        gain = numpy.where(is_open, gain, -numpy.inf)
+        place = int((gain >= gain.max() - ROUNDING).argmax())  # of equal ones, the better hit
         is_open[place] = False
         found.append(hits[place])
         nearest = numpy.maximum(nearest, cosines[place]) if len(found) > 1 else cosines[place]

@@ -12,6 +12,7 @@ from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
+from semsearch.addresses import Address
 from semsearch.errors import MissingExtraError
 from semsearch.index import Index
 from semsearch.maps import map_table, open_map
@@ -115,6 +116,8 @@ class Maps:
 
 def _version(index: Index) -> Version:
     found = []
+    if isinstance(index.path, Address):
+        return Version(())
     database = index.path / "index.sqlite"
     for file in (map_file(index.path, index.space().name), database, Path(f"{database}-wal")):
         if file.exists():

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
+from semsearch.addresses import Address
 from semsearch.index import Index
 from semsearch.records import Hits
 
@@ -36,6 +37,8 @@ class IndexFile(NamedTuple):
     @classmethod
     def now(cls, directory: Path) -> IndexFile | None:
         """That of the index in a directory; None where there is none."""
+        if isinstance(directory, Address):
+            return None
         try:
             found = (directory / "index.sqlite").stat()
         except OSError:

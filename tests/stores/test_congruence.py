@@ -35,9 +35,10 @@ STORES = {
 }
 
 #: What docs/milvus.md says that an index on Milvus does not do.
-without_words = pytest.mark.differs("milvus-lite", reason="Milvus has no BM25 like ours")
+without_phrases = pytest.mark.differs("milvus-lite", reason="Milvus finds no phrases")
 without_states = pytest.mark.differs("milvus-lite", reason="Milvus keeps no older states")
 
+MODES = ["semantic", "bm25", "hybrid"]
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
 FILMS = [
     Document("a", "amber birch", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
@@ -68,13 +69,6 @@ def index(request, tmp_path, encoder, other, package):
     store = STORES[request.param](tmp_path, encoder)
     with Index(store, [encoder, other]) as index:
         yield index
-
-
-@pytest.fixture
-def modes(request):
-    """How an index can be searched."""
-    on_milvus = request.node.callspec.params["index"] == "milvus-lite"
-    return ["semantic"] if on_milvus else ["semantic", "bm25", "hybrid"]
 
 
 @pytest.fixture
@@ -182,10 +176,10 @@ class TestDocuments:
         with pytest.raises(ArgumentError, match="no document 'a', 'x' in this index"):
             films.delete(["a", "d", "x"])
 
-    def test_what_was_removed_is_found_no_more(self, films, modes):
+    def test_what_was_removed_is_found_no_more(self, films):
         films.delete(["c"])
         retriever = Retriever(films)
-        for mode in modes:
+        for mode in MODES:
             assert "c" not in ids(retriever.search("cedar", mode=mode))
 
 
@@ -231,19 +225,18 @@ class TestSearch:
         assert ids(hits) == ["long", "b"]
         assert set(hits[0].text.replace(".", "").split()) == {"amber"}
 
-    def test_ties_are_ordered_by_chunk(self, index, modes):
+    def test_ties_are_ordered_by_chunk(self, index):
         index.add(Document(name, "amber birch") for name in "cabd")
-        for mode in modes[:2]:
+        for mode in MODES[:2]:
             assert ids(Retriever(index).search("amber", mode=mode)) == list("cabd")
 
-    @without_words
     def test_words(self, films):
         hits = Retriever(films).search("cedar", mode="bm25")
         assert ids(hits) == ["c", "b"]  # the shorter one first
         assert hits[0].score > hits[1].score > 0
         assert ids(Retriever(films).search("unknown", mode="bm25")) == []
 
-    @without_words
+    @without_phrases
     @pytest.mark.parametrize(
         ("query", "expected"),
         [
@@ -260,13 +253,12 @@ class TestSearch:
         where = "year > 1900"
         assert set(ids(films.search(query, mode="bm25", where=where))) == set(expected)
 
-    def test_several_passages_of_a_document(self, index, modes):
+    def test_several_passages_of_a_document(self, index):
         index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
-        for mode in modes:
+        for mode in MODES:
             hits = index.search("amber", 50, mode=mode, per_document=2)
             assert sorted(ids(hits)) == ["b", "long", "long"]
 
-    @without_words
     def test_explanations(self, films):
         hits = films.search("birch cedar", mode="hybrid", explain=True)
         found = {hit.document_id: hit.explanation for hit in hits}
@@ -318,9 +310,9 @@ class TestFilters:
             ),
             max_leaves=4,
         ),
-        st.sampled_from(["semantic", "bm25", "hybrid"]),
+        st.sampled_from(MODES),
     )
-    def test_all_that_match_are_found(self, films, modes, where, mode):
+    def test_all_that_match_are_found(self, films, where, mode):
         rows = [
             {
                 "metadata.id" if name == "id" else name: value
@@ -331,7 +323,6 @@ class TestFilters:
         ]
         expected = {row["id"] for row in rows if holds(parse(where), row)}
         query = " ".join(film.text for film in FILMS)
-        mode = mode if mode in modes else modes[0]
         assert set(ids(Retriever(films).search(query, where=where, mode=mode))) == expected
 
     @pytest.mark.parametrize(

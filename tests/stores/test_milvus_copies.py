@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
+from semsearch.analysis import language
 from semsearch.cli import main
 from semsearch.errors import IndexStoreError, RemovalError, SpaceError
 from semsearch.index import copying
@@ -112,6 +113,26 @@ def test_a_copy_that_is_not_equal_is_told(local, lite):
         store._connection.upsert(f"one_space_{space.id}", rows)
     with pytest.raises(IndexStoreError, match="their vectors of space 'hashing-64' differ"):
         copy_index(local, address)
+
+
+def test_the_language_goes_along_and_what_does_not_is_told(local, lite, tmp_path, caplog):
+    with Index.open(local) as index, index.writer() as writer:
+        writer.set_language("english")
+        writer.index_field("n")
+    copy_index(local, place(lite))
+    assert "the index of field 'n' stays behind" in caplog.text
+    copy_index(place(lite), tmp_path / "back")
+    for path in (place(lite), tmp_path / "back"):
+        with Index.open(path) as copy:
+            assert copy.info().language == language("english")
+            assert copy.search("birches", 1, mode="bm25")
+
+
+def test_float16_is_told(lite, tmp_path, caplog):
+    with Index.create(tmp_path / "one", "hashing:64", dtype="float16") as index:
+        index.add(DOCUMENTS[:3])
+    copy_index(tmp_path / "one", place(lite))
+    assert "vectors of hashing-64 become float32 in the copy" in caplog.text
 
 
 def test_from_the_shell(local, lite, tmp_path):

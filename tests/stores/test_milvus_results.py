@@ -13,6 +13,7 @@ from conditions_model import holds
 
 from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
+from semsearch.errors import IndexStoreError
 from semsearch.filters import metadata_field, parse
 from semsearch.stores import create_store
 
@@ -112,6 +113,16 @@ def test_searches(indexes, query, k):
     assert len(check_same(indexes, query, k)) == min(k, len(CORPUS))
 
 
+@pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+@pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
+def test_words(indexes, query, mode):
+    """The server of version 2.3.5 has none."""
+    check_same(indexes[:2], query, 20, mode=mode)
+    check_same(indexes[:2], query, 20, mode=mode, where="n > 3 and n < 40")
+    with pytest.raises(IndexStoreError, match="has no BM25, which .* 2.5 on have"):
+        indexes[2].search(query, mode=mode)
+
+
 @pytest.mark.parametrize("per_document", [2, 50])
 def test_several_passages_of_a_document(indexes, per_document):
     hits = check_same(indexes, "amber birch", 60, per_document=per_document)
@@ -128,6 +139,7 @@ def test_many_queries_at_once_and_options(indexes):
     check_same(indexes, "amber", 5, like={"text-3": 1.0, "same/a": -0.5})
     check_same(indexes, "amber", 5, min_score=0.5)
     check_same(indexes, "amber", 5, offset=7)
+    check_same(indexes, "amber", 5, mmr=0.5)
 
 
 def test_filters_at_every_operator(indexes):

@@ -190,6 +190,67 @@ class TestGuards:
         assert len(index) == 2
 
 
+class TestWords:
+    """BM25; that it ranks as the local store does is in test_congruence and test_milvus_results."""
+
+    def test_a_document_that_comes_later_is_scored_as_the_others(self, lite, tmp_path):
+        """milvus-lite's own BM25 would count the words of each session by themselves."""
+        texts = [f"amber birch {number} {'cedar ' * (number % 3)}" for number in range(60)]
+        new = Document("new", "amber cedar fjord")
+        hits = []
+        for path in (lite, str(tmp_path / "local")):
+            with Index.create(path, "hashing:64") as index:
+                index.add(Document(f"d{number}", text) for number, text in enumerate(texts))
+            with Index.open(path) as index:
+                index.add([new])
+                hits.append(index.search("fjord cedar 7", 20, mode="bm25"))
+        ours, local = ([(hit.document_id, hit.score) for hit in found] for found in hits)
+        assert [name for name, _ in ours] == [name for name, _ in local]
+        assert [score for _, score in ours] == pytest.approx(
+            [score for _, score in local], rel=0.01
+        )
+
+    def test_a_language(self, index, lite):
+        index.close()
+        run("index", "--language", "english", "--index", lite)
+        assert "Snowball stemmer 'english'" in run("info", "--index", lite)
+        with Index.open(lite) as again:
+            hits = again.search("swimming the", mode="bm25")
+            assert sorted(hit.document_id for hit in hits) == ["b", "c"]
+            with again.writer() as writer:
+                assert writer.verify() == []
+
+    def test_what_an_interrupted_commit_has_miscounted_is_counted_anew(self, index):
+        connection = index._store._connection
+        catalogue = read_catalogue(connection)
+        connection.call("delete", "one_terms", filter="term > 0")
+        with index.writer() as writer:
+            [fault] = writer.verify()
+            assert "BM25's counts of words" in fault.what
+        assert index.search("bird", mode="bm25") == []
+        write_catalogue(connection, content=catalogue.content._replace(clean=False))
+        with index.writer() as writer:
+            assert writer.verify() == []
+        assert [hit.document_id for hit in index.search("bird", mode="bm25")] == ["a"]
+
+    def test_while_it_is_built(self, index):
+        connection = index._store._connection
+        content = read_catalogue(connection).content
+        write_catalogue(connection, content=content._replace(bm25="building", clean=False))
+        with pytest.raises(IndexStoreError, match="its BM25 is being built"):
+            index.search("bird", mode="bm25")
+        index.delete(["b"])
+        assert [hit.document_id for hit in index.search("fish", mode="bm25")] == ["c"]
+
+    def test_an_index_without_it(self, index):
+        connection = index._store._connection
+        content = read_catalogue(connection).content
+        write_catalogue(connection, content=content._replace(bm25="none"))
+        with pytest.raises(IndexStoreError, match="has no BM25, which milvus-lite and Milvus from"):
+            index.search("bird", mode="hybrid")
+        assert index.systems() == ["hashing-64"]
+
+
 class TestInterruptedCommits:
     """What a killed writer leaves is not found, and swept by the next one."""
 
@@ -290,10 +351,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["query", "fish", "--mode", "bm25"], "has no BM25; search it with --mode semantic"),
-            (["query", "fish", "--mode", "hybrid"], "has no BM25"),
+            (["query", "fish -red", "--mode", "bm25"], "finds no phrases and leaves out no words"),
+            (["query", '"red fish"', "--mode", "hybrid"], "finds no phrases"),
+            (["map"], "a map is kept in the directory of its index"),
             (["compact"], "is not compacted by semsearch"),
-            (["index", "--language", "german"], "has no BM25, and so no language"),
             (["index", "--filter-column", "year"], "no indexes of fields"),
             (["index", "--index-type", "ivf"], "flat, hnsw or auto, not ivf"),
             (["index", "--recall", "0.9"], "recall and memory cannot be chosen"),
@@ -343,7 +404,10 @@ class TestCommands:
         )
         assert ",a," in hits
         assert json.loads(run("info", "--format", "json", "--index", lite))["documents"] == 2
-        assert "BM25: none" in run("info", "--index", lite)
+        assert "BM25: Porter" in run("info", "--index", lite)
+        assert "fish" in run("query", "greens", "--mode", "bm25", "--index", lite)
+        told = run("compare", "green fish", "--index", lite)
+        assert "hashing and bm25: " in told
         run("index", "--add-space", "hashing:32", "--index", lite)
         assert "hashing-32" in run("info", "--index", lite)
         assert "no faults" in run("verify", "--index", lite)
@@ -360,9 +424,10 @@ class TestCommands:
         qrels.write_text("query_id,doc_id,relevance\nq1,a,1\n")
         told = run(
             *("eval", "ir", "--index", lite, "--queries", queries, "--qrels", qrels),
-            *("--system", "hashing-64"),
         )
-        assert "1.000" in told or "100.0" in told
+        assert "hashing-64" in told
+        assert "bm25" in told
+        assert "100.0" in told
 
     def test_serve(self, index, lite):
         pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")

@@ -6,9 +6,11 @@ Milvus keeps them in its coordinator, so a reader sees them as they were written
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
+from semsearch.analysis import Language
 from semsearch.errors import IndexFormatError, IndexNotFoundError
 from semsearch.stores.milvus.connection import Connection
 from semsearch.stores.space import Space
@@ -18,6 +20,14 @@ FORMAT_VERSION = 1
 _FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER = (
     f"semsearch.{name}" for name in ("format", "max_tokens", "spaces", "state", "writer")
 )
+
+
+class Bm25(Enum):
+    """Whether passages are found by their words."""
+
+    NONE = "none"
+    BUILDING = "building"
+    READY = "ready"
 
 
 class Content(NamedTuple):
@@ -30,6 +40,25 @@ class Content(NamedTuple):
     index_type: str = "auto"  #: what is asked for
     is_graph: bool = False  #: whether vectors are searched by HNSW, not exactly
     fields: Mapping[str, Mapping[str, int]] = {}  #: documents by field and kind of value
+    bm25: str = Bm25.NONE.value
+    passages: int = 0  #: that BM25 knows
+    words: int = 0  #: that they have
+    stemmer: str | None = None  #: of BM25's language; None for Porter's of English
+    stop_words: Sequence[str] = ()
+
+    @property
+    def language(self) -> Language | None:
+        """Whose stems BM25 uses."""
+        return None if self.stemmer is None else Language(self.stemmer, tuple(self.stop_words))
+
+    def with_totals(self, totals: tuple[int, int]) -> Content:
+        """The same with other counts of passages and words."""
+        return self._replace(passages=totals[0], words=totals[1])
+
+    def with_language(self, language: Language | None) -> Content:
+        """The same with another language."""
+        name, stop_words = language or (None, ())
+        return self._replace(stemmer=name, stop_words=stop_words)
 
 
 class Catalogue(NamedTuple):
@@ -75,12 +104,12 @@ def read_catalogue(connection: Connection) -> Catalogue:
         raise IndexFormatError(f"{address}: its properties are damaged ({error})") from error
 
 
-def first_properties(max_tokens: int, spaces: list[Space]) -> dict[str, str]:
+def first_properties(max_tokens: int, spaces: list[Space], bm25: Bm25) -> dict[str, str]:
     """The properties of a new index."""
     return {
         _FORMAT: str(FORMAT_VERSION),
         _MAX_TOKENS: str(max_tokens),
-        **_written(spaces=spaces, content=Content()),
+        **_written(spaces=spaces, content=Content(bm25=bm25.value)),
     }
 
 

@@ -1,4 +1,4 @@
-"""The collections of an index: documents, passages, and the vectors of each space.
+"""The collections of an index: documents, passages, the vectors of each space, and words.
 
 A document is what its row says: a passage or a vector whose version is not the one that the
 document's row names is not there, for whoever reads. So a document appears, changes and goes with
@@ -25,6 +25,9 @@ KEYS_AT_ONCE = 1000
 #: The graph's links, and among how many candidates they are chosen.
 LINKS, BUILD_CANDIDATES = 32, 200
 
+#: Where passages are sparse vectors of their words, for BM25.
+WORDS = Space(0, "BM25", "", "", 0, "float32", True, {})
+
 #: What Milvus asks of every collection; documents and passages have none of their own.
 _NO_VECTOR = [1.0, 0.0]
 
@@ -41,7 +44,12 @@ def passages_of(connection: Connection) -> str:
 
 def vectors_of(connection: Connection, space: Space) -> str:
     """The collection of a space's vectors."""
-    return f"{connection.name}_space_{space.id}"
+    return f"{connection.name}_{'words' if space == WORDS else f'space_{space.id}'}"
+
+
+def terms_of(connection: Connection) -> str:
+    """The collection of the words that passages have."""
+    return f"{connection.name}_terms"
 
 
 def make_documents(connection: Connection, properties: dict[str, str]) -> None:
@@ -80,6 +88,12 @@ def make_vectors(connection: Connection, space: Space) -> None:
     _make(connection, vectors_of(connection, space), ("row", "INT64"), columns, space.dimension)
 
 
+def make_words(connection: Connection) -> None:
+    """Make the collections for BM25, empty."""
+    make_vectors(connection, WORDS)
+    _make(connection, terms_of(connection), ("term", "INT64"), {"passages": "INT64"}, 2)
+
+
 def _make(
     connection: Connection,
     name: str,
@@ -96,7 +110,10 @@ def _make(
     for column, kind in {key[0]: key[1], **columns}.items():
         options: dict[str, Any] = {"max_length": MAX_BYTES} if kind == "VARCHAR" else {}
         schema.add_field(column, DataType[kind], is_primary=column == key[0], **options)
-    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
+    if dimension:
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
+    else:
+        schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
     connection.call(
         "create_collection",
         name,
@@ -104,7 +121,7 @@ def _make(
         consistency_level="Strong",
         properties=properties or {},
     )
-    build_index(connection, name, "FLAT")
+    build_index(connection, name, "FLAT" if dimension else "SPARSE_INVERTED_INDEX")
 
 
 def build_index(connection: Connection, collection: str, kind: str) -> None:

@@ -39,6 +39,9 @@ REQUEST_BYTES, REQUEST_ROWS = 8 << 20, 500
 #: The most rows that a server returns for one query vector.
 MOST_FOUND = 16_384
 
+#: The version of a server from which on it has sparse vectors that are fit for use.
+SPARSE_VECTORS = (2, 5)
+
 #: Errors that another try does not change: wrong requests, what does not exist, no right.
 _PERMANENT = {4, 5, 6, 100, 200, 700, 1100, 1400, 1401, 65535}
 #: Of a collection whose vectors are not in memory.
@@ -112,6 +115,14 @@ class Connection:
         self.timeout = _timeout()
         self._opened: Any = self._connect()
         self.version = str(self.call("get_server_version"))
+
+    @property
+    def has_sparse_vectors(self) -> bool:
+        """Whether it can search what BM25 makes of passages."""
+        version = re.match(r"v?(\d+)\.(\d+)", self.version)
+        return self.target.is_file or (
+            version is not None and (int(version[1]), int(version[2])) >= SPARSE_VECTORS
+        )
 
     @property
     def name(self) -> str:

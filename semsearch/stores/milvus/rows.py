@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from semsearch.errors import IndexStoreError
 from semsearch.stores.milvus.catalogue import Content
-from semsearch.stores.milvus.collections import MAX_BYTES, key_of, without_vector
+from semsearch.stores.milvus.collections import MAX_BYTES, WORDS, key_of, without_vector
 from semsearch.stores.milvus.connection import Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.terms import document_terms
+from semsearch.stores.milvus.words import Counts, count_words
 from semsearch.stores.protocol import NewDocument, Selection, TextVectors
 from semsearch.stores.rests import rest_of
 from semsearch.stores.space import Space
@@ -27,6 +28,7 @@ class NewRows(NamedTuple):
     replaced: list[Row]  #: the documents' former rows
     last_document: int  #: the highest numbers that they have
     last_row: int
+    counts: list[Counts]  #: of the passages' words; empty without BM25
 
 
 def new_rows(
@@ -84,10 +86,17 @@ def new_rows(
         )
     kept = [old[one.id] for one in new if one.passages is None]
     vectors = []
-    for space in state.spaces():
+    counts: list[Counts] = []
+    by_text: dict[tuple[int, str], Any] = dict(text_vectors)
+    if state.has_words:
+        counts = count_words([row["text"] for row in passages], state.analyser)
+        totals = state.totals.changed(counts, [])
+        for row, each in zip(passages, counts, strict=True):
+            by_text[WORDS.id, row["text_hash"]] = totals.weights(each)
+    for space in state.vector_spaces():
         rows = [
             {**one, "row": next(sequence), "version": version, "fields": terms[one["document"]]}
-            for one in _vectors(space, passages, text_vectors, state, kept)
+            for one in _vectors(space, passages, by_text, state, kept)
         ]
         vectors.append((space, rows))
     return NewRows(
@@ -97,13 +106,14 @@ def new_rows(
         list(old.values()),
         next(numbers) - 1,
         next(sequence) - 1,
+        counts,
     )
 
 
 def _vectors(
     space: Space,
     passages: Sequence[Row],
-    text_vectors: TextVectors,
+    text_vectors: Mapping[tuple[int, str], Any],
     state: MilvusState,
     kept: Sequence[Row],
 ) -> Iterator[Row]:

@@ -1,11 +1,11 @@
-"""The nearest passages, exactly as many as are asked for, whatever takes their places."""
+"""The best passages, exactly as many as are asked for, whatever takes their places."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -14,7 +14,8 @@ from semsearch.stores.milvus.collections import both, listed
 from semsearch.stores.milvus.connection import MOST_FOUND, Connection, Row
 from semsearch.stores.protocol import Candidate
 
-#: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up.
+#: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up; of
+#: words, which part of the best score.
 ROUNDING = 2e-6
 #: How many queries are sent at once.
 QUERIES_AT_ONCE = 256
@@ -32,7 +33,7 @@ class _Found(NamedTuple):
 
 
 class VectorSearch:
-    """Searches of one space under one condition.
+    """Searches of one space, or of words, under one condition.
 
     Args:
         connection: to Milvus.
@@ -59,8 +60,16 @@ class VectorSearch:
         self._owners = owners
         self._is_exact = is_exact
 
-    def best(self, queries: Matrix, k: int, per_document: int) -> list[list[Candidate]]:
-        """The `k` best passages of each query; see `StoreState.search_vectors`."""
+    def best(
+        self, queries: Matrix | Sequence[Mapping[int, float]], k: int, per_document: int
+    ) -> list[list[Candidate]]:
+        """The `k` best passages of each query; see `StoreState.search_vectors`.
+
+        Args:
+            queries: unit vectors, or sparse vectors of words.
+            k: how many.
+            per_document: how many passages of a document may be among them.
+        """
         limit = min(2 * k + 8, MOST_FOUND)
         found: list[list[Candidate]] = []
         for start in range(0, len(queries), QUERIES_AT_ONCE):
@@ -74,7 +83,7 @@ class VectorSearch:
 
     def _first(
         self,
-        query: Matrix,
+        query: Any,
         answer: tuple[list[_Found], list[_Found]],
         limit: int,
         k: int,
@@ -89,14 +98,15 @@ class VectorSearch:
             live = self._settled(query, live + alive)
             chosen = _best(live, per_document)
             least = min((one.score for one in returned), default=-math.inf)
+            least += _rounding(query, live)
             is_last = not returned or (self._is_exact and len(returned) < limit)
-            if is_last or (len(chosen) >= k and chosen[k - 1].score > least + ROUNDING):
+            if is_last or (len(chosen) >= k and chosen[k - 1].score > least):
                 return [Candidate(one.document, one.chunk, one.score) for one in chosen[:k]]
             limit = min(4 * limit, MOST_FOUND)
             rest = self._without(seen, live, least, per_document)
-            [answer] = self._live(self._search(query[numpy.newaxis], limit, rest))
+            [answer] = self._live(self._search([query], limit, rest))
 
-    def _search(self, queries: Matrix, limit: int, rest: str) -> list[list[_Found]]:
+    def _search(self, queries: Any, limit: int, rest: str) -> list[list[_Found]]:
         parameters = {} if self._is_exact else {"ef": max(LEAST_CANDIDATES, 2 * limit)}
         answers = self._connection.search(
             self._collection,
@@ -125,18 +135,17 @@ class VectorSearch:
             for answer in answers
         ]
 
-    def _settled(self, query: Matrix, found: list[_Found]) -> list[_Found]:
+    def _settled(self, query: Any, found: list[_Found]) -> list[_Found]:
         """In order, best first; scores that rounding cannot tell apart are computed once more."""
         found = sorted(found, key=lambda one: (-one.score, one.chunk))
         scores = numpy.array([one.score for one in found], numpy.float64)
-        close = numpy.flatnonzero(scores[:-1] - scores[1:] <= ROUNDING)
+        close = numpy.flatnonzero(scores[:-1] - scores[1:] <= _rounding(query, found))
         places = numpy.union1d(close, close + 1).tolist()
         if not places:
             return found
-        exact = query.astype(numpy.float64)
         rows = [found[place].row for place in places]
         settled = {
-            int(row["row"]): round(float(numpy.array(row["vector"], numpy.float64) @ exact), 9)
+            int(row["row"]): _product(query, row["vector"])
             for one_of in listed("row", rows)
             for row in self._connection.query(
                 self._collection, one_of, ["row", "vector"], self._since
@@ -149,7 +158,7 @@ class VectorSearch:
         self, seen: list[_Found], live: list[_Found], least: float, per_document: int
     ) -> str:
         """A condition for what has not been seen and may still be a candidate."""
-        above = Counter(one.document for one in live if one.score > least + ROUNDING)
+        above = Counter(one.document for one in live if one.score > least)
         done = sorted(number for number, count in above.items() if count >= per_document)
         rows = sorted({one.row for one in seen if one.document not in set(done)})
         conditions = [
@@ -158,6 +167,19 @@ class VectorSearch:
             for one_of in listed(field, values)
         ]
         return both(*conditions)
+
+
+def _product(query: Any, vector: Any) -> float:
+    if isinstance(query, Mapping):
+        return float(sum(weight * vector.get(term, 0.0) for term, weight in query.items()))
+    exact = numpy.array(query, numpy.float64)
+    return round(float(numpy.array(vector, numpy.float64) @ exact), 9)
+
+
+def _rounding(query: Any, found: Sequence[_Found]) -> float:
+    if isinstance(query, Mapping):
+        return ROUNDING * max((one.score for one in found), default=0.0)
+    return ROUNDING
 
 
 def _best(found: list[_Found], per_document: int) -> list[_Found]:

@@ -6,18 +6,20 @@ import bisect
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 
+from semsearch.analysis import Analyser
 from semsearch.errors import IndexChangedError, IndexFormatError, IndexStoreError
 from semsearch.filters import Condition, Value, metadata_field, metadata_name
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Catalogue
+from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Bm25, Catalogue
 from semsearch.stores.milvus.collections import (
     STEP,
+    WORDS,
     both,
     documents_of,
     key_of,
@@ -26,11 +28,12 @@ from semsearch.stores.milvus.collections import (
     vectors_of,
 )
 from semsearch.stores.milvus.conditions import check, to_expression
-from semsearch.stores.milvus.connection import Connection, Row
+from semsearch.stores.milvus.connection import SPARSE_VECTORS, Connection, Row
 from semsearch.stores.milvus.kinds import Counts, elements, kind_of
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.search import VectorSearch
 from semsearch.stores.milvus.terms import NOT_NULL, field_key
+from semsearch.stores.milvus.words import Totals, matched_words, query_vector
 from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
@@ -100,9 +103,9 @@ class MilvusState:
             spaces=self.spaces(),
             snapshots={},
             files={},
-            language=None,
+            language=self._catalogue.content.language,
             indexed_fields=[],
-            has_words=False,
+            has_words=self.has_words,
         )
 
     # Documents.
@@ -259,17 +262,7 @@ class MilvusState:
     ) -> list[list[Candidate]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        if restriction.required or restriction.excluded:
-            self._refuse_words()
-        search = VectorSearch(
-            self._connection,
-            vectors_of(self._connection, space),
-            self._expression(restriction.condition),
-            self._since,
-            self.owners,
-            self._is_exact,
-        )
-        return search.best(queries, k, per_document)
+        return self._search(space, restriction).best(queries, k, per_document)
 
     def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
@@ -284,14 +277,25 @@ class MilvusState:
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
     ) -> list[Candidate]:
-        """Nothing that Milvus can do as the local store does it."""
-        self._refuse_words()
+        """The `k` best passages by BM25 over their words, best first."""
+        self._check_words()
+        query = query_vector(self._connection, text, self.analyser, self.totals, self._since)
+        search = self._search(WORDS, restriction)
+        return search.best([query], k, per_document)[0] if query else []
 
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
-        """None: there is no index of words."""
-        return {}
+        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+        if not self.has_words:
+            return {}
+        collection = passages_of(self._connection)
+        texts = {
+            row["chunk"]: row["text"]
+            for rows in self._listed(collection, "chunk", list(chunk_ids), ["text"])
+            for row in rows
+        }
+        return matched_words(text, phrases, texts, self.analyser)
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
@@ -310,7 +314,9 @@ class MilvusState:
         matrix = numpy.array([vectors[chunk_id] for chunk_id in chunk_ids], numpy.float32)
         return matrix.reshape(len(chunk_ids), space.dimension)
 
-    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+    def fetch(
+        self, chunk_ids: Sequence[int], *, missing_ok: bool = False
+    ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
         fields = ["document", "start", "end", "text"]
         rows = [
@@ -321,9 +327,8 @@ class MilvusState:
             for row in some
         ]
         owners = self.owners([row["document"] for row in rows], ["id", "title", "metadata"])
-        if len(rows) < len(set(chunk_ids)) or not owners.keys() >= {
-            row["document"] for row in rows
-        }:
+        rows = [row for row in rows if row["document"] in owners]
+        if len(rows) < len(set(chunk_ids)) and not missing_ok:
             raise self._changed()
         found = {}
         for row in rows:
@@ -398,6 +403,25 @@ class MilvusState:
         self._run.mark(seen)
 
     # For this store's own.
+
+    @property
+    def has_words(self) -> bool:
+        """Whether passages are found by BM25."""
+        return self._catalogue.content.bm25 == Bm25.READY.value
+
+    @property
+    def totals(self) -> Totals:
+        """How many passages BM25 knows, and how many words they have."""
+        return Totals(self._catalogue.content.passages, self._catalogue.content.words)
+
+    @property
+    def analyser(self) -> Analyser:
+        """Reads texts as BM25 does."""
+        return Analyser(self._catalogue.content.language)
+
+    def vector_spaces(self) -> list[Space]:
+        """The embedding spaces and, where there is BM25, words."""
+        return [*self.spaces(), *([WORDS] if self.has_words else [])]
 
     @property
     def field_counts(self) -> Counts:
@@ -586,10 +610,36 @@ class MilvusState:
             "that does not help, run: semsearch verify"
         )
 
-    def _refuse_words(self) -> NoReturn:
+    def _search(self, space: Space, restriction: Restriction) -> VectorSearch:
+        if restriction.required or restriction.excluded:
+            raise IndexStoreError(
+                f"{self._connection.target.address}: an index on Milvus finds no phrases and "
+                'leaves out no words; search without "…" and -word, or a copy of the index that '
+                "semsearch pull has made"
+            )
+        return VectorSearch(
+            self._connection,
+            vectors_of(self._connection, space),
+            self._expression(restriction.condition),
+            self._since,
+            self.owners,
+            self._is_exact or space == WORDS,
+        )
+
+    def _check_words(self) -> None:
+        bm25 = self._catalogue.content.bm25
+        if bm25 == Bm25.READY.value:
+            return
+        address = self._connection.target.address
+        if bm25 == Bm25.BUILDING.value:
+            raise IndexStoreError(
+                f"{address}: its BM25 is being built; if that was interrupted, the next command "
+                "that writes the index builds it"
+            )
         raise IndexStoreError(
-            f"{self._connection.target.address}: an index on Milvus has no BM25; search it with "
-            "--mode semantic, or a copy of it that semsearch pull has made"
+            f"{address} has no BM25, which milvus-lite and Milvus from "
+            f"{'.'.join(map(str, SPARSE_VECTORS))} on have (here: {self._connection.version}); "
+            "search it with --mode semantic, or a copy of it that semsearch pull has made"
         )
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 from semsearch.closing import closed_on_error
@@ -19,15 +20,22 @@ from semsearch.errors import IndexBusyError, IndexNotFoundError, IndexStoreError
 from semsearch.protocols import Encoder
 from semsearch.stores.lock import writer_lock
 from semsearch.stores.milvus.catalogue import (
+    Bm25,
     first_properties,
     read_catalogue,
     write_catalogue,
 )
-from semsearch.stores.milvus.collections import make_documents, make_passages, make_vectors
+from semsearch.stores.milvus.collections import (
+    make_documents,
+    make_passages,
+    make_vectors,
+    make_words,
+)
 from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.writer import MilvusWriter, described_space
+from semsearch.stores.protocol import Store
 from semsearch.stores.space import Space
 
 logger = logging.getLogger(__name__)
@@ -47,7 +55,7 @@ class MilvusStore:
     @property
     def path(self) -> Path:
         """The address."""
-        return self._connection.target.address
+        return cast("Path", self._connection.target.address)
 
     @contextmanager
     def read(self) -> Iterator[MilvusState]:
@@ -120,7 +128,7 @@ class MilvusStore:
         return token
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> MilvusStore:
+def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
     """The index at an address; see `semsearch.stores.protocol.StoreModule`."""
     del accept_copy, may_migrate  # it cannot be copied while it is written; there is one format
     connection = Connection(target(path))
@@ -131,7 +139,7 @@ def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = Tru
 
 def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
-) -> MilvusStore:
+) -> Store:
     """The index at an address, created with a space for each encoder if there is none."""
     try:
         return open_store(path)
@@ -144,5 +152,9 @@ def create_store(
         make_passages(connection)
         for space in spaces:
             make_vectors(connection, space)
-        make_documents(connection, first_properties(max_tokens, spaces))  # with it, there is one
+        bm25 = Bm25.READY if connection.has_sparse_vectors else Bm25.NONE
+        if bm25 is Bm25.READY:
+            make_words(connection)
+        # With the documents, there is an index.
+        make_documents(connection, first_properties(max_tokens, spaces, bm25))
         return MilvusStore(connection)

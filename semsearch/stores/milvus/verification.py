@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy
 
-from semsearch.stores.milvus.collections import documents_of, passages_of, vectors_of
+from semsearch.stores.milvus.building import are_words_counted
+from semsearch.stores.milvus.collections import WORDS, documents_of, passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import Counts, counted
 from semsearch.stores.milvus.state import MilvusState
@@ -49,7 +51,7 @@ def find_faults(connection: Connection, state: MilvusState) -> list[Fault]:
         )
     if orphans:
         faults.append(Fault(f"{quantity(len(orphans), 'passage')} of no document"))
-    for space in state.spaces():
+    for space in state.vector_spaces():
         found, left_over, damaged = _vectors(connection, state, space, owners)
         without = sum(held[number] - found[number] for number in owners)
         if without and space.complete:
@@ -62,6 +64,8 @@ def find_faults(connection: Connection, state: MilvusState) -> list[Fault]:
             )
         if damaged:
             faults.append(Fault(f"space '{space.name}': {len(damaged):,} damaged vectors"))
+    if state.has_words and not are_words_counted(connection, state):
+        faults.append(Fault("BM25's counts of words are not those of the passages"))
     if recount(state) != state.field_counts:
         faults.append(Fault("the counts of fields are not those of the documents"))
     return faults
@@ -89,7 +93,7 @@ def sweep(connection: Connection, state: MilvusState, *, thoroughly: bool = Fals
         owners = {number: one for number, one in owners.items() if number not in lacking}
         _, orphans = _passages(connection, state, owners)
     connection.delete(passages_of(connection), orphans)
-    for space in state.spaces():
+    for space in state.vector_spaces():
         _, left_over, damaged = _vectors(connection, state, space, owners)
         connection.delete(
             vectors_of(connection, space), left_over + (damaged if thoroughly else [])
@@ -137,7 +141,7 @@ def _vectors(
     damaged: list[int] = []
     fields = ["chunk", "document", "version", "vector"]
     for rows in state.all_rows(vectors_of(connection, space), "row", fields):
-        for row, is_off in zip(rows, _off(rows), strict=True):
+        for row, is_off in zip(rows, _off(space, rows), strict=True):
             owner = owners.get(row["document"])
             if not owner or owner.version != row["version"]:
                 orphans.append(row["row"])
@@ -148,8 +152,11 @@ def _vectors(
     return held, orphans, damaged
 
 
-def _off(rows: Sequence[Row]) -> Iterator[bool]:
-    yield from off_unit(numpy.array([row["vector"] for row in rows], numpy.float32)).tolist()
+def _off(space: Space, rows: Sequence[Row]) -> Iterator[bool]:
+    if space == WORDS:  # whose vectors have any length
+        return repeat(False, len(rows))
+    matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
+    return iter(off_unit(matrix).tolist())
 
 
 def _named(names: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
 """Writing an index on Milvus.
 
 A commit reserves its numbers, then writes passages, then vectors, then the documents' rows, which
-make them visible, and then deletes what they replace. Milvus makes each request durable before it
-answers. Whatever interrupts a commit leaves rows that no document names; they are never found, and
-the next writer deletes them. Requests may be repeated: rows are written by their primary keys.
+make them visible, then deletes what they replace, and counts words for BM25. Milvus makes each
+request durable before it answers. Whatever interrupts a commit leaves rows that no document names;
+they are never found, and the next writer deletes them. Requests may be repeated: rows are written
+by their primary keys.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from semsearch.encoders.specs import pinned
 from semsearch.errors import ArgumentError, IndexBusyError, IndexClosedError, IndexStoreError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
-from semsearch.stores.milvus.catalogue import Content, read_catalogue, write_catalogue
+from semsearch.stores.milvus.building import build_words
+from semsearch.stores.milvus.catalogue import Bm25, Content, read_catalogue, write_catalogue
 from semsearch.stores.milvus.collections import (
+    WORDS,
     build_index,
     documents_of,
     make_vectors,
@@ -31,6 +34,7 @@ from semsearch.stores.milvus.kinds import counted
 from semsearch.stores.milvus.rows import new_rows
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.verification import find_faults, recount, sweep
+from semsearch.stores.milvus.words import WordChange, change_terms
 from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
 from semsearch.stores.space import Space, check_stored_type, free_name
 from semsearch.vector_indexes import IndexType
@@ -93,7 +97,10 @@ class MilvusWriter:
             self._connection.upsert(vectors_of(self._connection, space), rows)
         self._connection.upsert(documents_of(self._connection), new.documents)
         spaces = [space for space, _ in new.vectors]
-        self._delete_rows(state, new.replaced, spaces, new.documents)
+        words = WordChange(state.totals, state.analyser)
+        words.add(new.counts)
+        words.remove(self._delete_rows(state, new.replaced, spaces, new.documents))
+        content = self._count_words(content, words)
         gone = [row["metadata"] for row in new.replaced]
         fields = counted(content.fields, [one.metadata for one in documents], gone)
         self._commit(content._replace(fields=fields))
@@ -102,15 +109,17 @@ class MilvusWriter:
         """Remove documents; returns how many."""
         state, content = self._begin()
         content = self._reserve(content)
-        removed, spaces, fields = 0, state.spaces(), content.fields
+        removed, spaces, fields = 0, state.vector_spaces(), content.fields
+        words = WordChange(state.totals, state.analyser)
         for rows in state.selected(selection, ["key", "metadata"]):
             for start in range(0, len(rows), DOCUMENTS_AT_ONCE):
                 gone = rows[start : start + DOCUMENTS_AT_ONCE]
                 keys = [row["key"] for row in gone]
                 self._connection.delete(documents_of(self._connection), keys)
-                self._delete_rows(state, gone, spaces)
+                words.remove(self._delete_rows(state, gone, spaces))
                 removed += len(gone)
                 fields = counted(fields, [], (row["metadata"] for row in gone))
+        content = self._count_words(content, words)
         self._commit(content._replace(fields=fields))
         return removed
 
@@ -170,9 +179,15 @@ class MilvusWriter:
         """Refused: Milvus tests the terms of all documents."""
         raise IndexStoreError("an index on Milvus has no indexes of fields; filters work without")
 
-    def set_language(self, language: Language) -> NoReturn:
-        """Refused: there is no index of words."""
-        raise IndexStoreError("an index on Milvus has no BM25, and so no language")
+    def set_language(self, language: Language) -> None:
+        """Let BM25 stem words, and leave out stop words, as a language does."""
+        _, content = self._begin()
+        if not self._connection.has_sparse_vectors:
+            raise IndexStoreError(
+                f"Milvus {self._connection.version} has no BM25, and so no language"
+            )
+        content = content.with_language(language)._replace(bm25=Bm25.BUILDING.value)
+        self._commit(self._with_words(self._reserve(content)))
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Build another kind of vector index where one is asked for or the vectors are many."""
@@ -192,6 +207,9 @@ class MilvusWriter:
                 build_index(self._connection, collection, kind)
         if content.is_graph != is_graph:
             write_catalogue(self._connection, content=content._replace(is_graph=is_graph))
+        if self._connection.target.is_file and state.has_words:
+            # What is only in its journal, milvus-lite indexes anew for each query.
+            self._connection.call("flush", vectors_of(self._connection, WORDS))
 
     def compact(self) -> NoReturn:
         """Refused: Milvus does it by itself, when it chooses to."""
@@ -253,7 +271,23 @@ class MilvusWriter:
         sweep(self._connection, state, thoroughly=thoroughly)
         content = content._replace(written=self._connection.now())
         write_catalogue(self._connection, content=content)
-        self._commit(content._replace(fields=recount(self._read())))
+        fields = recount(self._read())
+        self._commit(self._with_words(content)._replace(fields=fields))
+
+    def _count_words(self, content: Content, change: WordChange) -> Content:
+        if content.bm25 != Bm25.READY.value:
+            return content
+        change_terms(self._connection, change.terms, content.written)
+        return content.with_totals(change.totals)
+
+    def _with_words(self, content: Content) -> Content:
+        """With BM25, where there is to be one, made anew."""
+        if content.bm25 == Bm25.NONE.value:
+            return content
+        content = content._replace(bm25=Bm25.BUILDING.value, clean=False)
+        write_catalogue(self._connection, content=content)
+        totals = build_words(self._connection, self._read())
+        return content.with_totals(totals)._replace(bm25=Bm25.READY.value)
 
     def _write_spaces(self, state: MilvusState, complete: Mapping[int, bool]) -> None:
         spaces = [
@@ -268,12 +302,17 @@ class MilvusWriter:
         old: Sequence[Row],
         spaces: Sequence[Space],
         new: Sequence[Row] = (),
-    ) -> None:
-        """Delete the passages and vectors of documents' former rows; passages only if replaced."""
+    ) -> list[str]:
+        """Delete the passages and vectors of documents' former rows; passages only if replaced.
+
+        Returns:
+            The texts of these passages, where there is BM25.
+        """
         texts = {row["document"]: row["text_version"] for row in new}
         changed = [row for row in old if texts.get(row["document"]) != row["text_version"]]
+        passages = state.live_passages(changed, ["text"] if state.has_words else [])
         for collection, rows, key in [
-            (passages_of(self._connection), state.live_passages(changed, []), "chunk"),
+            (passages_of(self._connection), passages, "chunk"),
             *(
                 (vectors_of(self._connection, space), state.live_vectors(space, old, []), "row")
                 for space in spaces
@@ -281,6 +320,7 @@ class MilvusWriter:
         ]:
             if rows:
                 self._connection.delete(collection, [row[key] for row in rows])
+        return [row["text"] for row in passages] if state.has_words else []
 
 
 def described_space(
