@@ -22,7 +22,7 @@ COLUMNS = 84
 COMMANDS = [
     "semsearch index --sample",
     'semsearch query "how do I soothe my mouth after eating something too spicy" -k 2',
-    'semsearch query "python" -k 1 --where "topic = \'software\' and year < 2010" --explain',
+    'semsearch query "python" -k 1 --where "topic = \'software\' and year < 2010"',
 ]
 
 
