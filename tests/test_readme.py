@@ -1,30 +1,59 @@
-"""What README.md shows is what the program does."""
+"""What README.md and the pages under docs/ show is what the program does."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import re
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 
 import click
 import pytest
 
+from scripts.dev.examples import ENVIRONMENT, ROOT, CommandError, blocks, pages, run, same, updated
 from semsearch.cli import COMMANDS, main
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-EXAMPLES = re.findall(rf"(?<![-\w/])semsearch ((?:{'|'.join(COMMANDS)})\b[^#\n]*)", README)
+#: Pages whose commands take more than some seconds.
+SLOW = {
+    "docs/explanations/pooling.md",
+    "docs/how-to/alike.md",
+    "docs/how-to/encoders.md",
+    "docs/how-to/filters.md",
+    "docs/tutorial.md",
+}
+
+#: Whose examples another test runs.
+ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
+
+#: Pages that scripts/dev/site.py generates.
+GENERATED = {"results.md", "changelog.md", "contributing.md"}
+
+TEXTS = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in pages()}
+README = TEXTS["README.md"]
+EXAMPLES = {
+    example: name
+    for name, text in TEXTS.items()
+    for example in re.findall(
+        rf"(?<![-\w/])semsearch ((?:{'|'.join(COMMANDS)})(?=[\s`])[^#\n]*)", text
+    )
+}
 
 
-def test_the_python_example_runs(tmp_path, monkeypatch, minilm):
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+@pytest.mark.usefixtures("minilm")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name in TEXTS
+        if name not in ELSEWHERE
+    ],
+)
+def test_the_examples_of_a_page_print_what_it_shows(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, "README.md", "exec"), names)  # noqa: S102 - our own
-    assert printed.getvalue().startswith("n1 0.32 The cat dozed")
-    assert [hits[0].document_id for hits in names["many"]] == ["n1", "n2"]
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    for example in run(TEXTS[name]):
+        assert same(example.shown, example.printed), example.printed
 
 
 def test_there_are_examples():
@@ -41,5 +70,93 @@ def test_every_option_in_it_exists(example):
             name, *words = words
             command = command.get_command(click.Context(command), name)
         known = {option for parameter in command.params for option in parameter.opts}
+        known |= {option for parameter in command.params for option in parameter.secondary_opts}
         used = {word for word in words if word.startswith("-") and len(word) > 1}
-        assert used <= known
+        assert used <= known, EXAMPLES[example]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_not_run_names_the_test_that_does(name):
+    """Such a comment says why, and in parentheses the test; commands of installers have none."""
+    for block in blocks(TEXTS[name]):
+        if block.not_run is None or block.not_run.startswith("installs packages"):
+            continue
+        reason, _, test = block.not_run.removesuffix(")").partition(" (")
+        assert reason
+        assert (ROOT / test.partition("::")[0]).is_file(), block.not_run
+
+
+def test_links_lead_somewhere():
+    for name, text in TEXTS.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
+            page = (ROOT / name).parent / target
+            assert page.exists() or target in GENERATED, f"{name}: {target}"
+
+
+def test_pages_that_are_tested_elsewhere():
+    for name, test in ELSEWHERE.items():
+        assert name in TEXTS
+        assert Path(name).name in (ROOT / test).read_text("utf-8")
+
+
+def test_the_readme_is_short():
+    assert len(README.split()) <= 1_200
+
+
+def test_the_readme_compares_with_the_versions_that_are_pinned():
+    pinned = (ROOT / "scripts/constraints.txt").read_text("utf-8")
+    for name, package in {"Chroma": "chromadb", "LanceDB": "lancedb", "txtai": "txtai"}.items():
+        (shown,) = set(re.findall(rf"{name} (\d+\.\d+\.\d+)", README))
+        assert f"\n{package}=={shown}\n" in pinned
+    assert f"sentence-transformers {version('sentence-transformers')}" in README
+
+
+def test_the_speeds_in_the_readme_are_those_that_were_measured():
+    """They stand in RESULTS.md, in the same columns."""
+    speed = README.partition("## Speed")[2].partition("\n## ")[0]
+    measured = {}
+    for row in re.findall(r"^\| (.+) \|$", (ROOT / "RESULTS.md").read_text("utf-8"), re.MULTILINE):
+        name, *cells = row.split(" | ")
+        if len(cells) == 5:
+            texts = cells[0].partition(" ")[0]
+            measured[re.sub(r"\W", "", name)] = [texts, cells[3], cells[4]]
+    rows = re.findall(r"^\| (.+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+) \|$", speed, re.MULTILINE)
+    assert len(rows) == 10
+    for name, *cells in rows:
+        system = re.sub(r"\W", "", name.replace("semsearch", "ours"))
+        system = {"oursbf16thedefault": "oursbf16default"}.get(system, system)
+        assert measured[system] == cells
+
+
+def test_output_is_compared_but_for_times_and_the_noise_of_scores():
+    assert same("1  0.603  Chilli  in 1.2 s (258 b/s)\n", "1  0.605  Chilli in 12.9 s (9 b/s)")
+    assert not same("1  0.603  Chilli", "1  0.403  Chilli")
+    assert not same("1  0.603  Chilli", "2  0.603  Chilli")
+    assert not same("1  0.603  Chilli", "1  0.603  Soup")
+    assert not same("1  0.603", "1  0.603\n2  0.500")
+
+
+def test_a_page_is_run_and_brought_up_to_date(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = "\n".join(
+        [
+            '```csv title="data/a.csv"\nid,text\n1,red bird\n```',
+            "```console\n$ cat data/a.csv \\\n    | wc -l\nold\n\n$ echo $COLUMNS\n```",
+            "    ```python\n    print('a')\n    if True:\n\n        print('b')\n    ```",
+            "    ```text\n    a\n    ```",
+            "```text\nno output\n```",
+            "<!-- not run: why (tests/test_readme.py) -->\n```bash\nfalse\n```",
+        ]
+    )
+    examples = run(page)
+    assert [example.printed for example in examples] == [
+        f"$ cat data/a.csv \\\n    | wc -l\n2\n\n$ echo $COLUMNS\n{ENVIRONMENT['COLUMNS']}",
+        "a\nb\n",
+    ]
+    assert updated(page, examples) == page.replace("\nold\n", "\n2\n").replace(
+        "$COLUMNS\n", f"$COLUMNS\n{ENVIRONMENT['COLUMNS']}\n"
+    ).replace("    a\n    ```", "    a\n    b\n    ```")
+    with pytest.raises(CommandError, match="no such file"):
+        run("```bash\nsemsearch index gone.csv\n```")
+    assert Path("data/a.csv").exists()

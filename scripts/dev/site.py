@@ -1,0 +1,43 @@
+"""Pages of the documentation that are not under docs/: MkDocs runs this when it builds the site."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # mkdocs imports this file by its path
+
+from scripts.dev.reference import commands_page, http_page, http_schema  # noqa: E402
+
+#: Files of the repository by their pages.
+REPOSITORY = {
+    "results.md": "RESULTS.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    schema = http_schema()
+    pages = {name: of_repository(source) for name, source in REPOSITORY.items()}
+    pages["reference/commands.md"] = commands_page()
+    pages["reference/http.md"] = http_page(schema)
+    pages["reference/openapi.json"] = json.dumps(schema, indent=2)
+    for name, content in pages.items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def of_repository(name: str) -> str:
+    """A file of the repository with its links as pages have them."""
+    text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
+    for page, source in REPOSITORY.items():
+        text = text.replace(f"]({source})", f"]({page})")
+    return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
