@@ -11,7 +11,7 @@ from semsearch.corpus.columns import TEXT_NAMES
 from semsearch.corpus.converters import read_document
 from semsearch.corpus.delimited import read_delimited
 from semsearch.corpus.dialect import DELIMITERS
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_content
+from semsearch.corpus.formats import BINARY_TABLES, DOCUMENTS, CorpusFormat, format_by_content
 from semsearch.corpus.jsonoutline import nested_object
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
 from semsearch.corpus.lines import read_lines
@@ -41,7 +41,7 @@ class Reading(NamedTuple):
 
 
 def read(source: Source, reading: Reading) -> Table | BadRowError:
-    """The table of an open source; in place of a workbook that is damaged, what is wrong with it.
+    """The table of an open source; in place of a damaged one, what is wrong with it.
 
     Raises:
         CorpusError: it cannot be read, or not so.
@@ -50,16 +50,17 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
         raise CorpusError(f"{source.name} is empty")
     if reading.format is None and (table := plugin_table(source)) is not None:
         return table
-    return _read(source, reading)
+    try:
+        return _read(source, reading)
+    except BadRowError as error:
+        return error
 
 
-def _read(source: Source, reading: Reading) -> Table | BadRowError:
+def _read(source: Source, reading: Reading) -> Table:
     encoding, header, names = reading.encoding, reading.header, reading.names
     text = partial(TextStream, source, encoding)
     sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
     found = _format(source, reading, sniffed)
-    if isinstance(found, BadRowError):
-        return found
     _check_options(source, reading, found)
     match found:
         case CorpusFormat.CSV:
@@ -98,12 +99,12 @@ def _read_json(source: Source, reading: Reading, *, array: bool) -> Table:
     return read_json_lines(text)
 
 
-def _format(
-    source: Source, reading: Reading, sniffed: CorpusFormat | None
-) -> CorpusFormat | BadRowError | None:
-    """The format of a file; CorpusError for one that is no corpus, or another one than it says.
+def _format(source: Source, reading: Reading, sniffed: CorpusFormat | None) -> CorpusFormat | None:
+    """The format of a file; of a text, the user may say what it is.
 
-    Of a text, the user may say what it is.
+    Raises:
+        BadRowError: it is another one than its name says, which is that of a binary format.
+        CorpusError: it is no corpus, or another one than it says.
     """
     named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
@@ -113,10 +114,11 @@ def _format(
         return named or sniffed
     if likeness.format is not None and named in (None, likeness.format):
         return likeness.format
-    if named is CorpusFormat.XLSX:
-        if likeness.format is None and source.head.startswith(ZIP_MAGIC):
-            return named  # the beginning need not show what is in it
-        return BadRowError(source.name, str(likeness))
+    is_some_zip = likeness.format is None and source.head.startswith(ZIP_MAGIC)
+    if named is CorpusFormat.XLSX and is_some_zip:
+        return named  # the beginning need not show what is in it
+    if named in BINARY_TABLES:
+        raise BadRowError(source.name, str(likeness))
     raise CorpusError(f"{source.name} {likeness}")
 
 
