@@ -28,6 +28,7 @@ _PACKAGES = {
     CorpusFormat.PPTX: (("pptx",), "python-pptx"),
     CorpusFormat.EPUB: (("lxml",), "lxml"),
     CorpusFormat.HTML: (("lxml",), "lxml"),
+    CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
 }
 
 

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 from semsearch.corpus.downloads import downloaded
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
 from semsearch.corpus.locations import Location, file_of, is_url, shown_url
-from semsearch.errors import CorpusError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def reading(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise CorpusError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorpusError(f"{name}: damaged gzip data: {error}") from error
+        raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
     except ValueError as error:  # a name that no file can have
