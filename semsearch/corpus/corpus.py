@@ -20,7 +20,7 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, folder_tables
+from semsearch.corpus.folder import Folder, fits_documents, folder_tables
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
 from semsearch.corpus.readers import FORMATS, Reading, read
@@ -173,7 +173,8 @@ class Corpus:
         folder = self._folder(path)
         wanted, notify = self._wanted, self._notify
         for table in folder_tables(folder, self._reading, wanted, self._progress, files, notify):
-            columns = Roles.wanted((), None, None) if table.file is None else wanted
+            is_meant = table.file is not None or fits_documents(wanted)
+            columns = wanted if is_meant else Roles.wanted((), None, None)
             yield from table_documents(table, columns, on_bad_row, notify)
 
     def _folder(self, path: Path) -> Folder:

@@ -147,11 +147,16 @@ def folder_tables(
         notify: is called with one line about what is read, and others about what is not.
 
     Raises:
-        CorpusError: when it has no files to read.
+        CorpusError: when it has no files to read, or no tables though columns are wanted.
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
+    if not fits_documents(wanted) and not any(map(_is_table, folder.files())):
+        listed = ", ".join(COLUMNS)
+        raise CorpusError(
+            f"{folder.path} has no tables: of documents, columns can be {listed} alone"
+        )
     notify(f"{folder.path}: {remark}")
     left_out: list[tuple[str, str]] = []
     for path in folder.files():
@@ -170,6 +175,15 @@ def folder_tables(
     _report(left_out, notify)
 
 
+def fits_documents(wanted: Roles) -> bool:
+    """Whether the wanted columns are such as documents have; else these are read as they are."""
+    return set(wanted.names) <= set(COLUMNS)
+
+
+def _is_table(path: Path) -> bool:
+    return format_by_name(path) not in DOCUMENTS
+
+
 def _file_tables(
     path: Path,
     name: str,
@@ -184,7 +198,7 @@ def _file_tables(
         CorpusError: it cannot be read.
     """
     found = format_by_name(path)
-    columns = wanted if found not in DOCUMENTS else None
+    columns = wanted if _is_table(path) or fits_documents(wanted) else None
     with reading(str(path)):
         state = FileState.of(path, _reading_of(reading_files, columns))
     if files.is_unchanged(name, path, state):
@@ -257,8 +271,8 @@ def _document(name: str, row: Row | BadRowError) -> Table:
 def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
     """How a file is read; what was read in another way is read again."""
     told = [str(READERS_VERSION), reading_files.encoding or ""]
-    if columns is not None:
-        told.append(repr((columns, *reading_files)))
+    if columns is not None and (columns.names or reading_files.header is not None):
+        told.append(repr((*columns, reading_files.header)))
     return " ".join(told).rstrip()
 
 

@@ -50,18 +50,27 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
         raise CorpusError(f"{source.name} is empty")
     if reading.format is None and (table := plugin_table(source)) is not None:
         return table
+    sniffed = format_by_content(source.head, encoding_of(source.head, reading.encoding))
+    found = _format(source, reading, sniffed)
+    if isinstance(found, BadRowError):
+        return found
+    _check_options(source, reading, found)
     try:
-        return _read(source, reading)
+        return _read(source, reading, found, sniffed)
     except BadRowError as error:
-        return error
+        if found in BINARY_TABLES:
+            return error
+        raise  # of the first rows, none can be used
 
 
-def _read(source: Source, reading: Reading) -> Table:
+def _read(
+    source: Source,
+    reading: Reading,
+    found: CorpusFormat | None,
+    sniffed: CorpusFormat | None,
+) -> Table:
     encoding, header, names = reading.encoding, reading.header, reading.names
     text = partial(TextStream, source, encoding)
-    sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
-    found = _format(source, reading, sniffed)
-    _check_options(source, reading, found)
     match found:
         case CorpusFormat.CSV:
             return read_delimited(text(newline=""), DELIMITERS, header, names)
@@ -99,12 +108,12 @@ def _read_json(source: Source, reading: Reading, *, array: bool) -> Table:
     return read_json_lines(text)
 
 
-def _format(source: Source, reading: Reading, sniffed: CorpusFormat | None) -> CorpusFormat | None:
-    """The format of a file; of a text, the user may say what it is.
+def _format(
+    source: Source, reading: Reading, sniffed: CorpusFormat | None
+) -> CorpusFormat | BadRowError | None:
+    """The format of a file; CorpusError for one that is no corpus, or another one than it says.
 
-    Raises:
-        BadRowError: it is another one than its name says, which is that of a binary format.
-        CorpusError: it is no corpus, or another one than it says.
+    Of a text, the user may say what it is.
     """
     named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
@@ -118,7 +127,7 @@ def _format(source: Source, reading: Reading, sniffed: CorpusFormat | None) -> C
     if named is CorpusFormat.XLSX and is_some_zip:
         return named  # the beginning need not show what is in it
     if named in BINARY_TABLES:
-        raise BadRowError(source.name, str(likeness))
+        return BadRowError(source.name, str(likeness))
     raise CorpusError(f"{source.name} {likeness}")
 
 
