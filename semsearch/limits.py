@@ -16,6 +16,8 @@ MAX_PART_BYTES = 32 << 20
 MAX_UNPACKED_BYTES = 1 << 30
 #: How many files an archive may hold.
 MAX_ARCHIVE_FILES = 100_000
+#: How much memory the process may take that converts documents, and how long it may take for one.
+MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
 #: How large a file may be that is read from a web server, and how long that may take.
 MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
 #: How long a web server may be silent.

@@ -59,6 +59,23 @@ class Encoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of passages, float32, shape (len(texts), dimension)."""
 
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        prompt_name: str | None = None,
+        *,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = True,
+        **others: Any,
+    ) -> Any:
+        """Unit vectors of one sentence or several, as sentence-transformers has it.
+
+        `semsearch.encoders.EncodesSentences` is a base class that has it.
+        """
+
 
 @runtime_checkable
 class CountsWords(Protocol):

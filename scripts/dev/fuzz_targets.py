@@ -17,8 +17,14 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semsearch.errors import MissingExtraError, SemsearchError
+
+if TYPE_CHECKING:
+    from semsearch.corpus.formats import CorpusFormat
+    from semsearch.corpus.sections import Parts, Section
+    from semsearch.corpus.sources import Source
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
 SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")
@@ -43,9 +49,23 @@ def fuzz_filters(folder: Path) -> Target:
     return run
 
 
+def _converted_here(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
+    """What the child process makes of a document, in this one, whose coverage counts."""
+    from semsearch.corpus.converters import convert
+    from semsearch.corpus.sections import Parts
+
+    sections: list[Section] = []
+    with contextlib.suppress(Exception):  # the child reports them
+        sections.extend(convert(source, kind, encoding).sections)
+    return Parts("", iter(sections))
+
+
 def fuzz_corpus(folder: Path) -> Target:
     """Files of every format; the first byte says of which."""
     from semsearch import Corpus
+    from semsearch.corpus import converters
+
+    converters.converted = _converted_here
 
     def run(data: bytes) -> None:
         suffix = SUFFIXES[data[0] % len(SUFFIXES)] if data else ".csv"
@@ -63,7 +83,9 @@ def fuzz_documents(folder: Path) -> Target:
     The first byte says of which document, the second of which file.
     """
     from semsearch import Corpus
+    from semsearch.corpus import converters
 
+    converters.converted = _converted_here
     documents = _office_documents()
 
     def run(data: bytes) -> None:

@@ -41,7 +41,7 @@ def command(
     """Write the documents of an index, or its vectors, into OUTPUT.
 
     One row is a document with its id, title, text and metadata; `semsearch index OUTPUT` reads
-    Parquet and JSON lines again. With --vectors, one row is a passage: the id of its document,
+    Parquet, JSON lines and CSV again. With --vectors, one row is a passage: the id of its document,
     the characters [start, end) of the text there, the passage and its vector. `datasets` is a
     folder for Hugging Face's load_dataset, with a Parquet file in it.
 
@@ -51,6 +51,7 @@ def command(
     \b
     semsearch export films.parquet
     semsearch export recent.jsonl --where "year >= 2000" --index indexes/films
+    semsearch export films.csv
     semsearch export films/ --format datasets
     semsearch export passages.parquet --vectors --space minilm
     semsearch export films.faiss

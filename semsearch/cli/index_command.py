@@ -115,9 +115,9 @@ def command(
     """Encode a corpus into an index, or bring an index up to date with it.
 
     CORPUS is a table (CSV, TSV, JSON, Parquet, Arrow, XLSX; also .gz), a document (text,
-    Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of documents, the URL of a file, a database
-    with --sql, or - for standard input. Documents that the index has are renewed when they changed
-    and left alone when not; a run that was interrupted goes on where it stopped.
+    Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of these, the URL of a file, a database with
+    --sql, or - for standard input. Documents that the index has are renewed when they changed and
+    left alone when not; a run that was interrupted goes on where it stopped.
 
     \b
     semsearch index corpus.csv

@@ -1,4 +1,4 @@
-"""Reads the texts to search in: CSV, TSV, JSON lines, JSON, Parquet, folders of text, frames."""
+"""Reads the texts to search in: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, frames."""
 
 from semsearch.corpus.corpus import Corpus, open_table
 from semsearch.corpus.formats import CorpusFormat

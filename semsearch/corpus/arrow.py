@@ -26,12 +26,13 @@ def read_arrow(source: Source) -> Table:
     """The table of an Arrow file or stream.
 
     Raises:
-        CorpusError: when it is none, or has no rows, or later where it is damaged.
+        BadRowError: it is none, or damaged; of later damage there is a row.
+        CorpusError: it has no rows.
     """
     import pyarrow.ipc
 
     if source.head.startswith(_OLD_MAGIC):
-        raise CorpusError(f"{source.name} is Feather version 1: write it again as version 2")
+        raise BadRowError(source.name, "is Feather version 1: write it again as version 2")
     stored = source.seekable()
     with parsing(source.name, "Arrow"):
         batches: Iterable[pyarrow.RecordBatch]
@@ -70,6 +71,11 @@ def row_of(fields: dict[str, Any] | Exception, source: str) -> Row | BadRowError
     return BadRowError(source, f"cannot be read: {fields}")
 
 
+def behind(name: str, number: int) -> str:
+    """Where a file is damaged of which so many rows were read."""
+    return f"{name}, behind row {number}" if number else name
+
+
 def types_shown(schema: pyarrow.Schema) -> str:
     """``types: text string, year int64``."""
     shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
@@ -78,26 +84,30 @@ def types_shown(schema: pyarrow.Schema) -> str:
 
 @contextmanager
 def parsing(name: str, what: str) -> Iterator[None]:
-    """Turns what pyarrow raises into a CorpusError that names the file."""
+    """Turns what pyarrow raises into a BadRowError that names the file."""
     import pyarrow
 
     try:
         yield
     # A name in wrong UTF-8, too, and lengths in a damaged file that no memory holds.
     except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
-        reason = first_line(error)
-        raise CorpusError(f"{name} cannot be read as {what}: {reason}") from error
+        raise BadRowError(name, f"cannot be read as {what}: {first_line(error)}") from error
 
 
 def _rows(batches: Iterable[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
     number = 0
     remaining = iter(batches)
     while True:
-        with parsing(name, "Arrow"):
-            batch = next(remaining, None)
-            if batch is None:
-                return
-            batch.validate(full=True)  # offsets of damaged files point anywhere
+        try:
+            with parsing(behind(name, number), "Arrow"):
+                batch = next(remaining, None)
+                if batch is not None:
+                    batch.validate(full=True)  # offsets of damaged files point anywhere
+        except BadRowError as error:  # what has been read stays
+            yield error
+            return
+        if batch is None:
+            return
         for start in range(0, batch.num_rows, _BATCH_ROWS):
             for fields in records(batch.slice(start, _BATCH_ROWS)):
                 number += 1

@@ -116,12 +116,14 @@ def describe(table: Table, roles: Roles, wanted: Roles) -> str:
         parts[0] += f" rather than {_quoted(others)}"
     if roles.title is not None:
         parts.append(f"title from {_quoted([roles.title])}")
-    if roles.id is not None:
+    if table.file is not None:
+        parts.append("documents are named by their rows")
+    elif roles.id is not None:
         parts.append(f"id from {_quoted([roles.id])}")
     else:
         parts.append("no id column: documents are named by their content")
     line = f"{table.name}: {', '.join(parts)}"
-    taken = {*roles.text, roles.title, roles.id}
+    taken = {*roles.text, roles.title, roles.id if table.file is None else None}
     metadata = [column for column in table.columns if column not in taken]
     if metadata:
         line += f"; metadata: {_listed(metadata)}"

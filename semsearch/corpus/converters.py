@@ -7,11 +7,12 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from semsearch.corpus.conversion import converted
 from semsearch.corpus.formats import ZIPPED, CorpusFormat, without_gz
 from semsearch.corpus.recognition import ZIP_MAGIC, binary_likeness
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import encoding_of
-from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
+from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -20,19 +21,21 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "title", "text")
 
-#: What each format needs, all of it in the extra `files`.
+#: The modules and the distribution that each format needs, all of them in the extra `files`.
 _PACKAGES = {
-    CorpusFormat.PDF: ("pypdfium2",),
-    CorpusFormat.DOCX: ("mammoth", "lxml"),
-    CorpusFormat.PPTX: ("pptx",),
-    CorpusFormat.EPUB: ("lxml",),
-    CorpusFormat.HTML: ("lxml",),
+    CorpusFormat.PDF: (("pypdfium2",), "pypdfium2"),
+    CorpusFormat.DOCX: (("mammoth", "lxml"), "mammoth"),
+    CorpusFormat.PPTX: (("pptx",), "python-pptx"),
+    CorpusFormat.EPUB: (("lxml",), "lxml"),
+    CorpusFormat.HTML: (("lxml",), "lxml"),
+    CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
 }
 
 
 def is_readable(kind: CorpusFormat) -> bool:
     """Whether what reading a format needs is installed."""
-    return all(map(find_spec, _PACKAGES.get(kind, ())))
+    modules, _ = _PACKAGES.get(kind, ((), ""))
+    return all(map(find_spec, modules))
 
 
 def read_document(
@@ -47,17 +50,18 @@ def read_document(
         identifier: what it is called.
         kind: its format.
         encoding: of HTML, as declared by the user.
+
+    Raises:
+        MissingExtraError: the extra ``files`` is not installed.
     """
+    if not is_readable(kind):
+        raise MissingExtraError(_PACKAGES[kind][1], "files", f"reading {kind.value.upper()}")
     try:
         _check_likeness(source, kind)
-        parts = _converted(source, kind, encoding)
-    except MissingExtraError:
-        raise
-    except BadRowError as error:  # bytes that are not of the encoding
-        return _table(source, iter((BadFileError(source.name, error.reason, identifier),)))
-    except Exception as error:  # libraries raise whatever a damaged file makes them stumble over
-        return _table(source, iter((_unreadable(source, identifier, kind, error),)))
-    return _table(source, _rows(source, identifier, kind, parts), parts.remark)
+        parts = converted(source, kind, encoding)
+    except CorpusError as error:
+        return _table(source, iter((BadFileError(source.name, str(error), identifier),)))
+    return _table(source, _rows(source, identifier, parts), parts.remark)
 
 
 def _check_likeness(source: Source, kind: CorpusFormat) -> None:
@@ -68,8 +72,14 @@ def _check_likeness(source: Source, kind: CorpusFormat) -> None:
         raise CorpusError(str(likeness))
 
 
-def _converted(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    # Each needs libraries of the extra `files`, imported when such a file comes.
+def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
+    """A document as the library for its format reads it; whatever that raises is raised.
+
+    Args:
+        source: the document.
+        kind: its format.
+        encoding: of HTML, as declared by the user.
+    """
     match kind:
         case CorpusFormat.PDF:
             from semsearch.corpus.pdf import read_pdf
@@ -97,17 +107,15 @@ def _table(source: Source, rows: Iterator[Row | BadRowError], remark: str = "") 
     return Table(source.name, COLUMNS, rows, announced=False, remark=remark)
 
 
-def _rows(
-    source: Source, identifier: str, kind: CorpusFormat, parts: Parts
-) -> Iterator[Row | BadRowError]:
+def _rows(source: Source, identifier: str, parts: Parts) -> Iterator[Row | BadRowError]:
     title = " ".join(parts.title.split()) or without_gz(PurePath(identifier)).stem
     found = False
     sections = parts.sections
     while True:
         try:
             section = next(sections, None)
-        except Exception as error:  # as above; what has been read stays
-            yield _unreadable(source, identifier, kind, error)
+        except CorpusError as error:  # what has been read stays
+            yield BadFileError(source.name, str(error), identifier)
             return
         if section is None:
             break
@@ -135,11 +143,3 @@ def _row(source: Source, file: str, title: str, section: Section) -> Row | BadRo
     else:
         title, where = f"{title}, {kind} {number}", {kind: number}
     return Row(place, {"id": name, "title": title, "text": text, "file": file, **where})
-
-
-def _unreadable(
-    source: Source, identifier: str, kind: CorpusFormat, error: Exception
-) -> BadFileError:
-    own = isinstance(error, CorpusError)
-    reason = str(error) if own else f"cannot be read as {kind.value.upper()}: {first_line(error)}"
-    return BadFileError(source.name, reason, identifier)

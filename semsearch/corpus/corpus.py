@@ -20,7 +20,7 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, read_folder
+from semsearch.corpus.folder import Folder, fits_documents, folder_tables
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
 from semsearch.corpus.readers import FORMATS, Reading, read
@@ -47,11 +47,9 @@ class Corpus:
     ('7', 'A heist goes wrong.', {'year': 1995})
 
     Args:
-        paths: files, folders of documents (text, Markdown, HTML, PDF, DOCX, PPTX, EPUB), URLs of
-            files (http, https), or ``-`` for
-            standard input; any of them may be packed with gzip. With `sql`, SQLite files or URLs
-            of databases as SQLAlchemy writes them. A file whose ending a plugin reads is
-            read by that.
+        paths: files, folders, URLs of files (http, https), or ``-`` for standard input; any of
+            them may be packed with gzip. With `sql`, SQLite files or URLs of databases as
+            SQLAlchemy writes them. A file whose ending a plugin reads is read by that.
         id_column: the column that names the documents; guessed where there is one called so.
         title_column: the column of their titles; guessed likewise.
         text_columns: the column of their texts, or several to be joined by line breaks; guessed
@@ -146,14 +144,14 @@ class Corpus:
         return DocumentReader(partial(self._read, files), self._on_bad_row, files)
 
     def _read(self, files: FolderFiles, on_bad_row: OnBadRow) -> Iterator[Document]:
-        total = None if self._sql is not None else _total_size(self._paths, self._exclude)
+        total = None if self._sql is not None else self._total_size()
         self._progress = Progress(total)
         for path in self._paths:
             if self._sql is not None:
                 with open_query(_database(path), self._sql) as table:
                     yield from self._documents(table, on_bad_row)
             elif isinstance(path, Path) and _is_folder(path):
-                yield from self._documents(self._read_folder(path, files), on_bad_row)
+                yield from self._folder_documents(path, files, on_bad_row)
             else:
                 yield from self._file_documents(_file(path), on_bad_row)
 
@@ -169,11 +167,37 @@ class Corpus:
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
         return table_documents(table, self._wanted, on_bad_row, self._notify)
 
-    def _read_folder(self, path: Path, files: FolderFiles) -> Table:
+    def _folder_documents(
+        self, path: Path, files: FolderFiles, on_bad_row: OnBadRow
+    ) -> Iterator[Document]:
+        folder = self._folder(path)
+        wanted, notify = self._wanted, self._notify
+        for table in folder_tables(folder, self._reading, wanted, self._progress, files, notify):
+            is_meant = table.file is not None or fits_documents(wanted)
+            columns = wanted if is_meant else Roles.wanted((), None, None)
+            yield from table_documents(table, columns, on_bad_row, notify)
+
+    def _folder(self, path: Path) -> Folder:
         if self._reading.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(f"{path} is a folder; of folders, only the documents are read")
-        folder = Folder(path, self._exclude)
-        return read_folder(folder, self._reading.encoding, self._progress, files)
+            raise CorpusError(
+                f"{path} is a folder, whose files are read as their names say; only text, which "
+                "leaves out tables, is an input format for it"
+            )
+        if self._reading.records is not None or self._reading.sheet is not None:
+            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
+        return Folder(path, self._exclude, with_tables=self._reading.format is None)
+
+    def _total_size(self) -> int | None:
+        total = 0
+        for path in self._paths:
+            if not isinstance(path, Path):
+                return None
+            for file in self._folder(path).files() if _is_folder(path) else (path,):
+                size = file_size(file)
+                if size is None:
+                    return None
+                total += size
+        return total
 
 
 @contextmanager
@@ -220,19 +244,6 @@ def _refuse_database(source: Source, path: Location) -> None:
         tables = sqlite_tables(path) if isinstance(path, Path) else []
         named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
         raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
-
-
-def _total_size(paths: Iterable[Location], exclude: Sequence[str]) -> int | None:
-    total = 0
-    for path in paths:
-        if not isinstance(path, Path):
-            return None
-        for file in Folder(path, exclude).documents() if _is_folder(path) else (path,):
-            size = file_size(file)
-            if size is None:
-                return None
-            total += size
-    return total
 
 
 def _is_folder(path: Path) -> bool:

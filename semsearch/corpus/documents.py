@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
 from semsearch.corpus.files import FolderFiles
+from semsearch.corpus.formats import without_gz
 from semsearch.corpus.table import Row
 from semsearch.errors import BadFileError, BadRowError, UndecodableError
 from semsearch.records import Document, field_name
@@ -27,6 +29,9 @@ Notify = Callable[[str], None]
 
 #: How many ids of skipped rows are kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
+
+#: Stands before columns of a table in a folder that would be taken for the document's own.
+_PREFIX, _TAKEN = "column.", ("id", "title", "text", "file", "row")
 
 
 @dataclass
@@ -117,7 +122,7 @@ def table_documents(
             document = _document(row, roles, table)
         except BadRowError as error:
             explained = _explained(error, table)
-            explained.document_id = _readable_id(row, roles)
+            explained.document_id = _readable_id(row, roles, table)
             on_bad_row(explained)
             continue
         yield document
@@ -128,11 +133,38 @@ def _document(row: Row, roles: Roles, table: Table) -> Document:
     if table.loosely_typed:
         fields = {**fields, **_as_strings(fields, roles)}
         row = Row(source, fields)
-    identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     text = joined_text(_texts(row, roles.text, table))
+    if table.file is not None:
+        metadata = _metadata(fields, roles._replace(id=None), table.cell_types)
+        return _part(row, title, text, metadata, table.file)
+    identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
     metadata = _metadata(fields, roles, table.cell_types)
     return Document(identifier, text, title, metadata, source)
+
+
+def _part(row: Row, title: Any, text: str, metadata: Mapping[str, Any], file: str) -> Document:
+    """A row of a file in a folder: ``survey.csv#row=7``, whatever other files hold."""
+    number = _number(row)
+    heading = f"{without_gz(PurePath(file)).stem}, row {number}"
+    own = {"file": file, "row": number}
+    others = {f"{_PREFIX}{name}" if name in _TAKEN else name: metadata[name] for name in metadata}
+    return Document(
+        _part_id(row, file),
+        text,
+        heading if title is None else f"{heading}: {title}",
+        {**own, **others},
+        row.source,
+    )
+
+
+def _part_id(row: Row, file: str) -> str:
+    return f"{file}#row={_number(row)}"
+
+
+def _number(row: Row) -> int:
+    """The number that ends the place of a row: ``survey.csv:7``, ``films.json, item 7``."""
+    return int(row.source[len(row.source.rstrip("0123456789")) :])
 
 
 def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
@@ -151,8 +183,10 @@ def _explained(error: BadRowError, table: Table) -> BadRowError:
     return error
 
 
-def _readable_id(row: Row, roles: Roles) -> str | None:
+def _readable_id(row: Row, roles: Roles, table: Table) -> str | None:
     """The id of a row that is no document; None where it has none, or not a whole one."""
+    if table.file is not None:
+        return _part_id(row, table.file)
     identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
     try:
         return Document(identifier, "any text").id

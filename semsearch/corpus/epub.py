@@ -11,7 +11,7 @@ from zipfile import ZipFile
 from semsearch.corpus.archives import check_archive
 from semsearch.corpus.markup import blocks_of, parse_html
 from semsearch.corpus.sections import Parts, Section, sections_of
-from semsearch.errors import CorpusError, MissingExtraError
+from semsearch.errors import CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -34,7 +34,6 @@ def read_epub(source: Source) -> Parts:
     """The sections of a book, each under a heading; a chapter begins another one.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         CorpusError: it is encrypted, unpacks to too much, or is no book.
     """
     file = source.seekable(MAX_UNPACKED_BYTES)
@@ -89,10 +88,8 @@ def _encrypted(archive: ZipFile) -> set[str]:
 
 
 def _parsed(archive: ZipFile, place: str) -> etree._Element:
-    try:
-        from lxml import etree
-    except ImportError:
-        raise MissingExtraError("lxml", "files", "reading EPUB") from None
+    from lxml import etree
+
     # Entities of the file's own stay what they are, and nothing is fetched.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     return etree.fromstring(archive.read(place), parser)

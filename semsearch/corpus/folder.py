@@ -1,16 +1,19 @@
-"""Reads a folder: its documents, each by the reader of its format, and what is left out."""
+"""Reads a folder: each file by the reader of its format, and what is left out."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsearch.corpus.columns import Roles, doubts, resolve
 from semsearch.corpus.converters import COLUMNS, is_readable, read_document
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.plaintext import text_row
+from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError
@@ -19,7 +22,8 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from semsearch.corpus.sources import Progress
+    from semsearch.corpus.documents import Notify
+    from semsearch.corpus.sources import Progress, Source
 
 #: A file of patterns in a folder, each of which leaves files out of it.
 IGNORE_FILE = ".semsearchignore"
@@ -28,7 +32,7 @@ IGNORE_FILE = ".semsearchignore"
 NAMED = 3
 
 _EXCLUDED, _LINKED = "excluded", "linked folders"
-_TABLES = "tables, which are indexed when they are named"
+_TABLES = "tables"
 _OTHERS = "of formats that are not read"
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
@@ -37,23 +41,27 @@ class Folder:
     """The files of a folder and the folders in it, in the order of their paths.
 
     Hidden ones are left out in silence, and so are linked folders, which may lead round in a
-    circle, excluded files, and files that are no documents: these with a word.
+    circle, excluded files, and files of other formats: these with a word.
 
     Args:
         path: where it is.
         exclude: patterns as in .gitignore, besides those of its .semsearchignore.
+        with_tables: whether tables are read as well.
 
     Raises:
         ArgumentError: one is no pattern.
         CorpusError: the folder cannot be read.
     """
 
-    def __init__(self, path: Path, exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, exclude: Sequence[str] = (), *, with_tables: bool = True
+    ) -> None:
         self.path = path
+        self._with_tables = with_tables
         self._spec = _spec(path, exclude)
         self._readable: dict[CorpusFormat, bool] = {}
 
-    def documents(self) -> Iterator[Path]:
+    def files(self) -> Iterator[Path]:
         """The files that are read."""
         return (path for path, reason in self._entries() if not reason)
 
@@ -111,62 +119,162 @@ class Folder:
         """Why files of a format are left out; nothing for those that are read."""
         if found is None:
             return _OTHERS
-        if found not in DOCUMENTS:
+        if found not in DOCUMENTS and not self._with_tables:
             return _TABLES
         if found not in self._readable:
             self._readable[found] = is_readable(found)
         return "" if self._readable[found] else _EXTRA
 
 
-def read_folder(
-    folder: Folder, encoding: str | None, progress: Progress, files: FolderFiles
-) -> Table:
-    """The table of all documents in a folder, called by their paths inside the folder.
+def folder_tables(
+    folder: Folder,
+    reading_files: Reading,
+    wanted: Roles,
+    progress: Progress,
+    files: FolderFiles,
+    notify: Notify,
+) -> Iterator[Table]:
+    """A table for each file in a folder, called by its path inside the folder.
+
+    Of tables, the rows are read if it is plain which column is the text; the others are reported
+    at the end.
 
     Args:
         folder: the folder.
-        encoding: of texts and HTML, as declared by the user.
+        reading_files: how files are read.
+        wanted: the columns of tables.
         progress: is updated.
         files: knows which files are unchanged; is told which have been read.
+        notify: is called with one line about what is read, and others about what is not.
 
     Raises:
-        CorpusError: when it has no documents, or later where a file cannot be read.
+        CorpusError: when it has no files to read, or no tables though columns are wanted.
     """
     remark = folder.remark(files)
-    if next(folder.documents(), None) is None:
+    if next(folder.files(), None) is None:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
-    rows = _rows(folder, encoding, progress, files)
-    return Table(str(folder.path), COLUMNS, rows, announced=False, remark=remark)
-
-
-def _rows(
-    folder: Folder, encoding: str | None, progress: Progress, files: FolderFiles
-) -> Iterator[Row | BadRowError]:
-    for path in folder.documents():
+    if not fits_documents(wanted) and not any(map(_is_table, folder.files())):
+        listed = ", ".join(COLUMNS)
+        raise CorpusError(
+            f"{folder.path} has no tables: of documents, columns can be {listed} alone"
+        )
+    notify(f"{folder.path}: {remark}")
+    left_out: list[tuple[str, str]] = []
+    for path in folder.files():
         name = folder.name_of(path)
         first = files.met.setdefault(name, path)
         if first != path:
-            yield BadFileError(
-                text_of(str(path)), f"duplicate id '{name}' (first in {first})", name
-            )
+            reason = f"duplicate id '{name}' (first in {first})"
+            yield _document(str(path), BadFileError(text_of(str(path)), reason, name))
             continue
-        with reading(str(path)):
-            state = FileState.of(path, reading_of(encoding))
-        if files.is_unchanged(name, path, state):
-            progress.position = state.size
-            progress.next_file()
-            continue
-        found = format_by_name(path)
-        with open_source(path, progress) as source, files.reading(name, path, state):
-            if found is None or found is CorpusFormat.TEXT:
-                yield text_row(source, name, encoding)
-            else:
-                yield from read_document(source, name, found, encoding).rows
+        try:
+            yield from _file_tables(path, name, reading_files, wanted, progress, files)
+        except _UnclearError as error:
+            left_out.append((name, str(error)))
+        except CorpusError as error:
+            yield _document(str(path), BadFileError("", str(error), name))
+    _report(left_out, notify)
 
 
-def reading_of(encoding: str | None) -> str:
-    """How files are read; what was read in another way is read again."""
-    return f"{READERS_VERSION} {encoding or ''}".rstrip()
+def fits_documents(wanted: Roles) -> bool:
+    """Whether the wanted columns are such as documents have; else these are read as they are."""
+    return set(wanted.names) <= set(COLUMNS)
+
+
+def _is_table(path: Path) -> bool:
+    return format_by_name(path) not in DOCUMENTS
+
+
+def _file_tables(
+    path: Path,
+    name: str,
+    reading_files: Reading,
+    wanted: Roles,
+    progress: Progress,
+    files: FolderFiles,
+) -> Iterator[Table]:
+    """The table of a file, unless that is unchanged.
+
+    Raises:
+        CorpusError: it cannot be read.
+    """
+    found = format_by_name(path)
+    columns = wanted if _is_table(path) or fits_documents(wanted) else None
+    with reading(str(path)):
+        state = FileState.of(path, _reading_of(reading_files, columns))
+    if files.is_unchanged(name, path, state):
+        progress.position = state.size
+        progress.next_file()
+        return
+    with open_source(path, progress) as source, files.reading(name, path, state):
+        if found is None or found is CorpusFormat.TEXT:
+            yield _document(source.name, text_row(source, name, reading_files.encoding))
+        elif found in DOCUMENTS:
+            table = read_document(source, name, found, reading_files.encoding)
+            yield replace(table, remark="")
+        else:
+            yield _rows_of_table(source, name, reading_files, wanted)
+
+
+class _UnclearError(CorpusError):
+    """A file is no table, or one of which it is not plain which column is the text."""
+
+
+def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
+    """A line for each of the first tables that are left out, and one for all others."""
+    for _, reason in left_out[:NAMED]:
+        notify(f"left out: {reason}")
+    if others := [name for name, _ in left_out[NAMED:]]:
+        more = _reason(len(others), "more tables", others[:NAMED])
+        notify(f"left out: {more}; each by itself: semsearch index FILE --text-column COLUMN")
+
+
+def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Roles) -> Table:
+    """The rows of a file as parts of it.
+
+    Raises:
+        BadRowError: it is damaged.
+        _UnclearError: it is left out.
+    """
+    command = f"semsearch index {source.name} --text-column COLUMN"
+    try:
+        table = read(source, reading_files._replace(format=None))
+    except BadRowError:
+        raise
+    except CorpusError as error:
+        raise _UnclearError(str(error)) from None
+    if isinstance(table, BadRowError):
+        raise table
+    try:
+        roles = resolve(table, wanted)
+    except CorpusError as error:
+        raise _UnclearError(f"{error} ({command})") from None
+    if not wanted.text and (doubt := next(iter(doubts(table, roles)), None)):
+        raise _UnclearError(f"{doubt} ({command})")
+    return replace(table, file=name, rows=_guarded(table.rows, name))
+
+
+def _guarded(rows: Iterator[Row | BadRowError], name: str) -> Iterator[Row | BadRowError]:
+    """Rows of a file whose damage is a bad row: other files of the folder follow."""
+    try:
+        for row in rows:
+            if isinstance(row, BadRowError):
+                row = BadFileError(row.source, row.reason, name)
+            yield row
+    except CorpusError as error:
+        yield BadFileError("", str(error), name)
+
+
+def _document(name: str, row: Row | BadRowError) -> Table:
+    return Table(name, COLUMNS, iter((row,)), announced=False)
+
+
+def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
+    """How a file is read; what was read in another way is read again."""
+    told = [str(READERS_VERSION), reading_files.encoding or ""]
+    if columns is not None and (columns.names or reading_files.header is not None):
+        told.append(repr((*columns, reading_files.header)))
+    return " ".join(told).rstrip()
 
 
 #: Grows when the same file gives other documents than before.

@@ -35,6 +35,8 @@ DOCUMENTS = (
     CorpusFormat.PPTX,
     CorpusFormat.EPUB,
 )
+#: Tables that are no text.
+BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
 #: Those that are ZIP archives.
 ZIPPED = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.sections import Block
-from semsearch.errors import MissingExtraError
 from semsearch.texts import one_line
 
 if TYPE_CHECKING:
@@ -26,15 +25,9 @@ _CELL_END = " | "
 
 
 def parse_html(markup: bytes) -> etree._Element | None:
-    """The tree of a page in UTF-8; None where there is nothing.
+    """The tree of a page in UTF-8; None where there is nothing."""
+    from lxml import etree
 
-    Raises:
-        MissingExtraError: the extra ``files`` is not installed.
-    """
-    try:
-        from lxml import etree
-    except ImportError:
-        raise MissingExtraError("lxml", "files", "reading HTML") from None
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     return etree.fromstring(markup, parser) if markup.strip() else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.arrow import parsing, records, row_of, types_shown
+from semsearch.corpus.arrow import behind, parsing, records, row_of, types_shown
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import BadRowError, CorpusError
 
@@ -25,7 +25,8 @@ def read_parquet(source: Source) -> Table:
     """The table of a Parquet file.
 
     Raises:
-        CorpusError: when it is none, or has no rows, or later where it is damaged.
+        BadRowError: it is none, or damaged; of later damage there is a row.
+        CorpusError: it has no rows.
     """
     import pyarrow.parquet
 
@@ -51,8 +52,12 @@ def _rows(
     number = 0
     batches = file.iter_batches(_BATCH_ROWS)
     while True:
-        with parsing(name, "Parquet"):
-            batch = next(batches, None)
+        try:
+            with parsing(behind(name, number), "Parquet"):
+                batch = next(batches, None)
+        except BadRowError as error:  # what has been read stays
+            yield error
+            return
         if batch is None:
             return
         for fields in records(batch):

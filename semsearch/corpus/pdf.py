@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.sections import Parts, Section
-from semsearch.errors import CorpusError, MissingExtraError
+from semsearch.errors import CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -25,13 +25,10 @@ def read_pdf(source: Source) -> Parts:
     """The pages of a PDF document.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         CorpusError: it is encrypted.
     """
-    try:
-        import pypdfium2
-    except ImportError:
-        raise MissingExtraError("pypdfium2", "files", "reading PDF") from None
+    import pypdfium2
+
     try:
         document = pypdfium2.PdfDocument(source.seekable(MAX_UNPACKED_BYTES))
     except pypdfium2.PdfiumError as error:

@@ -11,7 +11,7 @@ from semsearch.corpus.columns import TEXT_NAMES
 from semsearch.corpus.converters import read_document
 from semsearch.corpus.delimited import read_delimited
 from semsearch.corpus.dialect import DELIMITERS
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_content
+from semsearch.corpus.formats import BINARY_TABLES, DOCUMENTS, CorpusFormat, format_by_content
 from semsearch.corpus.jsonoutline import nested_object
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
 from semsearch.corpus.lines import read_lines
@@ -41,7 +41,7 @@ class Reading(NamedTuple):
 
 
 def read(source: Source, reading: Reading) -> Table | BadRowError:
-    """The table of an open source; in place of a workbook that is damaged, what is wrong with it.
+    """The table of an open source; in place of a damaged one, what is wrong with it.
 
     Raises:
         CorpusError: it cannot be read, or not so.
@@ -50,17 +50,27 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
         raise CorpusError(f"{source.name} is empty")
     if reading.format is None and (table := plugin_table(source)) is not None:
         return table
-    return _read(source, reading)
-
-
-def _read(source: Source, reading: Reading) -> Table | BadRowError:
-    encoding, header, names = reading.encoding, reading.header, reading.names
-    text = partial(TextStream, source, encoding)
-    sniffed = format_by_content(source.head, encoding_of(source.head, encoding))
+    sniffed = format_by_content(source.head, encoding_of(source.head, reading.encoding))
     found = _format(source, reading, sniffed)
     if isinstance(found, BadRowError):
         return found
     _check_options(source, reading, found)
+    try:
+        return _read(source, reading, found, sniffed)
+    except BadRowError as error:
+        if found in BINARY_TABLES:
+            return error
+        raise  # of the first rows, none can be used
+
+
+def _read(
+    source: Source,
+    reading: Reading,
+    found: CorpusFormat | None,
+    sniffed: CorpusFormat | None,
+) -> Table:
+    encoding, header, names = reading.encoding, reading.header, reading.names
+    text = partial(TextStream, source, encoding)
     match found:
         case CorpusFormat.CSV:
             return read_delimited(text(newline=""), DELIMITERS, header, names)
@@ -113,9 +123,10 @@ def _format(
         return named or sniffed
     if likeness.format is not None and named in (None, likeness.format):
         return likeness.format
-    if named is CorpusFormat.XLSX:
-        if likeness.format is None and source.head.startswith(ZIP_MAGIC):
-            return named  # the beginning need not show what is in it
+    is_some_zip = likeness.format is None and source.head.startswith(ZIP_MAGIC)
+    if named is CorpusFormat.XLSX and is_some_zip:
+        return named  # the beginning need not show what is in it
+    if named in BINARY_TABLES:
         return BadRowError(source.name, str(likeness))
     raise CorpusError(f"{source.name} {likeness}")
 

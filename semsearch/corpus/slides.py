@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.archives import check_archive
 from semsearch.corpus.sections import Parts, Section
-from semsearch.errors import MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -21,13 +20,10 @@ def read_pptx(source: Source) -> Parts:
     """The slides of a presentation, each with its notes.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         CorpusError: it is encrypted, or unpacks to too much.
     """
-    try:
-        import pptx
-    except ImportError:
-        raise MissingExtraError("python-pptx", "files", "reading PPTX") from None
+    import pptx
+
     file = source.seekable(MAX_UNPACKED_BYTES)
     check_archive(file, has_trees=True)
     presentation = pptx.Presentation(file)

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 from semsearch.corpus.downloads import downloaded
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
 from semsearch.corpus.locations import Location, file_of, is_url, shown_url
-from semsearch.errors import CorpusError
-from semsearch.limits import size_shown
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -104,6 +104,7 @@ class Source:
         head: its first bytes; none if it is empty.
         stream: all its bytes, unpacked.
         progress: updated by the reader; reading `stream` updates it as well.
+        path: where it is, if it is a plain file.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Source:
     head: bytes
     stream: BinaryIO
     progress: Progress
+    path: Path | None
     _file: IO[bytes] | None
     _open_files: ExitStack
 
@@ -132,6 +134,21 @@ class Source:
             shutil.copyfileobj(stream, spool)
             spool.seek(0)
         return spool
+
+    def on_disk(self) -> Path:
+        """A file that holds the same bytes, packed or not: a temporary one if need be.
+
+        Raises:
+            CorpusError: it would be too long, or cannot be written.
+        """
+        if self.path is not None:
+            self.progress.position = self.path.stat().st_size
+            return self.path
+        folder = self._open_files.enter_context(tempfile.TemporaryDirectory())
+        copy = Path(folder, "document")
+        with reading(self.name), copy.open("wb") as file:
+            shutil.copyfileobj(_Limited(self.stream, MAX_UNPACKED_BYTES), file)
+        return copy
 
 
 class _Limited:
@@ -176,7 +193,8 @@ def open_source(path: Location, progress: Progress) -> Iterator[Source]:
             stream = _Stream(unpacked, name, Progress(None))
         direct = None if packed or path is None or not file.seekable() else file
         buffered = io.BufferedReader(stream, BUFFER_BYTES)
-        yield Source(name, named, stream.head(), buffered, progress, direct, stack)
+        plain = path if isinstance(path, Path) and file_size(path) is not None else None
+        yield Source(name, named, stream.head(), buffered, progress, plain, direct, stack)
     progress.next_file()
 
 
@@ -215,7 +233,7 @@ def reading(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise CorpusError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CorpusError(f"{name}: damaged gzip data: {error}") from error
+        raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
     except ValueError as error:  # a name that no file can have

@@ -42,6 +42,7 @@ class Table:
         by_position: whether a column can be named by its place, counted from 1.
         remark: what else a person has to know about it.
         sample: the first rows, where they have been read to judge by.
+        file: what its file is called in the folder whose part it is; None for one by itself.
         not_decoded: what the bytes of a row are not that could not be decoded, and what to do.
     """
 
@@ -55,6 +56,7 @@ class Table:
     by_position: bool = False
     remark: str = ""
     sample: Sequence[Row] = ()
+    file: str | None = None
     not_decoded: Callable[[], str] | None = None
 
 

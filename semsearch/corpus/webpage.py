@@ -29,7 +29,6 @@ def read_html(source: Source, encoding: str | None) -> Parts:
         encoding: as declared by the user; None for what the page declares, or UTF-8.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         CorpusError: it is too long, or not of that encoding.
     """
     found = _DECLARED.search(source.head) or _XML_DECLARED.search(source.head)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.archives import check_archive
 from semsearch.corpus.markup import blocks_of, parse_html, title_of
 from semsearch.corpus.sections import Parts, sections_of
-from semsearch.errors import MissingExtraError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -25,13 +24,10 @@ def read_docx(source: Source) -> Parts:
     """The sections of a Word document, each under a heading; notes stand at its end.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         CorpusError: it is encrypted, or unpacks to too much.
     """
-    try:
-        import mammoth
-    except ImportError:
-        raise MissingExtraError("mammoth", "files", "reading DOCX") from None
+    import mammoth
+
     file = source.seekable(MAX_UNPACKED_BYTES)
     check_archive(file, has_trees=True)
     converted = mammoth.convert_to_html(

@@ -31,8 +31,8 @@ _NumberedCells = tuple[int, list[Any]]
 
 def read_workbook(
     source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
-) -> Table | BadRowError:
-    """The table of one sheet of a workbook, or why it cannot be read.
+) -> Table:
+    """The table of one sheet of a workbook.
 
     Formulas count as the values that were saved.
 
@@ -44,6 +44,7 @@ def read_workbook(
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
+        BadRowError: it is damaged, or no workbook.
         CorpusError: it has no such sheet, or the sheet has no rows.
     """
     try:
@@ -57,9 +58,9 @@ def read_workbook(
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = {one.title: one for one in book.worksheets}
     except Exception as error:  # the library raises whatever a damaged file makes it stumble over
-        return _unreadable(source.name, error)
+        raise _unreadable(source.name, error) from error
     if not sheets:
-        return BadRowError(source.name, "has no sheets")
+        raise BadRowError(source.name, "has no sheets")
     if sheet is not None and sheet not in sheets:
         raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     title = next(iter(sheets)) if sheet is None else sheet
@@ -72,14 +73,14 @@ def read_workbook(
 
 def _table(
     source: Source, sheet: Any, remark: str, header: bool | None, wanted: Collection[str]
-) -> Table | BadRowError:
+) -> Table:
     name = f"{source.name}, sheet '{shortened(sheet.title)}'"
     records = _filled(sheet, name)
     head: list[_NumberedCells] = []
     for record in islice(records, MAX_RECORDS):
         if isinstance(record, BadRowError):
             if not head:
-                return record
+                raise record
             records = iter((record,))  # what comes before it is read
             break
         head.append(record)

@@ -6,11 +6,13 @@ from semsearch.encoders.loading import (
     load_encoder,
     load_reranker,
 )
+from semsearch.encoders.sentences import EncodesSentences
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
     "DEFAULT_ENCODER",
+    "EncodesSentences",
     "current_fingerprint",
     "load_encoder",
     "load_reranker",

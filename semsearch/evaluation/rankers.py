@@ -11,7 +11,12 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
-from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
+from semsearch.encoders import (
+    CROSS_ENCODER_PREFIX,
+    EncodesSentences,
+    load_encoder,
+    load_reranker,
+)
 from semsearch.encoders.precision import Precision, computed_precision
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
@@ -237,7 +242,7 @@ class RecordedRanker:
         return Ranking(run, time.perf_counter() - started)
 
 
-class Uncut:
+class Uncut(EncodesSentences):
     """An encoder in whose index each document is one passage."""
 
     max_document_tokens = NO_LIMIT

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from semsearch.arguments import check_callable, check_choice, check_path
 from semsearch.errors import ArgumentError
 from semsearch.exporting.contents import COLUMNS, Contents
-from semsearch.exporting.tables import json_line, write_parquet
+from semsearch.exporting.tables import json_line, write_csv, write_parquet
 from semsearch.exporting.vectors import (
     write_faiss,
     write_numpy,
@@ -28,6 +28,7 @@ class ExportFormat(Enum):
 
     PARQUET = "parquet"
     JSONL = "jsonl"
+    CSV = "csv"  #: documents only
     DATASETS = "datasets"  #: a folder that Hugging Face's `datasets` loads
     NUMPY = "numpy"  #: the vectors, with their passages beside them as JSON lines
     FAISS = "faiss"  #: the same as a flat index of FAISS
@@ -36,6 +37,7 @@ class ExportFormat(Enum):
 ENDINGS = {
     ".parquet": ExportFormat.PARQUET,
     ".jsonl": ExportFormat.JSONL,
+    ".csv": ExportFormat.CSV,
     ".npy": ExportFormat.NUMPY,
     ".faiss": ExportFormat.FAISS,
 }
@@ -83,8 +85,8 @@ def export_index(
         output: a file, or a folder for ``datasets``.
         vectors: write one row a passage, with its vector, instead of one row a document. ``numpy``
             and ``faiss`` always do.
-        format: ``parquet``, ``jsonl``, ``datasets``, ``numpy`` or ``faiss``; None goes by the
-            ending of `output`: .parquet, .jsonl, .npy or .faiss.
+        format: ``parquet``, ``jsonl``, ``csv``, ``datasets``, ``numpy`` or ``faiss``; None goes by
+            the ending of `output`: .parquet, .jsonl, .csv, .npy or .faiss.
         space: the name of the embedding space of the vectors; None takes the first.
         where: a filter over metadata.
         overwrite: replace files that are there already.
@@ -99,6 +101,8 @@ def export_index(
     check_callable("on_progress", on_progress)
     kind = _by_ending(path) if format is None else check_choice("format", ExportFormat, format)
     vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
+    if vectors and kind is ExportFormat.CSV:
+        raise ArgumentError("CSV is for documents; write vectors as Parquet or JSON lines")
     if space is not None and not vectors:
         raise ArgumentError("a space is about vectors; documents have none")
     targets = _targets(path, kind)
@@ -124,6 +128,10 @@ def _write(
         if kind is ExportFormat.JSONL:
             with files[0].open("w", encoding="utf-8", newline="\n") as lines:
                 lines.writelines(map(json_line, contents.rows()))
+            return contents.total, ()
+        if kind is ExportFormat.CSV:
+            with files[0].open("w", encoding="utf-8", newline="") as lines:
+                write_csv(lines, contents.rows, COLUMNS)
             return contents.total, ()
         with files[0].open("wb") as file:
             return contents.total, tuple(write_parquet(file, contents.rows, COLUMNS))

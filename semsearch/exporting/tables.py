@@ -1,11 +1,12 @@
-"""Rows as JSON lines and Parquet."""
+"""Rows as JSON lines, CSV and Parquet."""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from semsearch.errors import ArgumentError
 
@@ -20,6 +21,29 @@ _ROWS_AT_ONCE = 1_000
 def json_line(row: Row) -> str:
     """A row as one line of JSON, with its line end."""
     return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def write_csv(file: TextIO, rows: Callable[[], Iterable[Row]], columns: Collection[str]) -> None:
+    """Write rows whose columns are not all known.
+
+    Texts are cells as they are, other values as JSON; what a row lacks, and null, is an empty cell.
+
+    Args:
+        file: open for writing, with `newline` as the csv module wants it.
+        rows: gives the rows, the same each time.
+        columns: the first columns.
+    """
+    names = [*columns, *sorted({name for row in rows() for name in row} - set(columns))]
+    writer = csv.writer(file)
+    writer.writerow(names)
+    for row in rows():
+        writer.writerow([_cell(row.get(name)) for name in names])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def write_parquet(

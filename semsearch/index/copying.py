@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.closing import closed_on_error
+from semsearch.encoders import EncodesSentences
 from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
 from semsearch.protocols import Matrix, TokenSpans
@@ -88,7 +89,7 @@ def copy_index(
                 return Copied(copy.count(), count, removed, passages)
 
 
-class _Described:
+class _Described(EncodesSentences):
     """What an index says of an encoder, for the index that is to have its vectors."""
 
     def __init__(self, space: Space, max_tokens: int) -> None:

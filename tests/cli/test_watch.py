@@ -112,14 +112,17 @@ def test_rows_of_a_database():
 def test_a_folder_in_one_summary():
     for name in ("a.txt", "b.md", "c.csv", "drafts/d.txt"):
         Path("notes", name).parent.mkdir(parents=True, exist_ok=True)
-        Path("notes", name).write_text("A text.")
+        Path("notes", name).write_text("text\nA text.")
         os.utime(Path("notes", name), (1_600_000_000,) * 2)
-    for told in ("2 added", "2 unchanged"):
+    Path("notes", "d.csv").write_text("name,age\nx,7\n")
+    for told in ("3 added", "3 unchanged"):
         done = run("notes", "--exclude", "drafts/")
-        assert f"2 documents ({told})" in done.stdout
+        assert f"3 documents ({told})" in done.stdout
     assert done.stderr == (
-        "notes: 2 files (1 md, 1 txt); 2 unchanged and not opened; left out: 1 excluded (drafts), "
-        "1 tables, which are indexed when they are named (c.csv)\n"
+        "notes: 4 files (2 csv, 1 md, 1 txt); 3 unchanged and not opened; "
+        "left out: 1 excluded (drafts)\n"
+        "left out: notes/d.csv: which column holds the text? (columns: name, age); name it with "
+        "--text-column (semsearch index notes/d.csv --text-column COLUMN)\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 
 import pandas
 import pyarrow
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
 TABLE = pyarrow.table({"id": [1, 2], "text": ["one", "two"], "tags": [["a"], None]})
@@ -57,14 +58,36 @@ def test_what_pandas_writes(write, tmp_path):
 
 def test_files_that_cannot_be_read(write):
     write("old.feather", b"FEA1" + bytes(50))
-    with pytest.raises(CorpusError, match=r"^old\.feather is Feather version 1: write it again as"):
+    with pytest.raises(
+        BadRowError, match=r"^old\.feather: is Feather version 1: write it again as"
+    ):
         list(Corpus("old.feather"))
     write("cut.arrow", stored("file")[:-30])
-    with pytest.raises(CorpusError, match=r"^cut\.arrow cannot be read as Arrow: "):
+    with pytest.raises(BadRowError, match=r"^cut\.arrow: cannot be read as Arrow: "):
         list(Corpus("cut.arrow"))
     write("empty.arrow", stored("file", TABLE.slice(0, 0)))
     with pytest.raises(CorpusError, match=r"^empty\.arrow has no rows$"):
         list(Corpus("empty.arrow"))
+
+
+def test_what_is_broken_is_one_bad_row(write):
+    """Also where it is seen late; the other files are read."""
+    table = pyarrow.table({"text": [f"text {number}" for number in range(3000)]})
+    stream = io.BytesIO()
+    with pyarrow.ipc.new_stream(stream, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=1000):
+            writer.write_batch(batch)
+    write("late.arrow", stream.getvalue()[:-10_000])
+    write("other.arrow", random.Random(7).randbytes(2000))
+    write("good.txt", "Good.")
+    bad = []
+    names = ["other.arrow", "late.arrow", "good.txt"]
+    *rows, last = Corpus(names, on_bad_row=bad.append)
+    assert last.id == "good.txt"
+    assert [row.text for row in rows] == [f"text {number}" for number in range(2000)]
+    assert [error.source for error in bad] == ["other.arrow", "late.arrow, behind row 2000"]
+    assert bad[0].reason.startswith("looks like binary data")
+    assert bad[1].reason.startswith("cannot be read as Arrow: ")
 
 
 FILE = {kind: stored(kind) for kind in ("feather", "file", "stream")}

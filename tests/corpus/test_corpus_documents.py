@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
+from semsearch.corpus.archives import check_archive
 from semsearch.errors import BadRowError, CorpusError, MissingExtraError
+from semsearch.limits import MAX_PART_BYTES
 from semsearch.records import Document
 
 MARKDOWN = """---
@@ -304,15 +306,18 @@ class TestBroken:
         assert "cannot be read" in reason or "chapter ch001.xhtml: " in reason
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_bombs(self, here, one_bad_row, suffix, monkeypatch):
+    def test_bombs(self, here, one_bad_row, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
-        monkeypatch.setattr("semsearch.corpus.archives.MAX_PART_BYTES", 1 << 20)
-        bomb = rewritten(content, MAIN[suffix], lambda xml: xml + b" " * (2 << 20))
-        assert len(bomb) < len(content) + 5000
-        reason = f"its part {MAIN[suffix]!r} is longer than 1 MiB"
+        bomb = rewritten(content, MAIN[suffix], lambda xml: xml + b" " * MAX_PART_BYTES)
+        assert len(bomb) < len(content) + 50_000
+        reason = f"its part {MAIN[suffix]!r} is longer than 32 MiB"
         assert one_bad_row(f"x.{suffix}", bomb) == reason
-        monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1 << 20)
-        assert one_bad_row(f"x.{suffix}", bomb) == "unpacks to more than 1 MiB"
+
+    def test_bombs_of_several_parts(self, here, monkeypatch):
+        monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1000)
+        with (here / "handbook.docx").open("rb") as file:
+            with pytest.raises(CorpusError, match=r"^unpacks to more than 0 MiB$"):
+                check_archive(file, has_trees=True)
 
     @pytest.mark.parametrize("suffix", MAIN)
     def test_a_bomb_that_lies_about_its_size(self, here, one_bad_row, suffix):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import pandas
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError
 from semsearch.records import Document
 
 
@@ -40,19 +42,26 @@ def test_what_is_read_and_what_is_not(mixed):
         Document("b.md", "# Two\n", "Two"),
         Document("deep/page.html#section=1", "Three.", "T", where),
         Document("deep/page.html#section=2", "H\nFour.", "T: H", {**where, "section": "H"}),
+        Document(
+            "deep/rows.csv#row=2",
+            "x",
+            "rows, row 2",
+            {"file": "deep/rows.csv", "row": 2, "column.id": 1},
+        ),
     ]
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert said == [
-        "docs: 3 files (1 html, 1 md, 1 txt); left out: 5 of formats that are not read "
-        "(deep/k, w.rtf, x.png, …), 1 linked folders (loop), "
-        "1 tables, which are indexed when they are named (deep/rows.csv)"
+        "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 of formats that are not read "
+        "(deep/k, w.rtf, x.png, …), 1 linked folders (loop)",
+        f"{Path('docs/deep/rows.csv')}: text from 'text', documents are named by their rows; "
+        "metadata: id",
     ]
 
 
 def test_without_the_extra(mixed, monkeypatch):
     monkeypatch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
     documents, said = read(mixed)
-    assert [document.id for document in documents] == ["a.txt", "b.md"]
+    assert [document.id for document in documents] == ["a.txt", "b.md", "deep/rows.csv#row=2"]
     assert (
         "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)" in said[0]
     )
@@ -65,6 +74,7 @@ class TestExclusions:
             "a.txt",
             "deep/page.html#section=1",
             "deep/page.html#section=2",
+            "deep/rows.csv#row=2",
         ]
         write("docs/deep/a.txt", "Again.")
         assert "deep/a.txt" in ids(mixed, exclude=["/a.txt"])
@@ -72,7 +82,7 @@ class TestExclusions:
         assert "3 excluded (deep, x.png, y.png)" in said[0]
 
     def test_by_a_file(self, mixed, write):
-        write("docs/.semsearchignore", "# no drafts\n*.html\n\nb.*\n")
+        write("docs/.semsearchignore", "# no drafts\n*.html\n*.csv\n\nb.*\n")
         assert ids(mixed) == ["a.txt"]
         assert ids(mixed, exclude=["!b.md"]) == ["a.txt", "b.md"]
 
@@ -107,3 +117,122 @@ def test_a_broken_document_is_one_bad_row(write):
     assert [error.file for error in bad] == ["b.pdf", "c.docx"]
     with pytest.raises(CorpusError, match=r"b\.pdf: cannot be read as PDF: "):
         ids("docs")
+
+
+class TestTables:
+    """Rows of tables are read where it is plain which column is their text."""
+
+    def test_each_row_tells_its_file_and_place(self, write):
+        write("docs/a.csv", 'file,title,text,year\nx,One,"Two\nlines.",1995\ny,,Three.,\n')
+        write("docs/b.jsonl", '{"id": "k", "text": "Four.", "row": 9}\n')
+        write("docs/deep/c.json", '[{"text": "Five."}]')
+        documents, said = read("docs")
+        assert [(one.id, one.title, one.text, one.metadata) for one in documents] == [
+            (
+                "a.csv#row=2",
+                "a, row 2: One",
+                "Two\nlines.",
+                {"file": "a.csv", "row": 2, "column.file": "x", "year": 1995},
+            ),
+            (
+                "a.csv#row=4",  # where an editor shows it
+                "a, row 4",
+                "Three.",
+                {"file": "a.csv", "row": 4, "column.file": "y"},
+            ),
+            (
+                "b.jsonl#row=1",
+                "b, row 1",
+                "Four.",
+                {"file": "b.jsonl", "row": 1, "column.id": "k", "column.row": 9},
+            ),
+            ("deep/c.json#row=1", "c, row 1", "Five.", {"file": "deep/c.json", "row": 1}),
+        ]
+        assert said[1].startswith(f"{Path('docs/a.csv')}: text from 'text', title from 'title'")
+
+    def test_workbooks_and_parquet(self, write, tmp_path):
+        openpyxl = pytest.importorskip("openpyxl")
+        write("docs/x.txt", "x")
+        book = openpyxl.Workbook()
+        for cells in (["Answers of 2024"], ["id", "comment"], [7, "Too loud."], [], [8, "Good."]):
+            book.active.append(cells)
+        book.save(tmp_path / "docs" / "answers.xlsx")
+        pandas.DataFrame({"text": ["One."]}).to_parquet(tmp_path / "docs" / "b.parquet")
+        assert ids("docs") == [
+            "answers.xlsx#row=3",
+            "answers.xlsx#row=5",
+            "b.parquet#row=1",
+            "x.txt",
+        ]
+
+    def test_what_is_not_plain_is_named_with_the_command(self, write):
+        write("docs/a.csv", "name,age\nx,7\ny,8\n")
+        write("docs/b.csv", "text\n" + "17\n" * 5)
+        write("docs/empty.tsv", "")
+        write("docs/package.json", '{\n  "name": "x",\n  "scripts": {"a": "b"}\n}\n')
+        write("docs/z.txt", "Read.")
+        documents, said = read("docs")
+        assert [document.id for document in documents] == ["z.txt"]
+        a, b = (str(Path("docs", name)) for name in ("a.csv", "b.csv"))
+        assert said[1] == (
+            f"left out: {a}: which column holds the text? (columns: name, age); name it with "
+            f"--text-column (semsearch index {a} --text-column COLUMN)"
+        )
+        assert said[2].startswith(f"left out: {b}: is 'text' the text? 5 of its first 5 cells are")
+        assert said[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
+        assert said[3] == f"left out: {Path('docs/empty.tsv')} is empty"
+        assert said[4] == (
+            "left out: 1 more tables (package.json); each by itself: "
+            "semsearch index FILE --text-column COLUMN"
+        )
+        assert ids("docs", text_columns="name") == ["a.csv#row=2", "a.csv#row=3", "z.txt"]
+        assert ids("docs", text_columns="text") == [
+            *(f"b.csv#row={n}" for n in range(2, 7)),
+            "z.txt",
+        ]
+
+    def test_bad_rows_and_broken_files(self, write):
+        write("docs/a.jsonl", '{"text": "One."}\n{"text": 2}\n{"text": "Three."}\n')
+        write("docs/b.parquet", b"PAR1 nothing of the kind PAR1")
+        packed = gzip.compress(b"id,text\n" + b"%d,x\n" * 9 % tuple(range(9)))
+        write("docs/c.csv.gz", packed[:-9])
+        write("docs/d.xlsx", b"PK\x03\x04 broken")
+        write("docs/e.txt.gz", packed[:-9])
+        write("docs/z.txt", "Last.")
+        bad = []
+        assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#row=1", "a.jsonl#row=3", "z.txt"]
+        assert bad[0].document_id == "a.jsonl#row=2"
+        assert [error.file for error in bad[1:]] == [
+            *("b.parquet", "c.csv.gz", "d.xlsx", "e.txt.gz")
+        ]
+        assert str(bad[2]).startswith(f"{Path('docs/c.csv.gz')}: damaged gzip data: ")
+        with pytest.raises(BadRowError, match=r"a\.jsonl:2: "):
+            ids("docs")
+
+    def test_damage_that_is_seen_late(self, write):
+        rows = b"".join(b"%d,some text %d\n" % (n, n * 7919 % 1000) for n in range(100_000))
+        write("docs/a.csv.gz", gzip.compress(b"id,text\n" + rows)[:-1000])
+        write("docs/z.txt", "Last.")
+        bad = []
+        found = ids("docs", on_bad_row=bad.append)
+        assert len(found) > 50_000
+        assert found[-1] == "z.txt"
+        assert [error.file for error in bad] == ["a.csv.gz"]
+
+    def test_they_can_be_left_out(self, mixed):
+        documents, said = read(mixed, format="text")
+        assert len(documents) == 4
+        assert "1 tables (deep/rows.csv)" in said[0]
+        assert len(ids(mixed, exclude=["*.csv"])) == 4
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"format": "csv"}, r"^docs is a folder, whose files are read as their names say; "),
+            ({"sheet": "A"}, r"^docs is a folder: --records and --sheet are for a single file$"),
+            ({"records": "a"}, r"^docs is a folder: --records and --sheet are for a single file$"),
+        ],
+    )
+    def test_options_of_single_files(self, mixed, options, message):
+        with pytest.raises(CorpusError, match=message):
+            ids(mixed, **options)

@@ -49,6 +49,23 @@ def test_random_bytes(write, corpus_format, content, encoding, packed):
     assert not [line for line in (read, *skipped) if "\n" in str(line)]
 
 
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    content=CONTENTS,
+    suffix=st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "md"]),
+    packed=st.booleans(),
+)
+def test_a_file_in_a_folder_costs_no_other_file(write, tmp_path, content, suffix, packed):
+    for old in tmp_path.glob("docs/*"):
+        old.unlink()
+    write(f"docs/a.{suffix}{'.gz' * packed}", content, packed=packed)
+    write("docs/z.txt", "Good.")
+    *_, last = Corpus("docs", on_bad_row=lambda error: None)
+    assert (last.id, last.text) == ("z.txt", "Good.")
+
+
 def parquet_file() -> bytes:
     file = io.BytesIO()
     columns = {"text": ["one", "two"], "n": [[1], None], "day": [1.5, None]}

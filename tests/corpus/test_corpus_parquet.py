@@ -108,10 +108,13 @@ def test_files_that_are_not_parquet(write, write_table):
         "cut.parquet": content[:-10],
         "wrong.parquet": content[:20] + b"\xff" * 60 + content[80:],
     }.items():
-        with pytest.raises(CorpusError) as error:
-            list(Corpus(write(name, wrong)))
-        assert str(error.value).startswith(f"{name} cannot be read as Parquet: ")
-        assert "\n" not in str(error.value)
+        bad: list[BadRowError] = []
+        [good] = Corpus([write(name, wrong), write("good.txt", "Good.")], on_bad_row=bad.append)
+        assert good.id == "good.txt"
+        [error] = bad
+        assert error.source == name
+        assert error.reason.startswith("cannot be read as Parquet: ")
+        assert "\n" not in str(error)
 
 
 def test_files_without_rows(write_table):

@@ -210,7 +210,7 @@ class TestForeignFiles:
         stdin = SimpleNamespace(buffer=Endless())
         monkeypatch.setattr(sys, "stdin", stdin)
         if content[:1] == b"%":  # a PDF is copied, up to a limit
-            monkeypatch.setattr("semsearch.corpus.pdf.MAX_UNPACKED_BYTES", 1 << 20)
+            monkeypatch.setattr("semsearch.corpus.sources.MAX_UNPACKED_BYTES", 1 << 20)
             assert message("-") == "stdin: longer than 1 MiB"
         if content[:1] == b".":
             assert "looks like" in message("-")

@@ -241,7 +241,7 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     queries = dict(list(whole.queries.items())[:60])
     qrels = {name: whole.qrels[name] for name in queries}
     cited = {document for relevant in qrels.values() for document in relevant}
-    others = [name for name in whole.documents if name not in cited][:300]
+    others = [name for name in whole.documents if name not in cited][:100]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
     small = RetrievalSet("small", documents, queries, qrels)
     monkeypatch.setattr(datasets, "read_scifact", lambda split: small)

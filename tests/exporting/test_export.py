@@ -69,7 +69,7 @@ class TestRoundTrip:
                 held = {name: one for name, one in document.metadata.items() if one is not None}
                 assert held == other.metadata
 
-    @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])
     def test_it_gives_the_same_answers(self, index, tmp_path, ending):
         export_index(index, tmp_path / f"films.{ending}")
         with again(tmp_path, tmp_path / f"films.{ending}") as found:
@@ -83,6 +83,27 @@ class TestRoundTrip:
                 {"where": "day < '2010-01-01'"},
             ):
                 assert answers(found, **options) == answers(index, **options)
+
+
+class TestCsv:
+    def test_it_is_what_pandas_and_semsearch_read(self, index, tmp_path):
+        index.add([ODD])
+        assert export_index(index, tmp_path / "films.csv") == ((tmp_path / "films.csv",), 5, ())
+        frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
+        assert list(frame.columns[:3]) == ["title", "text", "box"]
+        assert list(frame.text) == [document.text for document in index]
+        assert frame.loc["a", "genres"] == '["Drama", "Crime"]'
+        assert frame.loc["odd", "box"] == '{"a": [1, null]}'
+        assert frame.loc["a", "year"] == "1990"
+        assert pandas.isna(frame.loc["b", "title"])
+
+    def test_without_documents_it_is_a_header(self, index, tmp_path):
+        export_index(index, tmp_path / "none.csv", where="year > 2100")
+        assert (tmp_path / "none.csv").read_bytes() == b"id,title,text\r\n"
+
+    def test_vectors_are_for_other_formats(self, index, tmp_path):
+        with pytest.raises(ArgumentError, match=r"^CSV is for documents; write vectors as Parquet"):
+            export_index(index, tmp_path / "films.csv", vectors=True)
 
 
 class TestParquet:
@@ -259,7 +280,7 @@ class TestMistakes:
         ("name", "options", "message"),
         [
             ("films.xlsx", {}, r"films\.xlsx: no ending of a format"),
-            ("films", {"format": "csv"}, "format must be one of parquet"),
+            ("films", {"format": "xlsx"}, "format must be one of parquet"),
             ("none/films.jsonl", {}, "cannot be written: No such file or directory"),
             ("films.jsonl", {"space": "hashing-64"}, "a space is about vectors"),
             ("films", {"format": "jsonl", "overwrite": True}, "films is no file"),

@@ -81,6 +81,7 @@ class TestEncoders:
         with Index.open("index") as index:
             assert index.space().description == {"letters": "abcdefghijklmnopqrstuvwxyz"}
             assert index.search("plugin")[0].score > 0.5
+        assert load_encoder("letters:ab").encode("abba", convert_to_tensor=True).shape == (3,)
 
     def test_a_folder_of_that_name_comes_first(self, installed):
         (installed / "letters").mkdir()

@@ -54,6 +54,6 @@ def ask(path: Path, query: str) -> list[dict[str, Any]]:
 
 def nearest(texts: Sequence[str]) -> tuple[int, int]:
     """The two texts that are nearest."""
-    vectors = load_encoder("hashing").encode_documents(texts)
+    vectors = load_encoder("hashing").encode(texts, normalize_embeddings=True, batch_size=32)
     [pair] = similar_pairs(vectors, k=1)
     return pair.left, pair.right

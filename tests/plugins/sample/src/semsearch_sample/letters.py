@@ -4,8 +4,10 @@ import re
 
 import numpy
 
+from semsearch.encoders import EncodesSentences
 
-class LettersEncoder:
+
+class LettersEncoder(EncodesSentences):
     """Counts of letters, of unit length: ``letters``, or ``letters:aeiou`` for some of them."""
 
     max_document_tokens = 100

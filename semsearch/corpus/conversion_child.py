@@ -1,0 +1,115 @@
+"""The process that converts documents for `semsearch.corpus.conversion`.
+
+A line of JSON comes in for each document. Lines of JSON go out: the title and the like, then some
+sections at a time, then what is wrong, if anything is, and whether another document may come.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.corpus.conversion import IDLE_SECONDS
+from semsearch.corpus.converters import convert
+from semsearch.corpus.formats import CorpusFormat
+from semsearch.corpus.sources import Progress, open_source
+from semsearch.errors import BadRowError, CorpusError, first_line
+from semsearch.limits import MAX_CONVERSION_SECONDS
+
+if TYPE_CHECKING:
+    from semsearch.corpus.sections import Section
+
+#: How many sections, or characters of them, go out together.
+_SECTIONS, _CHARACTERS = 100, 1 << 20
+
+_Answer = dict[str, Any]
+
+
+def main(max_bytes: int) -> None:
+    """Convert what is asked for, until nobody asks any more.
+
+    Args:
+        max_bytes: how much memory it may take.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    _limit_memory(max_bytes)
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print
+    _limit_seconds(IDLE_SECONDS)
+    for line in sys.stdin:
+        _limit_seconds(0, processing=2 * MAX_CONVERSION_SECONDS)
+        try:
+            for answer in _answers(json.loads(line)):
+                print(json.dumps(answer), file=output, flush=True)
+        except MemoryError:
+            return  # as it ends where a library lacks memory; its parent says so
+        goes_on = _memory_taken() < max_bytes / 4  # what was taken may not be given back
+        print(json.dumps({"goes_on": goes_on}), file=output, flush=True)
+        if not goes_on:
+            return
+        _limit_seconds(IDLE_SECONDS)
+
+
+def _memory_taken() -> int:
+    """What counts for the limit, in bytes; 0 where that is unknown."""
+    try:
+        pages = Path("/proc/self/statm").read_text("ascii").split()
+    except OSError:  # not Linux
+        return 0
+    return int(pages[5]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _limit_memory(max_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if hard == resource.RLIM_INFINITY or hard > max_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
+
+
+def _limit_seconds(waiting: int, processing: float = 0) -> None:
+    """End the process after so long, for its parent may be gone; 0 is no limit."""
+    if sys.platform != "win32":
+        signal.alarm(waiting)
+        signal.setitimer(signal.ITIMER_PROF, processing)
+
+
+def _answers(request: _Answer) -> Iterator[_Answer]:
+    kind = CorpusFormat(request["format"])
+    try:
+        with open_source(Path(request["path"]), Progress(None)) as source:
+            parts = convert(replace(source, name=request["name"]), kind, request["encoding"])
+            yield {"title": parts.title, "remark": parts.remark, "if_blank": parts.if_blank}
+            yield from _batches(parts.sections)
+    except MemoryError:
+        raise
+    except BadRowError as error:  # bytes that are not of the encoding
+        yield {"fault": error.reason}
+    except CorpusError as error:
+        yield {"fault": str(error)}
+    except Exception as error:  # libraries raise whatever a damaged file makes them stumble over
+        yield {"fault": f"cannot be read as {kind.value.upper()}: {first_line(error)}"}
+
+
+def _batches(sections: Iterator[Section]) -> Iterator[_Answer]:
+    batch: list[Section] = []
+    characters = 0
+    try:
+        for section in sections:
+            batch.append(section)
+            characters += len(section.text)
+            if len(batch) >= _SECTIONS or characters >= _CHARACTERS:
+                yield {"sections": batch}
+                batch, characters = [], 0
+    except Exception:
+        yield {"sections": batch}  # what has been read stays
+        raise
+    yield {"sections": batch}

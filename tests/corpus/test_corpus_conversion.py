@@ -1,0 +1,126 @@
+"""Documents are converted in a child process with limits; what happens to it costs one document."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from semsearch.corpus import Corpus, conversion
+
+if sys.platform != "linux":
+    pytest.skip("memory is limited on Linux alone", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def own_child():
+    """A child that has the limits of this test."""
+    conversion._close_idle()
+    yield
+    conversion._close_idle()
+
+
+def pdf(content: bytes) -> bytes:
+    """A PDF of one page with this content stream."""
+    packed = zlib.compress(content)
+    objects = [
+        b"<</Type /Catalog /Pages 2 0 R>>",
+        b"<</Type /Pages /Kids [3 0 R] /Count 1>>",
+        b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 72 72] /Contents 4 0 R "
+        b"/Resources <</Font <</F 5 0 R>>>>>>",
+        b"<</Length %d /Filter /FlateDecode>> stream\n%b\nendstream" % (len(packed), packed),
+        b"<</Type /Font /Subtype /Type1 /BaseFont /Helvetica>>",
+    ]
+    body = b"".join(b"%d 0 obj %b endobj\n" % item for item in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer <</Root 1 0 R>>\n%%EOF\n"
+
+
+GOOD = pdf(b"BT /F 12 Tf (Good text.) Tj ET")
+
+
+def reasons(*names: str) -> list[str]:
+    """Why files are no documents; the last one is read."""
+    bad = []
+    *_, last = Corpus(names, on_bad_row=bad.append)
+    assert (last.id, last.text) == ("good.pdf#page=1", "Good text.")
+    assert [error.file for error in bad] == list(names[:-1])
+    return [error.reason for error in bad]
+
+
+def test_memory(write, monkeypatch):
+    monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
+    bomb = pdf(b" " * (150 << 20))
+    assert len(bomb) < 200_000
+    files = write("bomb.pdf", bomb), write("good.pdf", GOOD)
+    assert reasons(*files) == [
+        "needs more than 100 MiB of memory to be converted, or crashes the converter"
+    ]
+
+
+def test_memory_of_a_tree(write, monkeypatch):
+    """The parser of HTML is left alive, and says nothing better than that it failed."""
+    monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
+    files = write("page.html", "<p>word</p>" * (20 << 16)), write("good.pdf", GOOD)
+    [reason] = reasons(*files)
+    assert reason.startswith(("cannot be read as HTML: ", "needs more than 100 MiB of memory"))
+
+
+def test_time(write, monkeypatch):
+    content = b"BT /F 1 Tf (a) Tj ET\n" * 2_000_000
+    files = write("slow.pdf", pdf(content)), write("good.pdf", GOOD)
+    monkeypatch.setattr(conversion, "MAX_CONVERSION_SECONDS", 1.0)
+    assert reasons(*files) == ["takes longer than 1 s to convert"]
+
+
+def test_one_child_converts_all(write):
+    names = [write(f"{number}.pdf", GOOD) for number in range(3)]
+    assert len(list(Corpus(names))) == 3
+    [child] = conversion._idle
+    assert len(list(Corpus(names))) == 3
+    assert conversion._idle == [child]
+
+
+def test_a_child_that_died_is_replaced(write):
+    write("good.pdf", GOOD)
+    reasons("good.pdf")
+    [child] = conversion._idle
+    child._process.kill()
+    child._process.wait()
+    reasons("good.pdf")
+    assert conversion._idle != [child]
+
+
+def test_corpora_read_at_once_have_their_own(write):
+    write("good.pdf", GOOD)
+    write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
+    corpora = [iter(Corpus(name)) for name in ("page.html", "good.pdf", "page.html")]
+    first = [next(corpus).id for corpus in corpora]
+    assert first == ["page.html#section=1", "good.pdf#page=1", "page.html#section=1"]
+    assert [len(list(corpus)) for corpus in corpora] == [1, 0, 1]
+    assert len(conversion._idle) == 1
+
+
+def test_what_is_not_read_to_its_end(write):
+    write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
+    next(iter(Corpus("page.html")))
+    assert not conversion._idle
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_from_standard_input(write, monkeypatch, packed):
+    content = gzip.compress(GOOD) if packed else GOOD
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    [document] = Corpus("-")
+    assert (document.id, document.text) == ("stdin#page=1", "Good text.")
+
+
+def test_modules_beside_the_documents_are_not_run(write):
+    """The child starts in the working directory, where anybody may have put files."""
+    for module in ("json", "semsearch", "pypdfium2", "signal"):
+        write(f"{module}.py", "open('it-was-run', 'w')")
+    reasons(write("good.pdf", GOOD))
+    assert not Path("it-was-run").exists()
