@@ -11,7 +11,17 @@ from pathlib import Path
 import click
 import pytest
 
-from scripts.dev.examples import ENVIRONMENT, ROOT, CommandError, blocks, pages, run, same, updated
+from scripts.dev.examples import (
+    ELSEWHERE,
+    ENVIRONMENT,
+    ROOT,
+    CommandError,
+    blocks,
+    pages,
+    run,
+    same,
+    updated,
+)
 from semsearch.cli import COMMANDS, main
 
 #: Pages whose commands take more than some seconds.
@@ -22,9 +32,6 @@ SLOW = {
     "docs/how-to/filters.md",
     "docs/tutorial.md",
 }
-
-#: Whose examples another test runs.
-ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
 
 #: Pages that scripts/dev/site.py generates.
 GENERATED = {"results.md", "changelog.md", "contributing.md"}

@@ -36,6 +36,9 @@ from semsearch.cli import main as program
 
 ROOT = Path(__file__).parents[2]
 
+#: Pages whose examples have tests of their own.
+ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
+
 #: The terminal of the examples.
 ENVIRONMENT = {"COLUMNS": "88", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
 
@@ -211,7 +214,8 @@ def _python(code: str, names: dict[str, object]) -> str:
 def main() -> None:
     arguments = [Path(name).resolve() for name in sys.argv[1:] if not name.startswith("-")]
     stale = 0
-    for page in arguments or pages():
+    run_here = [page for page in pages() if str(page.relative_to(ROOT)) not in ELSEWHERE]
+    for page in arguments or run_here:
         text = page.read_text("utf-8")
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
             examples = run(text)
