@@ -36,8 +36,9 @@ from semsearch.report import check_report, provenance, write_sts_report
     "--data",
     metavar="NAME|PATH",
     multiple=True,
-    help="stsbenchmark, sts12 … sts16, sick, or a CSV or TSV of pairs with gold scores.  "
-    "[default: all that are here]",
+    help="stsbenchmark, sts12 … sts16, sick, stsb-multi:LANGUAGE (en-pt: English against "
+    "Portuguese), or a CSV or TSV of pairs with gold scores.  [default: the English ones that are "
+    "here]",
 )
 @click.option(
     "--split",
@@ -74,6 +75,7 @@ def command(
     \b
     semsearch eval sts --data stsbenchmark
     semsearch eval sts --data sts12 --data sick --system minilm --system bert-base-uncased@mean
+    semsearch eval sts --data stsb-multi:pt --data stsb-multi:en-pt
     semsearch eval sts --data my-pairs.csv --format jsonl
     semsearch eval sts --data stsbenchmark --system minilm --system hashing --report report
     """

@@ -11,6 +11,7 @@ from semsearch.datasets.records import LabelledPair, StsSet
 from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
 from semsearch.datasets.semeval import has_semeval_files, read_semeval
 from semsearch.datasets.stsbenchmark import read_stsbenchmark
+from semsearch.datasets.translated import is_translated, read_translated
 from semsearch.errors import DatasetError
 
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
@@ -39,11 +40,12 @@ def load_sts_set(
     """Read a set of scored sentence pairs.
 
     Args:
-        name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``; or a CSV or TSV file,
-            ``.gz`` too (`read_scored_table` says which columns); or a folder in the SemEval
-            layout. ``./sick`` is the path where the name would be taken.
-        split: ``train``, ``dev`` or ``test`` of STS Benchmark, ``train``, ``trial``, ``test`` or
-            ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
+        name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, ``stsb-multi:pt``
+            (STS Benchmark in Portuguese), ``stsb-multi:en-pt`` (English against Portuguese); or
+            a CSV or TSV file, ``.gz`` too (`read_scored_table` says which columns); or a folder
+            in the SemEval layout. ``./sick`` is the path where the name would be taken.
+        split: ``train``, ``dev`` or ``test`` of STS Benchmark and its translations, ``train``,
+            ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
         columns: of a file, as the user names them.
         notify: is called with one line: which columns of a file are used.
 
@@ -56,11 +58,13 @@ def load_sts_set(
             scores.
     """
     name = name_or_path
-    if columns is not None and any(columns) and name in sts_names():
+    if columns is not None and any(columns) and (name in sts_names() or is_translated(name)):
         raise DatasetError(f"{name} is a published set: only a file's columns can be named")
     if name == "stsbenchmark":
         check_split(name, split, ("train", "dev", "test"))
         return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
+    if is_translated(name):
+        return StsSet(name, split, {name: read_translated(name, split)}, 0)
     if name == "sick":
         check_split(name, split, (*_SICK, "all"))
         parts = _SICK.values() if split == "all" else [_SICK[split]]

@@ -17,6 +17,7 @@ class DatasetKind(Enum):
     """What a data set is for."""
 
     STS = "sts"  #: sentence pairs with a similarity score
+    TRANSLATED_STS = "sts in translation"  #: the same pairs in several languages
     LABELLED_PAIRS = "labelled pairs"  #: sentence pairs with a label
     RETRIEVAL = "retrieval"  #: documents, queries and judgements
     WORD_VECTORS = "word vectors"

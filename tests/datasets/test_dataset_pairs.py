@@ -39,6 +39,8 @@ class TestPublished:
             ("sts15", "test", 3000, 5, 5500),  # 8,500 pairs were sent to the systems
             ("sick", "train", 4500, 1, 0),
             ("sick", "trial", 500, 1, 0),
+            ("stsb-multi:pt", "train", 5749, 1, 0),
+            ("stsb-multi:en-de", "test", 1379, 1, 0),
         ],
     )
     def test_sts(self, name, split, count, subsets, unscored):
@@ -47,6 +49,15 @@ class TestPublished:
         assert (len(found.pairs), len(found.subsets), found.unscored) == (count, subsets, unscored)
         least = 1 if name == "sick" else 0
         assert all(least <= pair.gold <= 5 and pair.left and pair.right for pair in found.pairs)
+
+    def test_across_languages(self):
+        """The first sentences of one language, the second ones of the other."""
+        english, german, across = (
+            load_sts_set(f"stsb-multi:{name}").pairs for name in ("en", "de", "en-de")
+        )
+        assert across == [
+            (one.left, other.right, one.gold) for one, other in zip(english, german, strict=True)
+        ]
 
     def test_all_of_sick(self, data, put, monkeypatch):
         """Its three parts one after another; the test part is not public without a form."""
@@ -130,6 +141,22 @@ class TestNames:
     def test_splits_that_are_not(self, load, name, splits):
         with pytest.raises(DatasetError, match=rf"no split 'x' \(splits: {splits}\)$"):
             load(name, "x")
+
+    @pytest.mark.parametrize(
+        "name", ["stsb-multi", "stsb-multi:", "stsb-multi:en-", "stsb-multi:../x"]
+    )
+    def test_languages_that_are_none(self, name):
+        with pytest.raises(DatasetError, match=r"name a language \(stsb-multi:pt\) or two"):
+            load_sts_set(name)
+
+    def test_languages_that_are_not_here(self, put, tmp_path, monkeypatch):
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        put("sts/stsb-multi/stsb-en-test.csv", "a,b,1.5\nc,d,2.5\n")
+        with pytest.raises(DatasetNotFoundError, match=r"stsb-fr-test\.csv is not in "):
+            load_sts_set("stsb-multi:en-fr")
+        put("sts/stsb-multi/stsb-fr-test.csv", "a,b,2.5\nc,d,1.5\n")
+        with pytest.raises(DatasetError, match="do not have the same pairs"):
+            load_sts_set("stsb-multi:en-fr")
 
     @pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs])
     def test_a_misspelt_name(self, load, tmp_path, monkeypatch):

@@ -1,0 +1,87 @@
+"""STS Benchmark in translation (stsb-multi-mt, May 2021): in a language, or across two.
+
+Line i of a split has the same pair and the same gold score in all languages.
+"""
+
+from __future__ import annotations
+
+import re
+
+from semsearch.datasets.folder import data_file
+from semsearch.datasets.pairtable import read_scored_table
+from semsearch.datasets.records import ScoredPair
+from semsearch.datasets.registry import check_split
+from semsearch.errors import DatasetError
+
+TRANSLATED = "stsb-multi"
+SOURCE_LANGUAGE = "en"
+SPLITS = ("train", "dev", "test")
+
+_LANGUAGES = re.compile(r"([a-z]{2})(?:-([a-z]{2}))?")
+
+
+def is_translated(name: str) -> bool:
+    """Whether a data set's name means STS Benchmark in translation."""
+    return name.partition(":")[0] == TRANSLATED
+
+
+def read_translated(name: str, split: str = "test") -> list[ScoredPair]:
+    """Its pairs with gold scores from 0 to 5.
+
+    Args:
+        name: ``stsb-multi:pt`` for a language; ``stsb-multi:en-pt`` for pairs whose first
+            sentence is in English and the second one in Portuguese.
+        split: ``train``, ``dev`` or ``test``.
+
+    Raises:
+        DatasetNotFoundError: the language is not here.
+        DatasetError: the name has no such form, or two languages have other pairs.
+    """
+    left, right = languages_of(name)
+    check_split(name, split, SPLITS)
+    first = _pairs(left, split)
+    if right == left:
+        return first
+    second = _pairs(right, split)
+    if [pair.gold for pair in first] != [pair.gold for pair in second]:
+        raise DatasetError(f"{name}: the two languages do not have the same pairs")
+    return [
+        ScoredPair(one.left, other.right, one.gold)
+        for one, other in zip(first, second, strict=True)
+    ]
+
+
+def parallel_sentences(language: str, split: str = "train") -> list[tuple[str, str]]:
+    """The distinct sentences of a split in English, each with its translation.
+
+    Raises:
+        DatasetNotFoundError: the language is not here.
+        DatasetError: it has other pairs than English.
+    """
+    english, translated = (_pairs(one, split) for one in (SOURCE_LANGUAGE, language))
+    if len(english) != len(translated):
+        raise DatasetError(f"{TRANSLATED}:{language} does not have the pairs of English")
+    sides = (
+        ((one.left, other.left), (one.right, other.right))
+        for one, other in zip(english, translated, strict=True)
+    )
+    return list(dict.fromkeys(pair for both in sides for pair in both))
+
+
+def languages_of(name: str) -> tuple[str, str]:
+    """The languages of the first and the second sentences of a set.
+
+    Raises:
+        DatasetError: the name has no such form.
+    """
+    found = _LANGUAGES.fullmatch(name.partition(":")[2])
+    if found is None:
+        raise DatasetError(
+            f"'{name}': name a language ({TRANSLATED}:pt) or two ({TRANSLATED}:en-pt)"
+        )
+    return found[1], found[2] or found[1]
+
+
+def _pairs(language: str, split: str) -> list[ScoredPair]:
+    file = data_file(f"sts/{TRANSLATED}/stsb-{language}-{split}.csv")
+    return read_scored_table(file).pairs
