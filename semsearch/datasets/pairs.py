@@ -45,7 +45,8 @@ def load_sts_set(
             a CSV or TSV file, ``.gz`` too (`read_scored_table` says which columns); or a folder
             in the SemEval layout. ``./sick`` is the path where the name would be taken.
         split: ``train``, ``dev`` or ``test`` of STS Benchmark and its translations, ``train``,
-            ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or folder counts as one.
+            ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or
+            folder counts as one.
         columns: of a file, as the user names them.
         notify: is called with one line: which columns of a file are used.
 
