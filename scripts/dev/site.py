@@ -27,6 +27,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
     schema = http_schema()
     pages = {name: of_repository(source) for name, source in REPOSITORY.items()}
+    for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        pages[f"notebooks/{notebook.stem}.md"] = of_notebook(notebook)
     pages["reference/commands.md"] = commands_page()
     pages["reference/http.md"] = http_page(schema)
     pages["reference/openapi.json"] = json.dumps(schema, indent=2)
@@ -41,3 +43,24 @@ def of_repository(name: str) -> str:
     for page, source in REPOSITORY.items():
         text = text.replace(f"]({source})", f"]({page})")
     return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+
+
+def of_notebook(file: Path) -> str:
+    """A notebook with what came out of its cells."""
+    parts = [f"[The notebook]({file.name}) as it ran:"]
+    for cell in json.loads(file.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/png" in data:
+                picture = "".join(data["image/png"]).strip()
+                parts.append(f"![](data:image/png;base64,{picture})")
+            elif "text/html" in data:
+                parts.append(f"<div>{' '.join(''.join(data['text/html']).split())}</div>")
+            else:
+                parts.append(f"```text\n{''.join(data['text/plain']).strip()}\n```")
+    return "\n\n".join([parts[1], parts[0], *parts[2:]]) + "\n"

@@ -391,7 +391,7 @@ def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator
 
 def _nodes(summary: Summary) -> str:
     """By how many nodes of a cluster was encoded so far; nothing where this process did it."""
-    count = len(summary.nodes.keys() - {""})
+    count = len(summary.nodes)
     return f" on {count} node{'' if count == 1 else 's'}" if count else ""
 
 

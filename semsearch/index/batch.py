@@ -186,7 +186,8 @@ class BatchWriter:
         chunks_written = sum(map(len, batch.passages.values()))
         nodes = Counter[str]()
         for part in found:
-            nodes[part.encoded.node] += len(part.lacking)
+            if part.encoded.node:
+                nodes[part.encoded.node] += len(part.lacking)
         return BatchResult(changes, chunks_written, len(encoded), nodes)
 
     def _complete(self, batch: _Batch, found: Sequence[_Lacking]) -> set[str]:

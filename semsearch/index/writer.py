@@ -395,7 +395,9 @@ class IndexWriter:
 
                 def tell(nodes: Counter[str], started: float = started) -> None:
                     seconds = time.perf_counter() - started
-                    self._on_batch(Summary(encoded=nodes.total(), seconds=seconds, nodes=nodes))
+                    total = nodes.total()
+                    del nodes[""]  # this process
+                    self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
 
                 complete_space(self._store, space, workers, tell)
 
