@@ -97,8 +97,8 @@ def command(
     FILE is a table with the columns source and translation (or only two), a TMX file, or the
     translated one of two files with a sentence a line: news.pt beside news.en. NAME is
     stsb-multi:LANGUAGE, the training split of STS Benchmark, in the folder that SEMSEARCH_DATA
-    names. Some sentences are held out; the checkpoint that finds most of their translations is
-    kept. The result is tested on STS Benchmark where that is here.
+    names. Some sentences are held out; the checkpoint whose vectors of them are nearest to the
+    teacher's is kept. The result is tested on STS Benchmark where that is here.
 
     \b
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt

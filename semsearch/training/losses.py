@@ -83,6 +83,8 @@ class TeacherLoss(torch.nn.Module):
         wanted: the teacher's vectors, shape (n, dimension); labels name a row of them.
     """
 
+    wanted: torch.Tensor
+
     def __init__(self, model: SentenceTransformer, wanted: Vectors) -> None:
         super().__init__()
         self.model = model

@@ -48,8 +48,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
             table (CSV, TSV …) of sources and translations; a TMX file; or the translated one of
             two files with a sentence a line (Moses): ``news.pt`` beside ``news.en``. Files may be
             packed with gzip.
-        language: a code such as ``pt``; None takes the one that the set or file names, else the
-            name of the file.
+        language: a code such as ``pt``; None takes the one that the set or file names.
         notify: is told what was taken for what, and what was left out.
 
     Raises:
@@ -62,8 +61,10 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     found, pairs = read
     if language and found and language != found:
         raise ArgumentError(f"{spec} is in '{found}', not in '{language}' (--language)")
-    language = language or found or Path(spec).name.split(".")[0]
+    language = language or found
     name = spec if is_translated(spec) else Path(spec).name
+    if language is None:
+        raise ArgumentError(f"{name} does not tell its language; name it: --language")
     distinct: dict[tuple[str, str], str] = {}
     empty = 0
     for place, source, translation in pairs:
@@ -165,11 +166,11 @@ def _translation_memory(path: Path, language: str | None) -> _Read:
                     found.setdefault(code, []).append(_Pair(place, source, text))
     if language is None and len(found) > 1:
         raise ArgumentError(f"{path.name} holds {', '.join(sorted(found))}; name one: --language")
-    code = language or next(iter(found), None)
-    if code not in found:
+    wanted = language or next(iter(found), "any language")
+    if wanted not in found:
         held = ", ".join(sorted(found)) or "none"
-        raise CorpusError(f"{path.name}: no translations from English into '{code}' (held: {held})")
-    return _Read(code, found[code])
+        raise CorpusError(f"{path.name}: no translations from English into {wanted} (held: {held})")
+    return _Read(wanted, found[wanted])
 
 
 def _units(path: Path) -> Iterator[dict[str, str]]:

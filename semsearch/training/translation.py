@@ -134,7 +134,7 @@ class Translation:
             arguments=SentenceTransformerTrainingArguments,
             examples=examples,
             lengths=tokens.counts.max(axis=0),
-            score=self._scored(model, lesson.development, training.labels),
+            score=self._scored(model, teacher, lesson.development, training.labels),
             recipe=recipe,
         )
 
@@ -147,11 +147,16 @@ class Translation:
         return score_columns(_columns(model.encode_documents, examples), examples)
 
     def _scored(
-        self, model: SentenceTransformer, development: Examples | None, languages: Sequence[str]
+        self,
+        model: SentenceTransformer,
+        teacher: Encoder,
+        development: Examples | None,
+        languages: Sequence[str],
     ) -> Callable[[], float] | None:
-        """How often held-out translations are found; similarity is told beside it."""
+        """How near held-out sentences are to their teacher; similarity is told beside it."""
         if development is None:
             return None
+        wanted = teacher.encode_documents(development.texts[0])
         probes = [
             examples.take(range(0, len(examples), -(-len(examples) // MOST_PROBED)))
             for examples in _published_sts(languages, "dev", lambda message: None)
@@ -170,7 +175,10 @@ class Translation:
             ]
             if told:
                 self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(told)}")
-            return score_columns(_columns(encode, development), development)
+            cosines = [
+                (vectors * wanted).sum(axis=1).mean() for vectors in _columns(encode, development)
+            ]
+            return 100 * float(numpy.mean(cosines))
 
         return score
 
@@ -188,15 +196,13 @@ def add_words(
 
     known = whole_text_tokenizer(model.tokenizer)
     larger = extended(known, translations, sources)
-    old, new = known.get_vocab_size(), larger.get_vocab_size()
-    probable = translation_probabilities(
-        *(
-            [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
-            for tokenizer, texts in ((larger, translations), (known, sources))
-        ),
-        new,
-        old,
-    )[old:]
+    old: int = known.get_vocab_size()
+    new: int = larger.get_vocab_size()
+    translated, read = (
+        [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        for tokenizer, texts in ((larger, translations), (known, sources))
+    )
+    probable = translation_probabilities(translated, read, new, old)[old:]
     transformer: Any = model.transformers_model
     vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
     began = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
