@@ -5,5 +5,15 @@ from semsearch.training.lessons import Course
 from semsearch.training.recipe import Loss, Recipe
 from semsearch.training.run import Trained, train
 from semsearch.training.siamese import Siamese
+from semsearch.training.translation import Translation
 
-__all__ = ["Course", "CrossEncoding", "Loss", "Recipe", "Siamese", "Trained", "train"]
+__all__ = [
+    "Course",
+    "CrossEncoding",
+    "Loss",
+    "Recipe",
+    "Siamese",
+    "Trained",
+    "Translation",
+    "train",
+]

@@ -17,6 +17,13 @@ _USE = {
         "    from sentence_transformers import SentenceTransformer\n\n"
         '    SentenceTransformer("./{name}").encode(["a sentence"])',
     ),
+    "translate": (
+        "sentence-transformers",
+        "sentence-similarity",
+        "    semsearch index corpus.csv --encoder ./{name}",
+        "    from sentence_transformers import SentenceTransformer\n\n"
+        '    SentenceTransformer("./{name}").encode(["a sentence"])',
+    ),
     "cross-encoder": (
         "sentence-transformers",
         "text-ranking",
@@ -35,6 +42,7 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         record: what was planned and what came of it, as JSON values.
     """
     library, task, command, code = _USE[record["trained"]]
+    kind = "cross-encoder" if record["trained"] == "cross-encoder" else "bi-encoder"
     lines = [
         "---",
         f"library_name: {library}",
@@ -45,8 +53,7 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         "",
         f"# {name}",
         "",
-        f"A {'bi-encoder' if record['trained'] == 'siamese' else 'cross-encoder'}, trained by "
-        f"semsearch from `{record['base']}`.",
+        f"A {kind}, trained by semsearch from `{record['base']}`.",
         "",
         command.format(name=name),
         "",
@@ -60,10 +67,17 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         lines += [f"### Stage {number}: {stage['data']['name']}", "", *_table(stage, result), ""]
     lines += ["![loss and score by step](training.png)", ""]
     if record["tests"]:
-        lines += ["## Tested", "", "| set | measure | score |", "|---|---|---|"]
-        lines += [f"| {t['data']} | {t['measure']} | {t['score']:.2f} |" for t in record["tests"]]
+        lines += ["## Tested", "", "| set | measure | score | before |", "|---|---|---|---|"]
+        lines += [
+            f"| {t['data']} | {t['measure']} | {t['score']:.2f} | {_score(t['before'])} |"
+            for t in record["tests"]
+        ]
         lines.append("")
     return "\n".join(lines)
+
+
+def _score(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _hub_name(base: str) -> str:

@@ -62,8 +62,9 @@ def without_leaks(
 
 def _pairs(examples: Examples) -> list[frozenset[str]]:
     left, right, *_ = examples.texts
-    return [frozenset((_key(a), _key(b))) for a, b in zip(left, right, strict=True)]
+    return [frozenset((text_key(a), text_key(b))) for a, b in zip(left, right, strict=True)]
 
 
-def _key(text: str) -> str:
+def text_key(text: str) -> str:
+    """The same for texts that differ only in case and white space."""
     return " ".join(text.casefold().split())

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.torch_runtime import loading
-from semsearch.training.examples import Examples, Kind
-from semsearch.training.lessons import Lesson
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.scoring import score_cross_encoder
 from semsearch.training.tokens import tokens_of
 
@@ -27,6 +27,11 @@ class CrossEncoding:
     """
 
     name = "cross-encoder"
+    keeps_its_task = False  # a base model has another head, or none
+
+    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+        """The stages of a run, and its test sets."""
+        return lessons_of(course, self.kinds, self.testable, notify)
 
     def kinds(self, number: int) -> Sequence[Kind]:
         """Scored pairs before labelled ones."""

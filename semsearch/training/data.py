@@ -14,6 +14,7 @@ from semsearch.datasets import (
     load_sts_set,
     sts_names,
 )
+from semsearch.datasets.translated import is_translated
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import labelled, read_examples
@@ -54,7 +55,7 @@ def load_examples(
     """A set by its name (``stsbenchmark:train``) or file.
 
     Args:
-        spec: a published set as ``NAME`` or ``NAME:SPLIT``, or a file.
+        spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file.
         wanted: the kinds of examples that can be used, the best first.
         split: the one to take where `spec` names none.
         scale: the lowest and the highest gold score in a file; None finds it out, and tells.
@@ -66,8 +67,11 @@ def load_examples(
         ArgumentError: the set has other examples than those wanted, or none.
     """
     name, _, named_split = spec.partition(":")
+    if is_translated(spec):
+        languages, _, named_split = named_split.partition(":")
+        name = f"{name}:{languages}"
     published = [*sts_names(), *labelled_names()]
-    if name in published:
+    if name in published or is_translated(name):
         examples = _published(name, named_split or split, wanted)
         if examples.kind not in wanted:
             kinds = " or ".join(kind.value for kind in wanted)
@@ -85,12 +89,14 @@ def published_development_set(spec: str) -> str | None:
     return DEVELOPMENT_SETS.get(spec)
 
 
-def held_out(examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
+def held_out(
+    examples: Examples, seed: int, most: int = HELD_OUT_MAX
+) -> tuple[Examples, Examples | None]:
     """The set without a random part of it, and that part; None if the set is small."""
     if len(examples) < HELD_OUT_FROM:
         return examples, None
     rows = numpy.random.default_rng(seed).permutation(len(examples)).tolist()
-    count = min(HELD_OUT_MAX, int(len(rows) * HELD_OUT))
+    count = min(most, int(len(rows) * HELD_OUT))
     held = replace(examples.take(sorted(rows[:count])), name=f"{examples.name} (held out)")
     return examples.take(sorted(rows[count:])), held
 
@@ -98,7 +104,7 @@ def held_out(examples: Examples, seed: int) -> tuple[Examples, Examples | None]:
 def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
     """A set by its name; of paraphrases, those that are some where no others can be used."""
     known = f"{name}:{split}"
-    if name in sts_names():
+    if name in sts_names() or is_translated(name):
         scored = load_sts_set(name, split).pairs
         texts = [pair.left for pair in scored], [pair.right for pair in scored]
         places = _places(known, len(scored))

@@ -19,6 +19,7 @@ class Kind(Enum):
     LABELLED = "labelled pairs"  #: two texts and the name of their relation
     POSITIVE = "positive pairs"  #: two texts that belong together
     TRIPLETS = "triplets"  #: an anchor, a text that belongs to it, one that does not
+    TRANSLATIONS = "translations"  #: a sentence and its translation; the label is the language
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,29 @@ class EmbeddingLoss(torch.nn.Module):
         return loss
 
 
+class TeacherLoss(torch.nn.Module):
+    """1 - cosine to the vector that a teacher gives (Reimers & Gurevych 2020).
+
+    Args:
+        model: the student.
+        wanted: the teacher's vectors, shape (n, dimension); labels name a row of them.
+    """
+
+    wanted: torch.Tensor
+
+    def __init__(self, model: SentenceTransformer, wanted: Vectors) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("wanted", torch.from_numpy(wanted), persistent=False)
+
+    def forward(self, features: Features, labels: torch.Tensor) -> torch.Tensor:
+        """The mean loss of a batch."""
+        (texts,) = features
+        vectors = self.model(texts)["sentence_embedding"].float()
+        goal = self.wanted[labels.view(-1)]
+        return 1 - torch.nn.functional.cosine_similarity(vectors, goal).mean()
+
+
 def embedding_loss(
     model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
 ) -> torch.nn.Module:

@@ -39,7 +39,7 @@ class Recipe:
 
     Args:
         epochs: how often each example is seen; parts of an epoch are possible. None is the
-            paper's: 4 for scored pairs, 1 for larger sets.
+            paper's: 4 for scored pairs, 1 for larger sets; of translations 3.
         batch_size: examples in a step.
         learning_rate: the highest one, after the warm-up; it falls linearly to 0.
         warmup: the part of all steps in which it rises linearly from 0.
@@ -48,6 +48,7 @@ class Recipe:
         head_learning_rate: the highest one of the softmax loss's classifier, which begins with
             random weights. The paper's is that of the model; but with some thousand pairs such a
             classifier stays nearly random, and the model is bent to it.
+        embedding_learning_rate: the highest one of the word embeddings; None is `learning_rate`.
         margin: of the triplet loss, by Euclidean distance.
         seed: of shuffling, dropout, new heads and of what is held out.
         evaluate_every: steps between evaluations, which are also checkpoints; None takes an
@@ -64,6 +65,7 @@ class Recipe:
     weight_decay: float = 0.01
     layer_decay: float = 1.0
     head_learning_rate: float = 1e-3
+    embedding_learning_rate: float | None = None
     margin: float = 1.0
     seed: int = 1
     evaluate_every: int | None = None
@@ -72,7 +74,8 @@ class Recipe:
     precision: Precision = Precision.AUTO
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "learning_rate", "head_learning_rate", "margin", "layer_decay"):
+        rates = ("learning_rate", "head_learning_rate", "embedding_learning_rate")
+        for name in ("epochs", *rates, "margin", "layer_decay"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")
@@ -97,7 +100,7 @@ class Recipe:
         """The same with a number of epochs."""
         if self.epochs is not None:
             return self
-        return replace(self, epochs=4.0 if kind is Kind.SCORED else 1.0)
+        return replace(self, epochs={Kind.SCORED: 4.0, Kind.TRANSLATIONS: 3.0}.get(kind, 1.0))
 
     def as_json(self) -> dict[str, Any]:
         """Its choices as JSON values."""

@@ -14,8 +14,8 @@ from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.runs import Workspace
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
-from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.lessons import Course, Lesson, lessons_of
+from semsearch.training.examples import Examples, Notify
+from semsearch.training.lessons import Course, Lesson
 from semsearch.training.scoring import MEASURES, Measured
 from semsearch.training.stage_folder import StageFolder
 
@@ -30,17 +30,18 @@ CURVE = "training.png"
 
 
 class Pupil(Protocol):
-    """What can be trained: a bi-encoder, a cross-encoder."""
+    """What can be trained: a bi-encoder, a cross-encoder, a bi-encoder in other languages."""
 
     @property
     def name(self) -> str:
         """What it is called."""
 
-    def kinds(self, number: int) -> Sequence[Kind]:
-        """The examples that the stage of a number, counted from 0, can learn from."""
+    @property
+    def keeps_its_task(self) -> bool:
+        """Whether the base model can be tested as the trained one is."""
 
-    def testable(self, training: Examples) -> Sequence[Kind]:
-        """The examples that it can be scored on while it learns from those."""
+    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+        """The stages of a run, and its test sets."""
 
     def loss(self, number: int, training: Examples) -> str:
         """What the loss of a stage is called."""
@@ -89,7 +90,7 @@ def train(
     base = find_model(course.base)
     if base.pooling:
         raise ArgumentError(f"'{course.base}': a base model is trained with its own pooling")
-    lessons, tests = lessons_of(course, pupil.kinds, pupil.testable, notify)
+    lessons, tests = pupil.lessons(course, notify)
     plan = {
         "trained": pupil.name,
         "base": course.base,
@@ -106,7 +107,7 @@ def train(
             if not stage.model.is_dir():
                 _learn(pupil, folder, number, lesson, stage, notify, on_progress)
             folder = stage.model
-        measured = _tested(pupil, folder, tests)
+        measured = _tested(pupil, folder, tests, before=base.path)
         records = [
             json.loads((_stage_folder(workspace, number).path / RECORD).read_text("utf-8"))
             for number in range(len(lessons))
@@ -151,11 +152,21 @@ def _learn(
         (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
 
 
-def _tested(pupil: Pupil, folder: Path, tests: Sequence[Examples]) -> list[Measured]:
+def _tested(pupil: Pupil, folder: Path, tests: Sequence[Examples], before: Path) -> list[Measured]:
+    """The scores of the model of a folder; beside those of the base model where that counts."""
     if not tests:
         return []
     model = pupil.load(folder)
-    return [Measured(test.name, MEASURES[test.kind], pupil.score(model, test)) for test in tests]
+    base = pupil.load(before) if pupil.keeps_its_task else None
+    return [
+        Measured(
+            test.name,
+            MEASURES[test.kind],
+            pupil.score(model, test),
+            None if base is None else pupil.score(base, test),
+        )
+        for test in tests
+    ]
 
 
 def _measures(lessons: Sequence[Lesson]) -> list[str]:

@@ -24,6 +24,7 @@ MEASURES = {
     Kind.LABELLED: "accuracy, %",
     Kind.POSITIVE: "positive text ranked first, %",
     Kind.TRIPLETS: "positive text nearer, %",
+    Kind.TRANSLATIONS: "cosine to the teacher's vector x 100",
 }
 
 Vectors = NDArray[numpy.float32]
@@ -37,6 +38,7 @@ class Measured(NamedTuple):
     data: str
     measure: str
     score: float
+    before: float | None = None  #: of the base model, where that says something
 
 
 def score_siamese(
@@ -61,6 +63,16 @@ def score_siamese(
     columns = [vectors[[place[text] for text in column]] for column in examples.texts]
     if examples.kind is Kind.LABELLED and classify is not None:
         return _accuracy(classify(columns[0], columns[1]), examples.targets)
+    return score_columns(columns, examples)
+
+
+def score_columns(columns: Sequence[Vectors], examples: Examples) -> float:
+    """The score of unit vectors on examples that need no head, from 0 to 100.
+
+    Args:
+        columns: the vectors of each column of texts, shape (n, dimension).
+        examples: whose texts they are.
+    """
     if examples.kind is Kind.TRIPLETS:
         anchor, positive, negative = columns
         nearer = (anchor * positive).sum(axis=1) > (anchor * negative).sum(axis=1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.training.examples import Examples, Kind
-from semsearch.training.lessons import Lesson
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.recipe import Loss
 from semsearch.training.scoring import Classify, score_siamese
 from semsearch.training.tokens import tokens_of
@@ -37,9 +37,14 @@ class Siamese:
     """
 
     name = "siamese"
+    keeps_its_task = False  # a base model may be a plain BERT
 
     def __init__(self, losses: Sequence[Loss | None]) -> None:
         self._losses = losses
+
+    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+        """The stages of a run, and its test sets."""
+        return lessons_of(course, self.kinds, self.testable, notify)
 
     def kinds(self, number: int) -> Sequence[Kind]:
         """What the loss of that stage learns from."""

@@ -224,6 +224,8 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
     rates = {}
     if any(name.startswith("head.classifier.") for name in names):
         rates[r"^head\.classifier\."] = recipe.head_learning_rate
+    if recipe.embedding_learning_rate is not None:
+        rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
     if recipe.layer_decay == 1:
         return rates
     found = (re.search(r"\.layer\.(\d+)\.", name) for name in names)

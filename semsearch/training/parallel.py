@@ -1,0 +1,194 @@
+"""Parallel text: sentences in English, each with its translation."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree  # expat has bounded what entities expand to since 2.4.0
+
+from semsearch.corpus import open_table
+from semsearch.datasets.textlines import numbered_lines
+from semsearch.datasets.translated import (
+    SOURCE_LANGUAGE,
+    is_translated,
+    languages_of,
+    parallel_sentences,
+)
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetNotFoundError
+from semsearch.training.examples import Examples, Kind, Notify
+
+SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "sentence1")
+TRANSLATION_COLUMNS = ("translation", "target", "tgt", "trg", "positive", "sentence2")
+TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".arrow", ".feather", ".xlsx")
+
+_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+class _Pair(NamedTuple):
+    place: str
+    source: str
+    translation: str
+
+
+class _Read(NamedTuple):
+    """What a file or set holds: its language where that is known, and its pairs."""
+
+    language: str | None
+    pairs: Iterable[_Pair]
+
+
+def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
+    """Translated sentences, each pair once, with their language as the only label.
+
+    Args:
+        spec: ``stsb-multi:pt``, the training split of STS Benchmark in English and Portuguese; a
+            table (CSV, TSV …) of sources and translations; a TMX file; or the translated one of
+            two files with a sentence a line (Moses): ``news.pt`` beside ``news.en``. Files may be
+            packed with gzip.
+        language: a code such as ``pt``; None takes the one that the set or file names.
+        notify: is told what was taken for what, and what was left out.
+
+    Raises:
+        ArgumentError: the file is named wrongly, or the language contradicts the set's.
+        BadRowError: a row of a table cannot be read.
+        CorpusError: the file cannot be read, or holds no translations.
+        DatasetNotFoundError: there is no such file, or the set is not on this machine.
+    """
+    read = _published(spec) if is_translated(spec) else _file(Path(spec).expanduser(), language)
+    found, pairs = read
+    if language and found and language != found:
+        raise ArgumentError(f"{spec} is in '{found}', not in '{language}' (--language)")
+    language = language or found
+    name = spec if is_translated(spec) else Path(spec).name
+    if language is None:
+        raise ArgumentError(f"{name} does not tell its language; name it: --language")
+    distinct: dict[tuple[str, str], str] = {}
+    empty = 0
+    for place, source, translation in pairs:
+        texts = source.strip(), translation.strip()
+        if all(texts):
+            distinct.setdefault(texts, place)
+        else:
+            empty += 1
+    if empty:
+        notify(f"{name}: {empty:,} pairs without text on one side are left out")
+    if not distinct:
+        raise CorpusError(f"{name} holds no translated sentences")
+    sources, translations = zip(*distinct, strict=True)
+    return Examples(
+        name,
+        Kind.TRANSLATIONS,
+        (list(sources), list(translations)),
+        list(distinct.values()),
+        [0] * len(distinct),
+        labels=(language,),
+    )
+
+
+def _published(spec: str) -> _Read:
+    first, second = languages_of(spec)
+    if first not in (second, SOURCE_LANGUAGE) or second == SOURCE_LANGUAGE:
+        raise ArgumentError(
+            f"{spec} is no translation from English; name a language: stsb-multi:pt"
+        )
+    pairs = parallel_sentences(second)
+    return _Read(
+        second, (_Pair(f"{spec}, sentence {n}", *pair) for n, pair in enumerate(pairs, start=1))
+    )
+
+
+def _file(path: Path, language: str | None) -> _Read:
+    if not path.is_file():
+        raise DatasetNotFoundError(f"no such file: {path} (nor a published set: stsb-multi:pt)")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix == ".tmx":
+        return _translation_memory(path, language)
+    return _table(path, language) if suffix in TABLES else _moses(path)
+
+
+def _table(path: Path, language: str | None) -> _Read:
+    with open_table(path) as table:
+        columns = list(table.columns)
+        spelled = {column.strip().lower(): column for column in reversed(columns)}
+        known = (*TRANSLATION_COLUMNS, *((language,) if language else ()))
+        source = next((spelled[name] for name in SOURCE_COLUMNS if name in spelled), None)
+        translation = next((spelled[name] for name in known if name in spelled), None)
+        others = [column for column in columns if column not in (source, translation)]
+        if translation is None and len(columns) == 2:
+            source = source or others.pop(0)
+            translation = others.pop(0)
+        if source is None or translation is None:
+            raise CorpusError(
+                f"{table.name}: columns 'source' and 'translation' are needed, or no others than "
+                f"these two (columns: {', '.join(columns)})"
+            )
+        pairs = []
+        for row in table.rows:
+            if isinstance(row, BadRowError):
+                raise row
+            texts = (str(row.fields.get(column) or "") for column in (source, translation))
+            pairs.append(_Pair(row.source, *texts))
+    code = translation.strip().lower()
+    return _Read(code if len(code) == 2 else None, pairs)
+
+
+def _moses(path: Path) -> _Read:
+    packed = ".gz" if path.name.endswith(".gz") else ""
+    stem, _, language = path.name.removesuffix(packed).rpartition(".")
+    english = path.with_name(f"{stem}.{SOURCE_LANGUAGE}{packed}")
+    if language == SOURCE_LANGUAGE or not stem or not english.is_file():
+        raise ArgumentError(
+            f"{path}: name a table (CSV, TSV), a TMX file, or the translated one of two files "
+            f"with a sentence a line, such as news.pt beside news.{SOURCE_LANGUAGE}"
+        )
+    sources, translations = list(numbered_lines(english)), list(numbered_lines(path))
+    if len(sources) != len(translations):
+        raise CorpusError(
+            f"{english.name} has {len(sources):,} lines and {path.name} {len(translations):,}; "
+            "line by line, one must translate the other"
+        )
+    pairs = zip(sources, translations, strict=True)
+    return _Read(language, (_Pair(two.place, one.text, two.text) for one, two in pairs))
+
+
+def _translation_memory(path: Path, language: str | None) -> _Read:
+    found: dict[str, list[_Pair]] = {}
+    for number, unit in enumerate(_units(path), start=1):
+        source = next((text for code, text in unit.items() if code == SOURCE_LANGUAGE), None)
+        if source is not None:
+            for code, text in unit.items():
+                if code != SOURCE_LANGUAGE:
+                    place = f"{path.name}, unit {number}"
+                    found.setdefault(code, []).append(_Pair(place, source, text))
+    if language is None and len(found) > 1:
+        raise ArgumentError(f"{path.name} holds {', '.join(sorted(found))}; name one: --language")
+    wanted = language or next(iter(found), "any language")
+    if wanted not in found:
+        held = ", ".join(sorted(found)) or "none"
+        raise CorpusError(f"{path.name}: no translations from English into {wanted} (held: {held})")
+    return _Read(wanted, found[wanted])
+
+
+def _units(path: Path) -> Iterator[dict[str, str]]:
+    """The texts of each translation unit by language."""
+    opened: Callable[[], Any] = partial(path.open, "rb")
+    if path.name.endswith(".gz"):
+        opened = partial(gzip.open, path)
+    try:
+        with opened() as stream:
+            for _, element in ElementTree.iterparse(stream):  # noqa: S314 - see the import
+                if element.tag == "tu":
+                    yield {
+                        (one.get(_XML_LANGUAGE) or one.get("lang") or "").split("-")[0].lower(): (
+                            "".join(segment.itertext())
+                        )
+                        for one in element.iter("tuv")
+                        for segment in one.iter("seg")
+                    }
+                    element.clear()
+    except (OSError, EOFError, ElementTree.ParseError) as error:
+        raise CorpusError(f"{path} is no TMX file: {error}") from error

@@ -1,0 +1,296 @@
+"""Another language for an encoder: whole words, a dictionary, and the teacher's vectors.
+
+Reimers & Gurevych 2020 let a student learn, for each translated sentence, the vector that its
+teacher gives to the English one. A model that was trained on English alone hardly learns from some
+thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
+begins as the mean of its English translations, weighted by their probability by IBM Model 1.
+English sentences among the others keep what the model knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.datasets import load_sts_set
+from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
+from semsearch.encoders import load_encoder
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.precision import Precision
+from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.errors import ArgumentError, DatasetNotFoundError
+from semsearch.protocols import Encoder, Matrix
+from semsearch.training.checks import check_teachable, text_key, without_leaks
+from semsearch.training.data import held_out, load_examples
+from semsearch.training.dictionary import translation_probabilities
+from semsearch.training.examples import Examples, Kind, Notify, mixed
+from semsearch.training.lessons import NO_DEVELOPMENT, Course, Lesson, one_each
+from semsearch.training.new_words import extended
+from semsearch.training.parallel import read_parallel
+from semsearch.training.recipe import Recipe
+from semsearch.training.scoring import score_columns
+from semsearch.training.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from semsearch.training.stage import Stage
+
+#: New words must move far, what is known must not.
+RECIPE = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=1e-3)
+#: How many English sentences are learnt for each translated one.
+REPLAYED = 0.25
+#: How many translated sentences are held out, and how many scored pairs are looked at on the way.
+MOST_HELD_OUT = 500
+MOST_PROBED = 500
+#: Among how many sentences a translation has to be found, in the test.
+MOST_SEARCHED = 1000
+
+
+class Translation:
+    """A bi-encoder that is to learn languages.
+
+    Args:
+        languages: one a parallel text; None is known from the text.
+        notify: is told how it does on the way.
+    """
+
+    name = "translate"
+    keeps_its_task = True
+
+    def __init__(self, languages: Sequence[str | None], notify: Notify) -> None:
+        self._languages = languages
+        self._notify = notify
+
+    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+        """All languages as one stage, and the test sets that are here for them."""
+        languages = one_each(self._languages, len(course.data), "--language")
+        named = zip(course.data, languages, strict=True)
+        texts = mixed([read_parallel(spec, one, notify) for spec, one in named])
+        check_teachable(texts)
+        (recipe,) = course.recipes
+        training, development = texts, None
+        if course.development != NO_DEVELOPMENT:
+            training, development = held_out(texts, recipe.seed, MOST_HELD_OUT)
+            training = without_leaks(training, [development] if development else [], False, notify)
+        tests = [
+            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
+            for spec in course.tests
+        ]
+        tests += _published_tests(training, notify)
+        return [Lesson(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
+
+    def loss(self, number: int, training: Examples) -> str:
+        """One for all languages."""
+        del number, training
+        return "cosine to the teacher's vector"
+
+    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+        """The bi-encoder of a folder with the words of the languages."""
+        from sentence_transformers import SentenceTransformerTrainingArguments
+        from transformers import set_seed
+
+        from semsearch.training.losses import TeacherLoss
+        from semsearch.training.stage import Stage
+        from semsearch.training.trainers import OurSiameseTrainer
+        from semsearch.training.vocabulary import train_used_rows
+
+        del number
+        training, recipe = lesson.training, lesson.recipe
+        set_seed(recipe.seed)
+        model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
+        if recipe.max_tokens is not None:
+            model.max_seq_length = recipe.max_tokens
+        sources, translations = training.texts
+        added = add_words(model, sources, translations)
+        self._notify(f"{added:,} word pieces added, their vectors from a dictionary of the texts")
+        distinct = list(dict.fromkeys(sources))
+        place = {text: row for row, text in enumerate(distinct)}
+        generator = numpy.random.default_rng(recipe.seed)
+        count = min(len(distinct), round(REPLAYED * len(translations)))
+        replayed = sorted(generator.permutation(len(distinct))[:count].tolist())
+        texts = [*translations, *(distinct[row] for row in replayed)]
+        prompt = model.prompts.get("document") or ""
+        examples = Examples(
+            training.name,
+            Kind.TRANSLATIONS,
+            ([prompt + text for text in texts],),
+            [*training.places, *(f"source {row}" for row in replayed)],
+            [*(place[text] for text in sources), *replayed],
+        )
+        teacher = load_encoder(str(folder), local_files_only=True)
+        tokens = tokens_of(model, examples.texts)
+        train_used_rows(model, tokens.used)
+        return Stage(
+            model=model,
+            loss=TeacherLoss(model, teacher.encode_documents(distinct)),
+            trainer=OurSiameseTrainer,
+            arguments=SentenceTransformerTrainingArguments,
+            examples=examples,
+            lengths=tokens.counts.max(axis=0),
+            score=self._scored(model, teacher, lesson.development, training.labels),
+            recipe=recipe,
+        )
+
+    def load(self, folder: Path) -> Encoder:
+        """The model of a folder as it is used."""
+        return load_encoder(str(folder), precision=Precision.FP32, local_files_only=True)
+
+    def score(self, model: Encoder, examples: Examples) -> float:
+        """Its score on a test set."""
+        return score_columns(_columns(model.encode_documents, examples), examples)
+
+    def _scored(
+        self,
+        model: SentenceTransformer,
+        teacher: Encoder,
+        development: Examples | None,
+        languages: Sequence[str],
+    ) -> Callable[[], float] | None:
+        """How near held-out sentences are to their teacher; similarity is told beside it."""
+        if development is None:
+            return None
+        wanted = teacher.encode_documents(development.texts[0])
+        probes = [
+            examples.take(range(0, len(examples), -(-len(examples) // MOST_PROBED)))
+            for examples in _published_sts(languages, "dev", lambda message: None)
+        ]
+
+        def encode(texts: Sequence[str]) -> Matrix:
+            vectors: Matrix = model.encode(
+                list(texts), normalize_embeddings=True, show_progress_bar=False
+            )
+            return vectors
+
+        def score() -> float:
+            told = [
+                f"{probe.name} {score_columns(_columns(encode, probe), probe):.2f}"
+                for probe in probes
+            ]
+            if told:
+                self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(told)}")
+            cosines = [
+                (vectors * wanted).sum(axis=1).mean() for vectors in _columns(encode, development)
+            ]
+            return 100 * float(numpy.mean(cosines))
+
+        return score
+
+
+def add_words(
+    model: SentenceTransformer, sources: Sequence[str], translations: Sequence[str]
+) -> int:
+    """Give a model the words of translated sentences; how many pieces are new.
+
+    Raises:
+        EncoderError: its tokens are no word pieces.
+    """
+    import torch
+    from transformers import PreTrainedTokenizerFast
+
+    known = whole_text_tokenizer(model.tokenizer)
+    larger = extended(known, translations, sources)
+    old: int = known.get_vocab_size()
+    new: int = larger.get_vocab_size()
+    translated, read = (
+        [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        for tokenizer, texts in ((larger, translations), (known, sources))
+    )
+    probable = translation_probabilities(translated, read, new, old)[old:]
+    transformer: Any = model.transformers_model
+    vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
+    began = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
+    occurs: NDArray[numpy.bool_] = numpy.asarray(probable.sum(axis=1)) > 0
+    began[occurs] = (probable @ vectors[:old])[occurs]
+    transformer.resize_token_embeddings(new, mean_resizing=False)
+    with torch.no_grad():
+        rows = torch.from_numpy(numpy.concatenate([vectors[:old], began]))
+        transformer.get_input_embeddings().weight.copy_(rows)
+    before, longest = model.tokenizer, model.max_seq_length
+    model[0].processor = PreTrainedTokenizerFast(
+        tokenizer_object=larger,
+        model_max_length=before.model_max_length,
+        model_input_names=before.model_input_names,
+        **before.special_tokens_map,
+    )
+    model.max_seq_length = longest
+    return new - old
+
+
+def _columns(
+    encode: Callable[[Sequence[str]], Matrix], examples: Examples
+) -> list[NDArray[numpy.float32]]:
+    """The vectors of each column of texts; each distinct text is encoded once."""
+    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
+    place = {text: row for row, text in enumerate(distinct)}
+    vectors = encode(distinct)
+    return [vectors[[place[text] for text in column]] for column in examples.texts]
+
+
+def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:
+    """STS Benchmark in each language, across, and in English, where it is on this machine."""
+    names = [
+        f"{TRANSLATED}:{name}"
+        for language in languages
+        for name in (language, f"{SOURCE_LANGUAGE}-{language}")
+    ]
+    found = []
+    for name in (*names, "stsbenchmark"):
+        try:
+            load_sts_set(name, split)
+        except (DatasetNotFoundError, ArgumentError) as error:
+            notify(f"not tested on {name}: {error}")
+        else:
+            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
+    return found
+
+
+def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
+    """Similarity, also of pairs without a sentence that was learnt; translations to be found."""
+    learnt = {text_key(text) for column in training.texts for text in column}
+    tests = []
+    for test in _published_sts(training.labels, "test", notify):
+        tests.append(test)
+        if test.name.startswith(TRANSLATED):
+            tests.append(_without(test, learnt, "no sentence learnt"))
+    for language in training.labels:
+        try:
+            pairs = parallel_sentences(language, "test")
+        except DatasetNotFoundError:
+            continue
+        sides = tuple(map(list, zip(*pairs, strict=True)))
+        unlearnt = _without(_positive(f"{SOURCE_LANGUAGE} to {language}", *sides), learnt, "")
+        there = unlearnt.take(range(min(len(unlearnt), MOST_SEARCHED)))
+        there = replace(there, name=f"{there.name}, {len(there):,} sentences, none learnt")
+        name = there.name.replace(
+            f"{SOURCE_LANGUAGE} to {language}", f"{language} to {SOURCE_LANGUAGE}"
+        )
+        tests += [there, replace(there, name=name, texts=there.texts[::-1])]
+    return tests
+
+
+def _positive(name: str, left: list[str], right: list[str]) -> Examples:
+    """Pairs of which no side stands twice."""
+    first: dict[str, str] = {}
+    for source, translation in zip(left, right, strict=True):
+        first.setdefault(source, translation)
+    unique = {translation: source for source, translation in first.items()}
+    texts = list(unique.values()), list(unique)
+    return Examples(name, Kind.POSITIVE, texts, [name] * len(unique), [])
+
+
+def _without(test: Examples, learnt: Iterable[str], told: str) -> Examples:
+    """The rows of a test with no text that was learnt."""
+    rows = [
+        row
+        for row, texts in enumerate(zip(*test.texts, strict=True))
+        if not any(text_key(text) in learnt for text in texts)
+    ]
+    part = test.take(rows)
+    return replace(part, name=f"{test.name}, {told} ({len(part):,})") if told else part

@@ -1,0 +1,186 @@
+"""Another language for a model: its dictionary, its words, its texts, a few steps of training."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+
+import numpy
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+
+from semsearch.encoders import load_encoder
+from semsearch.errors import ArgumentError, CorpusError, DatasetNotFoundError, EncoderError
+from semsearch.training import Course, Recipe, Translation, train
+from semsearch.training.dictionary import ITERATIONS, translation_probabilities
+from semsearch.training.new_words import extended
+from semsearch.training.parallel import read_parallel
+
+
+def by_hand(translations, sources, nothing):
+    """IBM Model 1 as Brown et al. 1993 write it down, with dictionaries and loops.
+
+    t(source | token), from equal values; expectation and maximisation.
+    """
+    found = defaultdict(lambda: 1.0)
+    for _ in range(ITERATIONS):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for translation, source in zip(translations, sources, strict=True):
+            tokens = [*translation, nothing]
+            for word in source:
+                whole = sum(found[word, token] for token in tokens)
+                for token in tokens:
+                    counts[word, token] += found[word, token] / whole
+                    totals[token] += found[word, token] / whole
+        found = defaultdict(float, {key: counts[key] / totals[key[1]] for key in counts})
+    return found
+
+
+def test_model_1_is_the_papers():
+    """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
+    translations, sources = [[0, 1], [0, 2], [3, 2]], [[0, 1], [0, 2], [3, 2]]
+    found = translation_probabilities(translations, sources, 4, 4).toarray()
+    expected = by_hand(translations, sources, 4)
+    for token in range(4):
+        for word in range(4):
+            assert found[token, word] == pytest.approx(expected[word, token], abs=1e-12)
+    assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    numpy.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_a_token_that_does_not_occur_has_no_translation():
+    found = translation_probabilities([[0]], [[1]], 3, 2).toarray()
+    assert found.tolist() == [[0, 1], [0, 0], [0, 0]]
+
+
+class TestWords:
+    @pytest.fixture
+    def known(self, write_bert):
+        folder = write_bert(["the", "cat", "sleeps", "s", "##l", "##e", "##p"])
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+    def test_words_become_pieces_and_english_stays(self, known):
+        english = "The cat sleeps, sleep!"
+        larger = extended(known, ["O gato dorme.", "A gata dorme no sofá."], ["The cat sleeps."])
+        assert larger.encode(english).ids == known.encode(english).ids
+        pieces = larger.encode("o gato dorme no sofá", add_special_tokens=False).tokens
+        # The model's normaliser takes accents away, from what is read as from what is learnt.
+        assert pieces == ["o", "gato", "dorme", "no", "sofa"]
+        assert larger.get_vocab_size() > known.get_vocab_size()
+        before = known.get_vocab()
+        assert {piece: larger.token_to_id(piece) for piece in before} == before
+
+    def test_scripts_without_spaces_have_no_unknown_piece(self, known):
+        texts = ["猫在沙发上睡觉", "猫喜欢睡觉", "狗在门口睡觉", "狗喜欢沙发"] * 3
+        larger = extended(known, texts, ["the cat sleeps"] * 12)
+        again = extended(known, texts, ["the cat sleeps"] * 12)
+        tokens = larger.encode("狗在沙发上睡觉", add_special_tokens=False).tokens
+        assert "[UNK]" not in tokens
+        assert "".join(tokens).replace("##", "") == "狗在沙发上睡觉"
+        assert any(len(token) > 1 for token in tokens)  # words, not characters alone
+        assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can go on
+
+    def test_other_pieces_cannot_be_extended(self):
+        with pytest.raises(EncoderError, match="BPE tokens; words can be added"):
+            extended(Tokenizer(BPE()), ["um"], ["one"])
+
+
+TMX = """<?xml version="1.0"?><tmx version="1.4"><body>
+<tu><tuv xml:lang="en-GB"><seg>a cat</seg></tuv>
+<tuv xml:lang="pt-BR"><seg>um <b>gato</b></seg></tuv>
+<tuv xml:lang="fr"><seg>un chat</seg></tuv></tu>
+<tu><tuv xml:lang="de"><seg>nichts</seg></tuv></tu></body></tmx>"""
+
+
+class TestTexts:
+    @pytest.fixture
+    def read(self, tmp_path):
+        def call(content, name, language=None):
+            file = tmp_path / name
+            file.write_text(content)
+            return read_parallel(str(file), language, lambda message: None)
+
+        return call
+
+    @pytest.mark.parametrize(
+        ("content", "name", "language"),
+        [
+            ("source,translation\na cat,um gato\na cat,um gato\n,x\n", "t.csv", "pt"),
+            ("a cat\tum gato\n", "none.tsv", "pt"),
+            ("en,pt\na cat,um gato\n", "t.csv", None),
+            (TMX, "t.tmx", "pt"),
+        ],
+    )
+    def test_formats(self, read, content, name, language):
+        if name == "none.tsv":
+            content = f"English\tPortuguese\n{content}"
+        found = read(content, name, language)
+        assert (found.texts, found.labels) == ((["a cat"], ["um gato"]), ("pt",))
+
+    @pytest.mark.parametrize("packed", ["", ".gz"])
+    def test_moses(self, tmp_path, packed):
+        opened = gzip.open if packed else open
+        for name, lines in {"news.en": "a cat\na dog\n", "news.pt": "um gato\num cão\n"}.items():
+            with opened(tmp_path / f"{name}{packed}", "wt", encoding="utf-8") as stream:
+                stream.write(lines)
+        found = read_parallel(str(tmp_path / f"news.pt{packed}"), None, lambda message: None)
+        assert found.texts == (["a cat", "a dog"], ["um gato", "um cão"])
+        assert found.labels == ("pt",)
+
+    @pytest.mark.parametrize(
+        ("content", "name", "error", "message"),
+        [
+            ("source,translation\na,b\n", "t.csv", ArgumentError, "does not tell its language"),
+            ("x,y,z\na,b,c\n", "t.csv", CorpusError, "'source' and 'translation' are needed"),
+            ("um gato\n", "news.pt", ArgumentError, "news.pt beside news.en"),
+            (TMX, "t.tmx", ArgumentError, "holds fr, pt; name one"),
+            ("<tmx>", "t.tmx", CorpusError, "is no TMX file"),
+            ("<tmx/>", "t.tmx", CorpusError, "no translations from English"),
+        ],
+    )
+    def test_mistakes(self, read, content, name, error, message):
+        with pytest.raises(error, match=message):
+            read(content, name)
+
+    def test_lines_that_do_not_match(self, tmp_path):
+        (tmp_path / "news.en").write_text("a\nb\n")
+        (tmp_path / "news.pt").write_text("a\n")
+        with pytest.raises(CorpusError, match=r"news.en has 2 lines and news.pt 1"):
+            read_parallel(str(tmp_path / "news.pt"), None, lambda message: None)
+
+    def test_no_such_file(self):
+        with pytest.raises(DatasetNotFoundError, match="stsb-multi:pt"):
+            read_parallel("nowhere.tmx", None, lambda message: None)
+
+
+@pytest.mark.slow
+def test_translations_come_near_to_their_sources(tiny, tmp_path):
+    """A language whose words are the English ones read backwards."""
+    things, deeds = "cat dog bird train boat apple", "runs sleeps falls waits burns grows"
+    sources = [f"the {thing} {deed} now" for thing in things.split() for deed in deeds.split()]
+    translations = [" ".join(word[::-1] for word in text.split()) for text in sources]
+    file = tmp_path / "mirror.csv"
+    rows = map(",".join, zip(sources, translations, strict=True))
+    file.write_text("\n".join(["source,translation", *rows]) + "\n")
+    told: list[str] = []
+    recipe = Recipe(batch_size=8, epochs=8, learning_rate=1e-3, embedding_learning_rate=1e-2)
+    course = Course(
+        base=str(tiny),
+        output=tmp_path / "model",
+        data=[str(file)],
+        recipes=[recipe],
+        development="none",
+    )
+    trained = train(Translation(["xx"], told.append), course, told.append, lambda *steps: None)
+    teacher = load_encoder(str(tiny)).encode_documents(sources)
+    student = load_encoder(str(trained.folder))
+
+    def cosine(vectors):
+        return float((vectors * teacher).sum(axis=1).mean())
+
+    assert cosine(student.encode_documents(translations)) > 0.9
+    assert cosine(load_encoder(str(tiny)).encode_documents(translations)) < 0.8
+    assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
+    assert any("word pieces added" in line for line in told)
+    assert "cosine to the teacher's vector" in (trained.folder / "README.md").read_text("utf-8")
