@@ -73,7 +73,7 @@ class TestIndex:
         (tmp_path / "long.csv").write_text("\n".join(["id,text", *rows]))
         lines = run("index", "long.csv", "--encoder", "hashing").stderr.splitlines()
         assert lines[1] == "256 documents"  # what came before is no measure of the rest
-        assert re.fullmatch(r"600 documents, [\d,]+/s", lines[-1])
+        assert re.fullmatch(r"600 documents, [\d,]+/s, 0:00 left", lines[-1])
 
     def test_again_changes_nothing(self, indexed):
         assert "3 documents (3 unchanged), 0 chunks" in indexed("index", "corpus.csv").stdout

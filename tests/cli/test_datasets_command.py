@@ -37,8 +37,8 @@ class TestList:
     def test_table(self, run):
         lines = run("list").stdout.splitlines()
         assert lines[:4] == [
-            "name               kind            here",
-            "stsbenchmark       sts             no",
+            "name               kind                here",
+            "stsbenchmark       sts                 no",
             "    train 5,749, dev 1,500, test 1,379",
             "    CC BY-SA 4.0 where not otherwise noted",
         ]
