@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
 
 #: The terminal of the examples.
-ENVIRONMENT = {"COLUMNS": "88", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
+ENVIRONMENT = {"COLUMNS": "88", "LINES": "40", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
 
 _BLOCK = re.compile(
     r"^(?P<comment>[ ]*<!-- not run: (?P<reason>[^\n]*) -->\n\n?)?"

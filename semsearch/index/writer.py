@@ -376,9 +376,10 @@ class IndexWriter:
         """Rebuild all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
         encoders = self._encoders()
         self._store.repair()
-        with self._workers_for(encoders) as workers:
-            for space, _ in encoders:
-                complete_space(self._store, space, workers)
+        if encoders:
+            with self._workers_for(encoders) as workers:
+                for space, _ in encoders:
+                    complete_space(self._store, space, workers)
         self._store.optimise(thoroughly=True)
 
     def _spaces(self) -> list[Space]:

@@ -197,8 +197,9 @@ def test_files_whose_names_are_no_text(around):
             index.add(Corpus(folder / name, on_bad_row=bad.append))
         ids = {hit.document_id for hit in Retriever(index).search("x")}
     place = str(around / "middle" / "caf\\udce9")
-    assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"}
-    assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"]
+    rows = {"c\\udcff.csv#row=2", "d\\udcff.jsonl#row=1"}  # of the folder's tables
+    assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"} | rows
+    assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"] * 2  # folder, file
 
 
 def test_a_forged_name_of_a_space_is_refused(pets):
