@@ -16,7 +16,7 @@ import numpy
 from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.precision import Precision
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
@@ -117,12 +117,12 @@ def compare_neighbours(
         known = index.systems()
         systems = systems or known
         if len(known) < 2:
-            raise ArgumentError(
+            raise CombinationError(
                 f"{index.path} can be searched in one way only, by its space '{known[0]}'; add "
                 f"another: semsearch index --add-space ENCODER --index {index.path}"
             )
         if len(set(systems)) < max(2, len(systems)):
-            raise ArgumentError("two or more different systems are compared; name them")
+            raise CombinationError("two or more different systems are compared; name them")
         deep = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
     hits = {name: Hits(text, found[:k]) for name, found in deep.items()}
     found_by = Counter(hit.document_id for found in hits.values() for hit in found)
@@ -149,9 +149,9 @@ def compare_sentences(
     sentences = check_texts("sentences", sentences)
     specs = check_texts("systems", [systems] if isinstance(systems, str) else systems)
     if not specs:
-        raise ArgumentError("name a system to compare the sentences with")
+        raise CombinationError("name a system to compare the sentences with")
     if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
-        raise ArgumentError("two or more sentences are compared, none of them empty")
+        raise CombinationError("two or more sentences are compared, none of them empty")
     compared = []
     for spec in dict.fromkeys(specs):
         scorer = load_pair_scorer(spec, Precision.AUTO)

@@ -1,35 +1,63 @@
 """Every error that semsearch raises on purpose, as one tree.
 
-    SemsearchError                  catch this one to catch them all
-    ├── ArgumentError               a value that a caller passed cannot be used (k of 0)
-    ├── CorpusError                 a corpus cannot be read at all
-    │   └── BadRowError             one row of it cannot be used; reading can go on behind it
-    │       ├── UndecodableError    it holds a byte that is not of the file's encoding
-    │       └── BadFileError        it is a whole document of several parts
-    ├── DatasetError                a data set cannot be read or fetched
-    │   └── DatasetNotFoundError    it is not on this machine
-    ├── FilterError                 a `where` expression cannot be parsed, or names an unknown field
-    ├── EncoderError                an encoder cannot be loaded or used
-    │   ├── ModelNotFoundError      its files are neither here nor to be had from the hub
-    │   ├── NoVectorError           it returns no unit vector for a text
-    │   └── UnsafeModelError        its files would have to be trusted with running code
-    ├── IndexStoreError             an index directory cannot be used
-    │   ├── IndexNotFoundError      there is none
-    │   ├── IndexFormatError        it is something else, damaged, or of a newer format
-    │   ├── IndexBusyError          another process is writing it
-    │   │   └── IndexChangedError   it was written while it was read without locks
-    │   ├── IndexClosedError        it was closed before it was used
-    │   ├── SpaceError              the embedding space is unknown or belongs to another model
-    │   └── RemovalError            more documents would be removed than was allowed
-    ├── ClusterError                a Ray cluster cannot be used
-    ├── TrainingError               a model cannot be trained: it diverged, or others train it
-    │   └── TrainingStoppedError    it was interrupted and can go on
-    └── MissingExtraError           an optional dependency is not installed
+    SemsearchError                      catch this one to catch them all
+    ├── ArgumentError                   a value that a caller passed cannot be used (k of 0)
+    │   ├── CombinationError            arguments exclude each other, or one is missing
+    │   ├── OutputError                 what is to be written exists already, or cannot be written
+    │   ├── DocumentNotFoundError       the index has no document of that id
+    │   ├── QueryError                  it cannot be searched for: too long, no words, no direction
+    │   ├── ExamplesError               examples cannot be learned from, or not be measured by
+    │   ├── ResumeError                 a training run cannot go on like this
+    │   └── ServeError                  a service cannot be started or stopped
+    ├── FilterError                     a `where` expression cannot be used
+    │   └── FieldNotFoundError          no document has such a field (an ArgumentError, too)
+    ├── CorpusError                     a corpus cannot be read at all
+    │   ├── CorpusNotFoundError         there is no such file
+    │   ├── EmptyCorpusError            it holds no documents
+    │   ├── UnknownFormatError          its format is none that can be read, or another one
+    │   ├── CorpusTooLargeError         it is beyond a limit
+    │   ├── CorpusDatabaseError         a database does not give its rows
+    │   ├── ColumnNotFoundError         a table lacks a column (a DatasetError, too)
+    │   ├── DownloadError               a server does not give a file (a DatasetError, too)
+    │   └── BadRowError                 one row of it cannot be used; reading can go on behind it
+    │       ├── DuplicateIdError        its id is that of an earlier row
+    │       ├── UndecodableError        it holds a byte that is not of the file's encoding
+    │       └── BadFileError            it is a whole document of several parts
+    ├── DatasetError                    a data set cannot be read
+    │   └── DatasetNotFoundError        it is not on this machine
+    ├── EncoderError                    an encoder cannot be loaded or used
+    │   ├── ModelNotFoundError          its files are neither here nor to be had from the hub
+    │   ├── DamagedModelError           its files are damaged or not whole
+    │   ├── PrecisionError              it cannot compute in these numbers here
+    │   ├── NoVectorError               it returns no unit vector for a text
+    │   └── UnsafeModelError            its files would have to be trusted with running code
+    ├── IndexStoreError                 an index cannot be used
+    │   ├── IndexNotFoundError          there is none
+    │   ├── IndexFormatError            it is something else
+    │   │   ├── DamagedIndexError       it is damaged
+    │   │   └── IndexVersionError       it is of another version's format
+    │   ├── IndexBusyError              another process is writing it
+    │   │   └── IndexChangedError       it was written while it was read without locks
+    │   ├── IndexClosedError            it was closed before it was used
+    │   ├── StoreUnreachableError       the server that keeps it does not answer
+    │   ├── UnsupportedByStoreError     its store has no such function (an ArgumentError, too)
+    │   ├── SpaceError                  vectors of an embedding space are lacking or another model's
+    │   │   └── SpaceNotFoundError      it has no such embedding space
+    │   └── RemovalError                more documents would be removed than was allowed
+    ├── ClusterError                    a Ray cluster cannot be used
+    ├── TrainingError                   a model cannot be trained: it diverged, or others train it
+    │   └── TrainingStoppedError        it was interrupted and can go on
+    └── MissingExtraError               an optional dependency is not installed
 
-The message of each is one line that a user can act on; the command line prints it as it is.
+The message of each is one line that a user can act on; the command line prints it with the error's
+`code`, and ``semsearch explain CODE`` tells more.
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 #: How much is said at once; what is quoted may be longer.
 MESSAGE_MAX_CHARACTERS = 2_000
@@ -37,6 +65,9 @@ MESSAGE_MAX_CHARACTERS = 2_000
 
 class SemsearchError(Exception):
     """Root of the tree."""
+
+    #: What kind of error it is: a name that stays the same. ``semsearch explain CODE`` tells more.
+    code: ClassVar[str] = ""
 
     def __str__(self) -> str:
         """Its message: one printable line, whatever the texts that it quotes hold."""
@@ -48,9 +79,85 @@ class SemsearchError(Exception):
 class ArgumentError(SemsearchError, ValueError):
     """A value that a caller passed cannot be used."""
 
+    code = "invalid-argument"
+
+
+class CombinationError(ArgumentError):
+    """Arguments exclude each other, or one is missing that another needs."""
+
+    code = "argument-combination"
+
+
+class OutputError(ArgumentError):
+    """A file or folder to write into exists already, or cannot be written."""
+
+    code = "unusable-output"
+
+
+class DocumentNotFoundError(ArgumentError):
+    """An index has no document of that id."""
+
+    code = "document-not-found"
+
+
+class QueryError(ArgumentError):
+    """A query cannot be searched for: it is too long, or has neither words nor direction."""
+
+    code = "unusable-query"
+
+
+class ExamplesError(ArgumentError):
+    """Labelled examples are too few, all alike, or of a kind that does not fit."""
+
+    code = "unusable-examples"
+
+
+class ResumeError(ArgumentError):
+    """A training run cannot go on as it is asked to: there is none, or it began otherwise."""
+
+    code = "not-resumable"
+
+
+class ServeError(ArgumentError):
+    """A service cannot be started or stopped."""
+
+    code = "cannot-serve"
+
 
 class CorpusError(SemsearchError):
-    """A corpus cannot be read at all: no such file, no text column, not the format it claims."""
+    """A corpus cannot be read at all."""
+
+    code = "unreadable-corpus"
+
+
+class CorpusNotFoundError(CorpusError):
+    """There is no such file."""
+
+    code = "corpus-not-found"
+
+
+class EmptyCorpusError(CorpusError):
+    """A corpus holds no documents."""
+
+    code = "empty-corpus"
+
+
+class UnknownFormatError(CorpusError):
+    """A file is in no format that can be read, or in another one than it is read as."""
+
+    code = "unknown-format"
+
+
+class CorpusTooLargeError(CorpusError):
+    """A file is beyond a limit on size, numbers or time."""
+
+    code = "corpus-too-large"
+
+
+class CorpusDatabaseError(CorpusError):
+    """A database cannot be opened, or does not give rows for a query."""
+
+    code = "database-failed"
 
 
 class BadRowError(CorpusError):
@@ -63,11 +170,24 @@ class BadRowError(CorpusError):
         document_id: the id of the document in that row; None where it cannot be known.
     """
 
+    code = "bad-row"
+
     def __init__(self, source: str, reason: str, document_id: str | None = None) -> None:
         super().__init__(f"{source}: {reason}" if source else reason)
         self.source = source
         self.reason = reason
         self.document_id = document_id
+
+    def add_way_out(self, way_out: str) -> None:
+        """Add to its message what can be done."""
+        self.reason = f"{self.reason}; {way_out}"
+        self.args = (f"{self.args[0]}; {way_out}",)
+
+
+class DuplicateIdError(BadRowError):
+    """The id of a row is that of an earlier one."""
+
+    code = "duplicate-id"
 
 
 class UndecodableError(BadRowError):
@@ -79,6 +199,8 @@ class UndecodableError(BadRowError):
         way_out: what the byte is not, and what to do.
         document_id: the id of the document in that row; None where it cannot be known.
     """
+
+    code = "undecodable-text"
 
     def __init__(
         self,
@@ -100,29 +222,71 @@ class BadFileError(BadRowError):
         file: what the document is called; its parts are called ``FILE#page=3`` and the like.
     """
 
+    code = "bad-file"
+
     def __init__(self, source: str, reason: str, file: str) -> None:
         super().__init__(source, reason)
         self.file = file
 
 
 class FilterError(SemsearchError, ValueError):
-    """A `where` expression cannot be parsed, or names a field that no document has."""
+    """A `where` expression cannot be parsed, or does not suit the fields."""
+
+    code = "invalid-filter"
+
+
+class FieldNotFoundError(ArgumentError, FilterError):
+    """No document of an index has a field of that name."""
+
+    code = "field-not-found"
 
 
 class DatasetError(SemsearchError):
-    """A data set cannot be read, or cannot be fetched."""
+    """A data set cannot be read."""
+
+    code = "unusable-dataset"
+
+
+class ColumnNotFoundError(CorpusError, DatasetError):
+    """A table lacks a column that was named, or that is needed."""
+
+    code = "column-not-found"
+
+
+class DownloadError(CorpusError, DatasetError):
+    """A server does not give a file, or not the one that is wanted."""
+
+    code = "download-failed"
 
 
 class DatasetNotFoundError(DatasetError):
     """A data set is not on this machine."""
 
+    code = "dataset-not-found"
+
 
 class EncoderError(SemsearchError):
     """An encoder cannot be loaded or used."""
 
+    code = "unusable-model"
+
 
 class ModelNotFoundError(EncoderError):
     """The files of a model are neither on this machine nor to be had from the hub."""
+
+    code = "model-not-found"
+
+
+class DamagedModelError(EncoderError):
+    """A model's files are damaged, not whole, or not what they should be."""
+
+    code = "damaged-model"
+
+
+class PrecisionError(EncoderError):
+    """A model cannot compute in these numbers, or not on this processor."""
+
+    code = "unsupported-precision"
 
 
 class NoVectorError(EncoderError):
@@ -131,12 +295,16 @@ class NoVectorError(EncoderError):
     Args:
         spec: the encoder.
         rows: places of the texts among those that were encoded together.
+        message: what to say; None names the first of these texts by its place.
     """
 
-    def __init__(self, spec: str, rows: list[int]) -> None:
+    code = "no-vector"
+
+    def __init__(self, spec: str, rows: list[int], message: str | None = None) -> None:
         place = f"text {rows[0] + 1} of those encoded together" if rows else "some text"
         super().__init__(
-            f"encoder '{spec}' returns no unit vector (but NaN, zero or one of another length) "
+            message
+            or f"encoder '{spec}' returns no unit vector (but NaN, zero or one of another length) "
             f"for {place}"
         )
         self.spec = spec
@@ -146,49 +314,103 @@ class NoVectorError(EncoderError):
 class UnsafeModelError(EncoderError):
     """A model's files would have to be trusted with running code (custom modules, pickles)."""
 
+    code = "unsafe-model"
+
 
 class IndexStoreError(SemsearchError):
     """An index directory cannot be used."""
+
+    code = "unusable-index"
 
 
 class IndexNotFoundError(IndexStoreError):
     """There is no index at that path."""
 
+    code = "index-not-found"
+
 
 class IndexFormatError(IndexStoreError):
-    """The directory is something else, its database is damaged, or its format is newer."""
+    """What is there is no index, or none that this version can read."""
+
+    code = "not-an-index"
+
+
+class DamagedIndexError(IndexFormatError):
+    """An index is damaged."""
+
+    code = "damaged-index"
+
+
+class IndexVersionError(IndexFormatError):
+    """An index is of a newer version's format, or of an older one that must not be changed."""
+
+    code = "index-version"
 
 
 class IndexBusyError(IndexStoreError):
     """Another process is writing the index."""
 
+    code = "index-busy"
+
 
 class IndexChangedError(IndexBusyError):
     """A read-only index was written while it was read; reading it again gives the new state."""
+
+    code = "index-changed"
 
 
 class IndexClosedError(IndexStoreError):
     """An index, a retriever or a writer was used after it had been closed."""
 
+    code = "index-closed"
+
+
+class StoreUnreachableError(IndexStoreError):
+    """The server that keeps an index does not answer, or lets nobody in."""
+
+    code = "store-unreachable"
+
+
+class UnsupportedByStoreError(IndexStoreError, ArgumentError):
+    """The store of an index has no such function."""
+
+    code = "unsupported-by-store"
+
 
 class SpaceError(IndexStoreError):
-    """An embedding space is unknown, or its vectors come from another model."""
+    """Vectors of an embedding space are lacking, or come from another model."""
+
+    code = "unusable-space"
+
+
+class SpaceNotFoundError(SpaceError):
+    """An index has no embedding space of that name or encoder."""
+
+    code = "space-not-found"
 
 
 class RemovalError(IndexStoreError):
     """A sync or a deletion would remove more documents than was allowed; it removed none."""
 
+    code = "too-many-removals"
+
 
 class ClusterError(SemsearchError):
     """A Ray cluster cannot be reached, or none of its nodes can encode."""
+
+    code = "unusable-cluster"
 
 
 class TrainingError(SemsearchError):
     """A model cannot be trained: its loss is not finite, or another process is training it."""
 
+    code = "training-failed"
+
 
 class TrainingStoppedError(TrainingError):
     """A training run was interrupted; its last checkpoint is written, and it can go on."""
+
+    code = "training-stopped"
 
 
 class MissingExtraError(SemsearchError, ImportError):
@@ -200,6 +422,8 @@ class MissingExtraError(SemsearchError, ImportError):
         purpose: what it was wanted for.
     """
 
+    code = "missing-extra"
+
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'semsearch[{extra}]'")
 
@@ -207,6 +431,11 @@ class MissingExtraError(SemsearchError, ImportError):
 def refuse(error: BadRowError) -> None:
     """The default for bad rows: raise the error."""
     raise error
+
+
+def with_code(error: SemsearchError) -> str:
+    """The message of an error and its code: ``no index at a; … [index-not-found]``."""
+    return f"{error} [{error.code}]" if error.code else str(error)
 
 
 def first_line(error: BaseException) -> str:

@@ -60,20 +60,11 @@ class Encoder(Protocol):
         """Unit vectors of passages, float32, shape (len(texts), dimension)."""
 
     def encode(
-        self,
-        sentences: str | Sequence[str],
-        prompt_name: str | None = None,
-        *,
-        batch_size: int | None = None,
-        show_progress_bar: bool | None = None,
-        convert_to_tensor: bool = False,
-        convert_to_numpy: bool = True,
-        normalize_embeddings: bool = True,
-        **others: Any,
+        self, sentences: str | Sequence[str], prompt_name: str | None = None, **options: Any
     ) -> Any:
-        """Unit vectors of one sentence or several, as sentence-transformers has it.
+        """Unit vectors of sentences, as a SentenceTransformer returns them.
 
-        `semsearch.encoders.EncodesSentences` is a base class that has it.
+        `semsearch.encoders.EncodesSentences` is a base class with this method and its options.
         """
 
 

@@ -17,6 +17,8 @@ _LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|F
 _LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
 _WHITE_SPACE = {code: " " for code in range(0x3001) if chr(code).isspace()}
 _ITEM = re.compile(_LITERAL)
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_HEAD = 1000
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
 
@@ -65,6 +67,18 @@ def sentences_text(items: Iterable[Any]) -> str | None:
     if all(isinstance(item, str) for item in sentences):
         return " ".join(sentences)
     return None
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text in any language, each with the white space behind it.
+
+    The rules of English know the marks of other scripts, and few abbreviations of others.
+    """
+    from sentencex import segment
+
+    head = text[:_HEAD]
+    rules = "ru" if 3 * len(_CYRILLIC.findall(head)) > len(head) else "en"
+    return list(segment(rules, text))
 
 
 def quantity(count: int, noun: str) -> str:

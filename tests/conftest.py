@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from semsearch.encoders import load_encoder
 
@@ -18,6 +19,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network, and say so to
 # Threads of torch and FAISS sleep where they wait: tests run side by side, and threads that spin
 # take the cores from those that they wait for. It is read when one of the two is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# No test asserts a time. The first draws in a checkout take seconds: Hypothesis collects characters
+# and the constants of our modules then, and keeps them in .hypothesis.
+settings.register_profile("semsearch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("semsearch")
 
 
 def pytest_addoption(parser):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, Retriever
-from semsearch.analysis import MAX_QUERY_WORDS, Analyser
+from semsearch.analysis import MAX_QUERY_WORDS, Analyser, language
 from semsearch.errors import ArgumentError
 
 ENGLISH = Analyser()
@@ -24,9 +24,12 @@ TEXTS = {
     "french": "L'élève a reçu une leçon à l'été, Ｐａｒｉｓ.",
     "portuguese": "A ação não é em vão: coração.",
     "vietnamese": "Tiếng Việt rất đẹp.",
-    "russian": "Старый за\u0301мок стоит у реки, пьют чай.",
+    "polish": "Łódź leży w środku Polski.",
+    "turkish": "Işıklar söndü, İstanbul'da ılık çorba içtik.",
+    "danish": "Bøger om Ærø på dansk.",
+    "russian": "Старый за\u0301мок стоит у реки, пьют чай. Ещё рано.",
     "greek": "Η Αθήνα είναι πόλη· ο δρόμος, ἡ ὁδὸς τῶν Ἀθηνῶν.",
-    "arabic": "ذَهَبَ مُحَمَّدٌ إِلَى المدرســـة ﻛﺘﺎﺏ",
+    "arabic": "ذَهَبَ مُحَمَّدٌ إِلَى المدرســـة ﻛﺘﺎﺏ أحمد",
     "persian": "من به خانه می‌روم",
     "hebrew": "שָׁלוֹם לְכֻלָּם",
     "hindi": "मैं हिन्दी की किताबें पढ़ता हूँ।",
@@ -61,12 +64,21 @@ FOUND = [
     ("french", ["eleve", "ÉLÈVE", "lecon", "leçon", "ete", "Paris", "ｐａｒｉｓ"]),
     ("portuguese", ["acao", "AÇÃO", "coracao", "coração", "vão"]),
     ("vietnamese", ["tiếng", "TIẾNG", "viet", "đẹp"]),
-    ("russian", ["замок", "ЗАМОК", "за\u0301мок", "чай", "ЧАЙ", "реки"]),
+    ("polish", ["Łódź", "łódź", "ŁÓDŹ", "lodz", "Łodz", "srodku"]),
+    (
+        "turkish",
+        ["ışıklar", "IŞIKLAR", "Işıklar", "isiklar", "İSTANBUL", "istanbul", "ILIK", "ilik"],
+    ),
+    ("danish", ["bøger", "BØGER", "boger", "Ærø", "aero", "pa"]),
+    (
+        "russian",
+        ["замок", "ЗАМОК", "за\u0301мок", "чай", "ЧАЙ", "реки", "ещё", "еще", "ЕЩЁ"],
+    ),
     ("greek", ["ΑΘΗΝΑ", "αθηνα", "Ἀθήνα", "δρομοσ", "ΟΔΟΣ", "οδός", "αθηνων"]),
-    ("arabic", ["محمد", "مُحَمَّد", "ذهب", "المدرسة", "كتاب", "ﻛﺘﺎﺏ"]),
-    ("persian", ["می‌روم", "روم", "خانه"]),
+    ("arabic", ["محمد", "مُحَمَّد", "ذهب", "المدرسة", "كتاب", "ﻛﺘﺎﺏ", "أحمد", "احمد", "الى", "إلي"]),
+    ("persian", ["می‌روم", "مي‌روم", "روم", "خانه"]),
     ("hebrew", ["שלום", "שָׁלוֹם", "לכלם"]),
-    ("hindi", ["हिन्दी", "हिन्\u200dदी", "किताबें", "हूँ", "पढ़ता", "पढ\u093cता"]),
+    ("hindi", ["हिन्दी", "हिन्\u200dदी", "किताबें", "हूँ", "हूं", "पढ़ता", "पढ\u093cता"]),
     ("tamil", ["தமிழ்", "படிக்கிறேன்"]),
     (
         "chinese",
@@ -135,6 +147,34 @@ def test_pairs():
     assert ENGLISH.query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
     assert ENGLISH.query_terms("京 a") == ['"京" *', '"a"']
     assert ENGLISH.query_terms("ตัวก") == ['"ตัว"', '"วก"']  # a character keeps its signs
+
+
+def in_language(name, text):
+    """A text as FTS5 indexes it."""
+    return Analyser(language(name)).searchable(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "forms"),
+    [
+        ("turkish", ["Işıklar", "IŞIKLAR", "ışıkların"]),  # I is the capital of ı
+        ("turkish", ["İSTANBUL", "istanbul", "I\u0307stanbul"]),
+        ("russian", ["ещё", "ЕЩЕ"]),
+        ("german", ["Häuser", "HÄUSERN"]),
+        ("portuguese", ["pão", "pães", "PÃO"]),
+        ("arabic", ["المكتبة", "مكتبة"]),  # with and without its article
+        ("hindi", ["किताब", "किताबें"]),
+        ("danish", ["bøger", "bøgerne"]),
+    ],
+)
+def test_a_stemmer_reads_the_letters_of_its_language(name, forms):
+    assert len({in_language(name, form) for form in forms}) == 1
+
+
+def test_stop_words_and_stems_are_those_of_the_language_only():
+    assert Analyser(language("german")).query_terms("die Häuser") == ['"haus"']
+    assert Analyser(language("english")).query_terms("die Häuser") == ['"die"', '"häuser"']
+    assert Analyser(language("none")).query_terms("die Häuser") == ['"die"', '"häuser"']
 
 
 def test_ascii_is_left_to_fts5():

@@ -16,7 +16,7 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
-    "version errors limits closing addresses",
+    "version errors limits closing addresses explanations",
     "arguments encodings correlations notebook plugins",
     "records texts csvrecords",
     "filters protocols datasets analysis",
@@ -25,7 +25,8 @@ FLOORS = [
     "stores",
     "search",
     "index preload pairwise",
-    "retriever mining clustering exporting inspection training unsupervised",
+    "retriever mining clustering exporting inspection training",
+    "unsupervised",
     "evaluation maps",
     "comparison report",
     "service integrations",

@@ -1,8 +1,9 @@
-"""What README.md and the pages under docs/ show is what the program does."""
+"""What README.md, the pages under docs/ and those about errors show is what happens."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shlex
 from importlib.metadata import version
@@ -14,10 +15,14 @@ import pytest
 from scripts.dev.examples import (
     ELSEWHERE,
     ENVIRONMENT,
+    ERRORS,
+    FILES,
     ROOT,
     CommandError,
     blocks,
     pages,
+    pictures,
+    provide,
     run,
     same,
     updated,
@@ -26,11 +31,49 @@ from semsearch.cli import COMMANDS, main
 
 #: Pages whose commands take more than some seconds.
 SLOW = {
+    "docs/films.md",
+    "docs/how-to/serve.md",
+    "docs/how-to/train.md",
+    "docs/milvus.md",
     "docs/explanations/pooling.md",
     "docs/how-to/alike.md",
     "docs/how-to/encoders.md",
     "docs/how-to/filters.md",
+    "docs/how-to/languages.md",
     "docs/tutorial.md",
+}
+
+#: Packages that pages need beside those that `scripts/test` installs.
+PACKAGES = {"docs/milvus.md": "milvus_lite"}
+
+#: Pictures that the commands of a page make.
+MADE = {"docs/explanations/from-glove-to-sbert.md": ["get.svg"]}
+
+#: Why blocks are not run, by page; the comment above each also names a test that runs the like. Of
+#: all of them, the options are parsed.
+NOT_RUN = {
+    "README.md": ["installs packages", "it runs until Ctrl-C"],
+    "docs/explanations/from-glove-to-sbert.md": ["needs the network"],
+    "docs/films.md": ["needs the network"],
+    "docs/how-to/evaluate.md": ["needs published data sets"],
+    "docs/how-to/languages.md": ["trains for minutes", "needs published data sets and a model"],
+    "docs/how-to/rerank.md": ["needs a cross-encoder"],
+    "docs/how-to/serve.md": ["it runs until Ctrl-C"],
+    "docs/how-to/train.md": ["trains for minutes", "trains for minutes"],
+    "docs/index.md": ["installs packages"],
+    "docs/milvus.md": ["needs a Milvus server"],
+    "docs/ray.md": [
+        "needs a Ray cluster",
+        "starts servers that stay",
+        "needs a second machine",
+    ],
+    "semsearch/explanations/index-busy.md": ["needs another process"],
+    "semsearch/explanations/index-changed.md": ["needs a file system that is read-only"],
+    "semsearch/explanations/missing-extra.md": ["needs an environment without the package"],
+    "semsearch/explanations/store-unreachable.md": ["needs the extra milvus"],
+    "semsearch/explanations/training-stopped.md": ["needs Ctrl-C"],
+    "semsearch/explanations/unsupported-by-store.md": ["needs the extra milvus"],
+    "semsearch/explanations/unusable-cluster.md": ["needs the extra ray"],
 }
 
 #: Pages that scripts/dev/site.py generates.
@@ -56,11 +99,17 @@ EXAMPLES = {
         if name not in ELSEWHERE
     ],
 )
-def test_the_examples_of_a_page_print_what_it_shows(name, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_print_what_it_shows(name, package, request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    if name in PACKAGES:
+        package(PACKAGES[name])
+    if name in FILES:
+        provide(name, request.getfixturevalue("data"))
     for example in run(TEXTS[name]):
         assert same(example.shown, example.printed), example.printed
+    for picture in MADE.get(name, []):
+        assert picture in pictures(TEXTS[name])
 
 
 def test_there_are_examples():
@@ -69,7 +118,7 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_option_in_it_exists(example):
-    text = example.split("`")[0].split("|")[0].strip()
+    text = example.split("`")[0].split("|")[0].split(" -- ")[0].strip()
     with contextlib.suppress(ValueError):  # prose goes on behind the command
         name, *words = shlex.split(text)
         command = main.get_command(click.Context(main), name)
@@ -88,16 +137,32 @@ def test_what_is_not_run_names_the_test_that_does(name):
     for block in blocks(TEXTS[name]):
         if block.not_run is None or block.not_run.startswith("installs packages"):
             continue
-        reason, _, test = block.not_run.removesuffix(")").partition(" (")
-        assert reason
+        _, _, test = block.not_run.removesuffix(")").partition(" (")
         assert (ROOT / test.partition("::")[0]).is_file(), block.not_run
+
+
+def test_all_other_blocks_are_run():
+    found = {name: [block.not_run for block in blocks(text)] for name, text in TEXTS.items()}
+    reasons = {
+        name: [re.split(r"[;(]", reason)[0].strip() for reason in listed if reason is not None]
+        for name, listed in found.items()
+        if name not in ELSEWHERE
+    }
+    assert {name: listed for name, listed in reasons.items() if listed} == NOT_RUN
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_command_hides_outside_of_a_block(name):
+    prose = re.sub(r"^( *)```.*?^\1```$", "", TEXTS[name], flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"^ {4,}(?:\$ )?(?:semsearch|python|ray|pip) .*", prose, re.MULTILINE)
 
 
 def test_links_lead_somewhere():
     for name, text in TEXTS.items():
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
-            page = (ROOT / name).parent / target
+            folder = Path("docs/errors") if (ROOT / name).parent == ERRORS else Path(name).parent
+            page = ROOT / os.path.normpath(folder / target)
             assert page.exists() or target in GENERATED, f"{name}: {target}"
 
 

@@ -1,6 +1,6 @@
-"""Runs the examples of README.md and of the pages under docs/, from top to bottom.
+"""Runs the examples of README.md, of the pages under docs/ and of those about errors.
 
-A page is run in an empty folder, as a reader would follow it:
+A page is run in an empty folder, as a reader would follow it from top to bottom:
 
     ```csv title="tickets.csv"     any block with a title is written into that file
     ```bash                        commands, which must succeed
@@ -9,9 +9,10 @@ A page is run in an empty folder, as a reader would follow it:
 
 A comment above a block keeps it from being run, and says why and which test does it instead:
 
-    <!-- not run: needs a Milvus server (tests/stores/test_milvus_server.py) -->
+    <!-- not run: needs a Milvus server (tests/stores/test_congruence.py) -->
 
-`--update` writes what came out into the pages.
+`--update` writes what came out into the pages, and pictures that commands made beside them. Some
+pages need files of SEMSEARCH_DATA.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,8 +38,17 @@ from semsearch.cli import main as program
 
 ROOT = Path(__file__).parents[2]
 
+#: The pages about errors; in the documentation, they are errors/CODE.md.
+ERRORS = ROOT / "semsearch" / "explanations"
+
 #: Pages whose examples have tests of their own.
 ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
+
+#: Files of SEMSEARCH_DATA that pages need, by the names that they have there.
+FILES = {
+    "docs/explanations/from-glove-to-sbert.md": {"glove.txt": "glove/glove.6B.50d.txt"},
+    "docs/films.md": {"movies-1960s.json": "corpora/movies/movies-1960s.json"},
+}
 
 #: The terminal of the examples.
 ENVIRONMENT = {"COLUMNS": "88", "LINES": "40", "TTY_COMPATIBLE": "1", "TERM": "dumb"}
@@ -51,7 +62,9 @@ _BLOCK = re.compile(
 _TITLE = re.compile(r'title="([^"]+)"')
 #: What is measured anew each time, and what depends on the machine.
 _VOLATILE = re.compile(
-    r"\d[\d,.]*(?=\s?(?:s|ms|min|MB|kB|GB|B|[a-z]+/s)\b)|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z]*"
+    r"\d[\d,.]* documents?/s|\d[\d,.]*(?=\s?(?:s|ms|min|MB|kB|GB|B|[a-z]+/s)\b)"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z]*|\b(?:bf16|fp32)\b"
+    r"|(?<=\[Errno )\d+"
 )
 _DECIMAL = re.compile(r"(-?\d+\.\d+)")
 #: By how much scores differ between processors that compute in bf16 and those that do not.
@@ -83,8 +96,9 @@ class Example(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README.md and the pages under docs/ that are written by hand."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README.md and the pages that are written by hand: under docs/, and one for each error."""
+    folders = (ROOT / "docs", ERRORS)
+    return [ROOT / "README.md", *(page for one in folders for page in sorted(one.rglob("*.md")))]
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -155,8 +169,20 @@ def updated(text: str, examples: list[Example]) -> str:
     return text
 
 
+def pictures(text: str) -> list[str]:
+    """The pictures that a page shows and that its commands have made in the current folder."""
+    return [name for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text) if Path(name).is_file()]
+
+
+def provide(name: str, data: Path) -> None:
+    """Link the files that a page needs into the current folder."""
+    for link, source in FILES.get(name, {}).items():
+        Path(link).symlink_to((data / source).resolve(strict=True))
+
+
 def anywhere(printed: str) -> str:
-    """Output without the path of this installation."""
+    """Output without the paths of this installation and of the current folder."""
+    printed = printed.replace(f"{Path.cwd()}{os.sep}", "")
     return printed.replace(str(Path(semsearch.__file__).parents[1]), "…")
 
 
@@ -186,10 +212,14 @@ def _console(body: str) -> Iterator[str]:
 
 
 def _shell(command: str) -> tuple[int, str]:
-    """Exit status and output. Commands of ours that need no shell run in this process."""
+    """Exit status and output.
+
+    Commands of ours that need no shell run in this process, but for services, which may outlive it.
+    """
     words = shlex.split(command, comments=True)
     unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
-    if words[0] == "semsearch" and not set("|<>&;$") & set(unquoted):
+    in_shell = bool(set("|<>&;$") & set(unquoted)) or words[1:2] == ["serve"]
+    if words[0] == "semsearch" and not in_shell:
         result = CliRunner().invoke(program, words[1:], prog_name="semsearch")
         status, printed = result.exit_code, result.output
     else:
@@ -216,12 +246,20 @@ def main() -> None:
     stale = 0
     run_here = [page for page in pages() if str(page.relative_to(ROOT)) not in ELSEWHERE]
     for page in arguments or run_here:
-        text = page.read_text("utf-8")
+        name, text = str(page.relative_to(ROOT)), page.read_text("utf-8")
+        if name in FILES and "SEMSEARCH_DATA" not in os.environ:
+            print(f"{name}: left out, SEMSEARCH_DATA names no folder")
+            continue
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
+            if name in FILES:
+                provide(name, Path(os.environ["SEMSEARCH_DATA"]))
             examples = run(text)
+            if "--update" in sys.argv:
+                for picture in pictures(text):
+                    shutil.copyfile(picture, page.parent / picture)
         wrong = [example for example in examples if not same(example.shown, example.printed)]
         stale += len(wrong)
-        print(f"{page.relative_to(ROOT)}: {len(examples)} shown, {len(wrong)} differ", flush=True)
+        print(f"{name}: {len(examples)} shown, {len(wrong)} differ", flush=True)
         if "--update" in sys.argv:
             page.write_text(updated(text, examples), "utf-8")
         else:

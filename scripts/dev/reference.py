@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,8 @@ import click
 from semsearch.cli import main
 from semsearch.service.app import create_app
 from semsearch.service.settings import Settings
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def commands_page() -> str:
@@ -26,18 +29,21 @@ def commands_page() -> str:
     ]
     context = click.Context(main, info_name="semsearch")
     for name in main.list_commands(context):
-        lines += _command(main.get_command(context, name), f"semsearch {name}", level=2)
+        lines += _command(main.get_command(context, name), context, f"semsearch {name}", level=2)
     return "\n".join(lines)
 
 
-def _command(command: Any, path: str, level: int) -> Iterator[str]:
-    context = click.Context(command, info_name=path)
+def _command(command: Any, parent: click.Context, path: str, level: int) -> Iterator[str]:
+    context = click.Context(command, parent, info_name=path)
     yield from [f"{'#' * level} {path}", "", *_help(command.help or ""), ""]
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ["```text", f"{path} {usage}", "```", ""]
+    page = command.page(context)
+    yield from [f"See [{_title(page)}](../{page}).", ""]
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            yield from _command(command.get_command(context, name), f"{path} {name}", level + 1)
+            inner = command.get_command(context, name)
+            yield from _command(inner, context, f"{path} {name}", level + 1)
         return
     formatter = Records()
     command.format_options(context, formatter)
@@ -46,6 +52,11 @@ def _command(command: Any, path: str, level: int) -> Iterator[str]:
         for option, description in records:
             yield f"| {_code(option)} | {_cell(description)} |"
         yield ""
+
+
+def _title(page: str) -> str:
+    """The heading of a page under docs/."""
+    return (DOCS / page).read_text("utf-8").partition("\n")[0].removeprefix("# ")
 
 
 class Records(click.HelpFormatter):
@@ -86,8 +97,9 @@ def http_page(schema: Mapping[str, Any]) -> str:
         "",
         "`semsearch serve` answers these requests; its `/docs` tries them out. "
         "The whole schema is [openapi.json](openapi.json). Errors are problem details "
-        "(`application/problem+json`, RFC 9457). With a token (`SEMSEARCH_TOKEN`), requests bear "
-        "`Authorization: Bearer TOKEN`.",
+        "(`application/problem+json`, RFC 9457); their `code`, where semsearch itself refuses "
+        "something, is explained under [Errors](errors.md). With a token (`SEMSEARCH_TOKEN`), "
+        "requests bear `Authorization: Bearer TOKEN`.",
         "",
     ]
     for path, operations in schema["paths"].items():

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # mkdocs imports this file by its path
 
 from scripts.dev.reference import commands_page, http_page, http_schema  # noqa: E402
+from semsearch import explanations  # noqa: E402
 
 #: Files of the repository by their pages.
 REPOSITORY = {
@@ -29,6 +30,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {name: of_repository(source) for name, source in REPOSITORY.items()}
     for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
         pages[f"notebooks/{notebook.stem}.md"] = of_notebook(notebook)
+    for code in explanations.codes():
+        pages[f"errors/{code}.md"] = without_comments(explanations.page(code))
     pages["reference/commands.md"] = commands_page()
     pages["reference/http.md"] = http_page(schema)
     pages["reference/openapi.json"] = json.dumps(schema, indent=2)
@@ -42,7 +45,21 @@ def of_repository(name: str) -> str:
     text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
     for page, source in REPOSITORY.items():
         text = text.replace(f"]({source})", f"]({page})")
+    return without_comments(text)
+
+
+def without_comments(text: str) -> str:
+    """What readers see."""
     return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """List the codes of errors in reference/errors.md."""
+    lines = [
+        f"- [`{code}`](../errors/{code}.md) {explanations.summary(code)}"
+        for code in explanations.codes()
+    ]
+    return re.sub(r"<!-- codes:.*?-->", "\n".join(lines), markdown)
 
 
 def of_notebook(file: Path) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy
 
 from scripts.reproduce.page import provenance, replace_section, table
+from scripts.reproduce.raw_text import raw_text
 from scripts.reproduce.unsupervised import adaptation, distillation, pretraining
 from scripts.reproduce.work import (
     SNLI_HELD_OUT,
@@ -178,6 +179,7 @@ PARTS: dict[str, Callable[[Work], str]] = {
     "questions": questions,
     "adaptation": adaptation,
     "pretraining": pretraining,
+    "raw-text": raw_text,
     "distillation": distillation,
 }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.analysis.forms import folded, in_pairs, pairs, run_pattern, searchable, words
+from semsearch.analysis.forms import folded, in_pairs, pairs, plain, run_pattern, searchable, words
 from semsearch.arguments import check_text
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError, QueryError
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -83,7 +84,7 @@ class Analyser:
         """A text as FTS5 indexes it."""
         if self._language is None:
             return searchable(text)
-        return " ".join(self._stems(self._words(in_pairs(folded(text)))))
+        return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
 
     def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
         """An FTS5 query for any of the words and phrases; None if there are none.
@@ -94,7 +95,7 @@ class Analyser:
         terms = self.query_terms(text)
         terms += [term for term in map(self.phrase_term, phrases) if term]
         if len(terms) > MAX_QUERY_WORDS:
-            raise ArgumentError(
+            raise QueryError(
                 f"the query has {len(terms):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
             )
         return " OR ".join(terms) or None
@@ -105,7 +106,7 @@ class Analyser:
             return [f'"{word}"' for word in re.findall(r"\w+", text)]
         terms: list[str] = []
         stops: list[str] = []
-        for place, piece in enumerate(_pieces(text)):
+        for place, piece in enumerate(_pieces(self._in_letters(text))):
             if place % 2 == 0:
                 listed = self._words(piece)
                 for word, stem in zip(listed, self._stems(listed), strict=True):
@@ -120,7 +121,7 @@ class Analyser:
         """A phrase as a term of FTS5's language: its words in a row; None without words."""
         listed: list[str] = []
         ends_in_run = False
-        for place, piece in enumerate(_pieces(text)):
+        for place, piece in enumerate(_pieces(self._in_letters(text))):
             found = pairs(piece) if place % 2 else self._stems(self._words(piece))
             listed += found
             ends_in_run = place % 2 == 1 if found else ends_in_run
@@ -143,11 +144,15 @@ class Analyser:
         # FTS5 splits words at underscores, after they were stemmed.
         return words(piece if self._language is None else piece.replace("_", " "))
 
+    def _in_letters(self, text: str) -> str:
+        """A text without the capitals of Turkish that other languages read as other letters."""
+        if self._language is None or self._language.name != "turkish":
+            return text
+        return unicodedata.normalize("NFC", text).replace("I", "ı").replace("İ", "i")
+
     def _stems(self, listed: list[str]) -> list[str]:
-        if self._stemmer is None:
-            return listed
-        stems: list[str] = self._stemmer.stemWords(listed)
-        return stems
+        stems = self._stemmer.stemWords(listed) if self._stemmer else listed
+        return [plain(stem) for stem in stems]
 
     def _is_stop_word(self, word: str) -> bool:
         return self._language is not None and word in self._language.stop_words

@@ -7,6 +7,9 @@ However a text is written, its words are found:
 *   Marks that are optional in writing are dropped: accents that stand alone, the accents of Greek,
     the vowel points of Arabic and Hebrew, soft hyphens, joiners. FTS5 drops those of Latin letters;
     й stays й, and the vowel signs of Indic and Thai words stay in them.
+*   Letters that are often written in a plainer way are found by it: Łódź by lodz, ещё by еще, an
+    alef with hamza by one without, Turkish ı by i (most of this is in Lucene's ASCIIFoldingFilter
+    and its normalisers of Arabic, Persian and Hindi).
 *   Runs of the scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Khmer,
     Burmese), and of Korean, whose particles are attached, become overlapping pairs of characters:
     東京都 is 東京, 京都, 都. A word of two characters is found in them by its pair, a single
@@ -90,6 +93,17 @@ def _unit() -> re.Pattern[str]:
 _IN_WORDS = ("Mn", "Mc", "Co")
 
 
+#: Letters that are written in a plainer way as often.
+_PLAINER = (
+    dict(zip("ıłøđħŧðё", "ilodhtdе", strict=True))
+    | {"æ": "ae", "œ": "oe", "þ": "th"}
+    | dict.fromkeys("آأإٱ", "ا")  # alef with hamza or madda
+    | {"ى": "ي", "ی": "ي", "ک": "ك"}  # as Arabic and as Persian keyboards have them
+    | {"ँ": "ं"}  # candrabindu, anusvara
+)
+_NOT_PLAIN = re.compile(f"[{''.join(_PLAINER)}]")
+
+
 @cache
 def _separator() -> re.Pattern[str]:
     """What else may separate words.
@@ -104,7 +118,12 @@ def searchable(text: str) -> str:
     """What FTS5 is given for a text."""
     if text.isascii():
         return text
-    return in_pairs(folded(text))
+    return plain(in_pairs(folded(text)))
+
+
+def plain(text: str) -> str:
+    """A folded text with the plainer ones of its letters; stemmers read it before."""
+    return _NOT_PLAIN.sub(lambda letter: _PLAINER[letter[0]], text)
 
 
 def in_pairs(text: str) -> str:

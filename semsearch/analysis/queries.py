@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import QueryError
 
 #: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number. Possessive: it never goes back.
 _SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]++)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
@@ -54,7 +54,7 @@ def parse_query(text: str) -> WordQuery:
     if not required and not excluded:
         return WordQuery(text, text, (), ())
     if len(required) + len(excluded) > MAX_PHRASES:
-        raise ArgumentError(
+        raise QueryError(
             f"the query has {len(required) + len(excluded):,} phrases and excluded words; "
             f"bm25 and hybrid take {MAX_PHRASES}"
         )

@@ -37,7 +37,7 @@ from semsearch.stores.protocol import Passages
 from semsearch.texts import quantity
 
 
-@click.command("cluster", cls=Command)
+@click.command("cluster", cls=Command, page="how-to/alike.md")
 @index_option
 @space_option
 @click.option(

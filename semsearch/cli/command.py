@@ -16,13 +16,40 @@ from semsearch.errors import BadRowError
 _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
 
 
-class Command(click.Command):
+class Documented(click.Command):
+    """A command whose help ends with its page of the documentation.
+
+    Args:
+        arguments: as click's commands have them.
+        page: such as ``how-to/csv.md``; None takes that of the group that it belongs to.
+        options: as click's commands have them.
+    """
+
+    def __init__(self, *arguments: Any, page: str | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._page = page
+
+    def page(self, ctx: click.Context) -> str:
+        """Its page."""
+        group = ctx.parent
+        if self._page is None and group is not None and isinstance(group.command, Documented):
+            return group.command.page(group)
+        return self._page or "index.md"
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name the page."""
+        super().format_epilog(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(f"Documentation: {documentation(self.page(ctx))}")
+
+
+class Command(Documented):
     """A command whose options take one value unless they say otherwise.
 
     Args:
         arguments: as click's commands have them.
         sections: headings in its help, by the options that they stand above.
-        options: as click's commands have them.
+        options: as those of `Documented`.
     """
 
     allow_extra_args = True  # refused here, with a suggestion
@@ -69,12 +96,11 @@ class Command(click.Command):
             return super().invoke(ctx)
         except BadRowError as error:
             if ctx.params.get("skip_bad_rows") is False:
-                way_out = f"{error.reason}; --skip-bad-rows leaves such rows out"
-                raise BadRowError(error.source, way_out) from error
+                error.add_way_out("--skip-bad-rows leaves such rows out")
             raise
 
 
-class Group(click.Group):
+class Group(Documented, click.Group):
     """A group that suggests a command where there is none of that name."""
 
     command_class = Command
@@ -98,6 +124,11 @@ class Group(click.Group):
         if "index" in known and Path(name).exists():
             return f" To index a file: semsearch index {quoted(name)}"
         return f" (commands: {', '.join(known)})"
+
+
+def documentation(page: str) -> str:
+    """Where people find a page of the documentation, such as ``how-to/csv.md``."""
+    return f"docs/{page}"
 
 
 def quoted(text: str) -> str:

@@ -19,7 +19,7 @@ from semsearch.comparison import (
     compare_sentences,
 )
 from semsearch.encoders import DEFAULT_ENCODER, load_reranker
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.records import Hit
 from semsearch.texts import quantity
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CELL_MAX_CHARACTERS = 160
 
 
-@click.command("compare", cls=Command)
+@click.command("compare", cls=Command, page="how-to/evaluate.md")
 @click.argument("text", required=False)
 @click.option(
     "--system",
@@ -74,12 +74,12 @@ def command(
     """
     if sentences:
         if text is not None or (directory, k, where, judge) != (None, None, None, None):
-            raise ArgumentError("--sentence goes with --system and --format only")
+            raise CombinationError("--sentence goes with --system and --format only")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
         return
     if text is None:
-        raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
+        raise CombinationError("give a TEXT to search for, or --sentence twice or more")
     reranker = None if judge is None else load_reranker(judge)
     k = 10 if k is None else k
     found = compare_neighbours(

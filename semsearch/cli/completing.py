@@ -1,4 +1,4 @@
-"""What the shell offers to complete: the names of indexes, of their spaces and of their fields."""
+"""What the shell offers to complete: names of indexes, spaces and fields, and codes of errors."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ def complete_field(
     """The metadata fields of the index."""
     del parameter
     return _names(context, incomplete, lambda index: ["id", "title", *index.fields()])
+
+
+def complete_code(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The codes of errors, with what they mean where a shell shows that."""
+    from semsearch.explanations import codes, summary
+
+    del context, parameter
+    return [
+        CompletionItem(code, help=summary(code)) for code in codes() if code.startswith(incomplete)
+    ]
 
 
 def _names(

@@ -12,13 +12,13 @@ from semsearch.cli.options import index_option, wait_option
 from semsearch.cli.places import existing_index
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.index import Index
 from semsearch.index.preview import preview_delete
 from semsearch.texts import quantity
 
 
-@click.command("delete", cls=Command)
+@click.command("delete", cls=Command, page="how-to/sync.md")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @click.option(
@@ -50,7 +50,7 @@ def command(
     Deleted documents are found no more; `semsearch compact` takes them out of the files.
     """
     if not ids and where is None:
-        raise ArgumentError("say what to delete: IDs or --where")
+        raise CombinationError("say what to delete: IDs or --where")
     directory = existing_index(directory)
     if dry_run:
         removal = preview_delete(directory, list(ids) or None, where)

@@ -29,7 +29,7 @@ from semsearch.cli.render_evaluation import (
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError, OutputError
 from semsearch.evaluation import (
     MEASURES,
     IrEvaluation,
@@ -128,7 +128,7 @@ def command(
     """
     parsed_measures(measures)  # a wrong one is refused before anything is encoded
     if per_query and format_name != "jsonl":
-        raise ArgumentError("--per-query goes with --format jsonl")
+        raise CombinationError("--per-query goes with --format jsonl")
     if report is not None:
         check_report(report)
     encoders: dict[str, Encoder] = {}
@@ -137,9 +137,9 @@ def command(
         evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
     else:
         if queries is not None or qrels is not None:
-            raise ArgumentError("--queries and --qrels are about the documents of --index DIR")
+            raise CombinationError("--queries and --qrels are about the documents of --index DIR")
         if not data:
-            raise ArgumentError("name a collection (--data scifact), or an index (--index DIR)")
+            raise CombinationError("name a collection (--data scifact), or an index (--index DIR)")
         sets = [load_retrieval_set(name, split, _tell) for name in data]
         with working("loading"):
             names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
@@ -165,9 +165,11 @@ def command(
 
 def _check_index_options(data: tuple[str, ...], whole_documents: bool) -> None:
     if data:
-        raise ArgumentError("--data and --index exclude each other")
+        raise CombinationError("--data and --index exclude each other")
     if whole_documents:
-        raise ArgumentError("--whole-documents is about --data: an index is measured as it stands")
+        raise CombinationError(
+            "--whole-documents is about --data: an index is measured as it stands"
+        )
 
 
 def _evaluated_index(
@@ -179,7 +181,7 @@ def _evaluated_index(
     precision: str,
 ) -> Iterator[IrEvaluation]:
     if queries is None or qrels is None:
-        raise ArgumentError("to measure an index takes --queries FILE and --qrels FILE")
+        raise CombinationError("to measure an index takes --queries FILE and --qrels FILE")
     with Index.open(directory) as index:
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
@@ -213,7 +215,7 @@ def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
             name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
             write_run(folder / f"{name}.run", run, system)
     except OSError as error:
-        raise ArgumentError(f"{folder}: {error.strerror}") from None
+        raise OutputError(f"{folder}: {error.strerror}") from None
 
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:

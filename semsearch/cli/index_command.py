@@ -13,6 +13,7 @@ import click
 from semsearch.addresses import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.language_fit import sampled_texts, tell_poor_fit
 from semsearch.cli.options import (
     directory_option,
     filter_column_option,
@@ -29,7 +30,8 @@ from semsearch.cli.render import visible
 from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError, BadRowError, refuse
+from semsearch.encoders.specs import with_dimension
+from semsearch.errors import BadRowError, CombinationError, refuse
 from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
@@ -40,6 +42,9 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index.writer import Summary
     from semsearch.protocols import Encoder
 
+#: The sample corpus by language: the same notes, and the same ids.
+SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
+
 #: How far a corpus is read before an index is made for it.
 FIRST_DOCUMENTS = 256
 
@@ -47,6 +52,7 @@ FIRST_DOCUMENTS = 256
 @click.command(
     "index",
     cls=Command,
+    page="how-to/csv.md",
     sections={
         "--id-column": "Columns and formats",
         "--encoder": "Encoding",
@@ -56,7 +62,13 @@ FIRST_DOCUMENTS = 256
 )
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
 @directory_option("Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]")
-@click.option("--sample", is_flag=True, help="Index the sample corpus that comes with semsearch.")
+@click.option(
+    "--sample",
+    type=click.Choice(list(SAMPLES)),
+    is_flag=False,
+    flag_value="en",
+    help="Index the sample corpus that comes with semsearch, in English or in Portuguese.",
+)
 @wait_option
 @corpus_options
 @title_column_option
@@ -68,6 +80,13 @@ FIRST_DOCUMENTS = 256
     help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
     "vectors; @sif behind it weighs the words), or hashing; several make "
     f"several spaces.  [default: the index's own, or {DEFAULT_ENCODER}]",
+)
+@click.option(
+    "--dimension",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Keep the leading N dimensions of vectors in new spaces, as @Nd behind --encoder does. "
+    "Models trained with --dimensions lose less by it.",
 )
 @click.option(
     "--stored-type",
@@ -97,9 +116,10 @@ FIRST_DOCUMENTS = 256
 def command(
     corpora: tuple[str, ...],
     directory: Path | None,
-    sample: bool,
+    sample: str | None,
     add_space: str | None,
     drop_space: str | None,
+    dimension: int | None,
     stored_type: str | None,
     precision: str | None,
     index_type: str | None,
@@ -129,6 +149,7 @@ def command(
     semsearch index https://example.org/faq.json --records data.items
     zcat dump.csv.gz | semsearch index - --index indexes/dump
     semsearch index --add-space ./my-model --index indexes/films
+    semsearch index corpus.csv --encoder ./my-model --dimension 192
     semsearch index big.parquet --on ray://10.0.0.1
     semsearch index --index-type ivf --recall 0.99 --index indexes/films
     semsearch index --language german --index indexes/berichte
@@ -136,15 +157,16 @@ def command(
     """
     wanted = _index_type(index_type, recall, memory)
     encodes = bool(corpora or sample or add_space) and not options["dry_run"]
-    _check_early(language, on, encodes=encodes)
+    _check_early(language, on, dimension, encodes=encodes)
+    add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
     if add_space or drop_space:
         if corpora or sample:
-            raise ArgumentError(
+            raise CombinationError(
                 "a space is added or dropped without a corpus: "
                 "semsearch index --add-space ENCODER --index DIRECTORY"
             )
         if options["dry_run"]:
-            raise ArgumentError("--dry-run is for a corpus, not for --add-space or --drop-space")
+            raise CombinationError("--dry-run is for a corpus, not for --add-space or --drop-space")
         directory = existing_index(directory)
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait, on)
@@ -156,8 +178,8 @@ def command(
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
     elif (wanted or language or filter_columns) and not (corpora or sample):
         _change(existing_index(directory), wanted, language, filter_columns, wait)
-    elif sample == bool(corpora):
-        raise ArgumentError("name a corpus (a file, a folder or -), or ask for --sample")
+    elif bool(sample) == bool(corpora):
+        raise CombinationError("name a corpus (a file, a folder or -), or ask for --sample")
     else:
 
         def index_corpus(encoders: tuple[str, ...]) -> None:
@@ -171,6 +193,7 @@ def command(
                 wanted,
                 language,
                 filter_columns,
+                sample=sample,
                 encoders=encoders,
                 **options,
             )
@@ -182,7 +205,7 @@ def command(
         from semsearch.cli.watching import keep_in_step
 
         if sample or options["dry_run"] or options["sql"]:
-            raise ArgumentError("--watch is for files and folders, and not for --dry-run")
+            raise CombinationError("--watch is for files and folders, and not for --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
 
@@ -198,6 +221,7 @@ def _index_corpus(
     language: str | None,
     filter_columns: tuple[str, ...],
     *,
+    sample: str | None,
     encoders: tuple[str, ...],
     input_format: str | None,
     sync: bool,
@@ -207,7 +231,7 @@ def _index_corpus(
     **columns: Any,
 ) -> None:
     skipped = 0
-    with _sources(corpora) as paths, IndexingProgress("documents") as progress:
+    with _sources(corpora, sample) as paths, IndexingProgress("documents") as progress:
 
         def skip(error: BadRowError) -> None:
             nonlocal skipped
@@ -260,10 +284,14 @@ def _index_corpus(
                 summary = writer.sync(documents, allow_removals=allowed)
             else:
                 summary = writer.upsert(documents)
-            encoders_used = {space.name: index.encoder(space) for space in index.info().spaces}
+            info = index.info()
+            encoders_used = [(space, index.encoder(space)) for space in info.spaces]
+            is_new = 2 * summary.added >= info.documents
+            texts = sampled_texts(index, info.chunks) if is_new else []
     click.echo(visible(_told(directory, summary, skipped)))
-    for name, encoder in encoders_used.items():
-        tell_unknown_words(name, encoder)
+    for space, encoder in encoders_used:
+        tell_unknown_words(space.name, encoder)
+        tell_poor_fit(space, texts)
     if filter_columns:
         _change(directory, {}, None, filter_columns, wait)
 
@@ -316,23 +344,40 @@ def _add_space(
             index.writer(on_batch=on_batch, wait=wait, on=on) as writer,
         ):
             space = writer.add_space(encoder, stored_type)
+        texts = sampled_texts(index, total)
     told = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
     click.echo(visible(told))
     tell_unknown_words(space.name, encoder)
+    tell_poor_fit(space, texts)
 
 
-def _check_early(language: str | None, on: str | None, *, encodes: bool) -> None:
+def _check_early(
+    language: str | None, on: str | None, dimension: int | None, *, encodes: bool
+) -> None:
     """Refuse what cannot be met before texts are encoded for hours."""
     if language:
         from semsearch.analysis import language as known
 
         known(language)
+    for option, given in (("--on", on), ("--dimension", dimension)):
+        if given and not encodes:
+            raise CombinationError(f"{option} is for what is encoded: a corpus, or --add-space")
     if on:
-        if not encodes:
-            raise ArgumentError("--on is for what is encoded: a corpus, or --add-space")
         from semsearch.index.cluster import workers_on
 
         workers_on(on)
+
+
+def _shortened(
+    dimension: int | None, add_space: str | None, encoders: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...]]:
+    """The encoders of new spaces, with the leading dimensions of their vectors."""
+    if dimension is None:
+        return add_space, encoders
+    if add_space:
+        return with_dimension(add_space, dimension), encoders
+    named = encoders or (DEFAULT_ENCODER,)
+    return None, tuple(with_dimension(spec, dimension) for spec in named)
 
 
 def _index_type(kind: str | None, recall: float | None, memory: int | None) -> dict[str, Any]:
@@ -347,13 +392,13 @@ def _index_type(kind: str | None, recall: float | None, memory: int | None) -> d
 
 
 @contextmanager
-def _sources(corpora: tuple[str, ...]) -> Iterator[list[str]]:
-    """The corpora that were named; without names, the sample."""
-    if corpora:
-        yield list(corpora)
-    else:
-        with as_file(files("semsearch") / "sample" / "notes.csv") as file:
+def _sources(corpora: tuple[str, ...], sample: str | None) -> Iterator[list[str]]:
+    """The corpora that were named, or the sample."""
+    if sample:
+        with as_file(files("semsearch") / "sample" / SAMPLES[sample]) as file:
             yield [str(file)]
+    else:
+        yield list(corpora)
 
 
 def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
@@ -390,9 +435,8 @@ def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator
 
 
 def _nodes(summary: Summary) -> str:
-    """By how many nodes of a cluster was encoded so far; nothing where this process did it."""
-    count = len(summary.nodes)
-    return f" on {count} node{'' if count == 1 else 's'}" if count else ""
+    """On how many nodes of a cluster passages were encoded; empty where this process did it."""
+    return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
 
 
 def _told(directory: Path, summary: Summary, skipped: int) -> str:
@@ -410,11 +454,11 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
             *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
         ]
     )
-    rate = summary.documents / max(summary.seconds, 1e-9)
+    rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")
     return (
         f"{directory}: {quantity(summary.documents, 'document')} ({told}), "
         f"{quantity(summary.chunks, 'chunk')} "
-        f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate:,.0f} documents/s)"
+        f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
     )
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.language_fit import fit_of, poor_fit, sampled_texts
 from semsearch.cli.options import format_option, index_option
 from semsearch.cli.places import existing_index
 from semsearch.cli.render import json_text, shortened, visible
+from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.filters import field_text, literal_text, metadata_field
 from semsearch.index import Index, IndexInfo
 from semsearch.stores.kinds import Field
@@ -19,7 +21,7 @@ from semsearch.texts import quantity
 EXAMPLE_MAX_CHARACTERS = 60
 
 
-@click.command("info", cls=Command)
+@click.command("info", cls=Command, page="how-to/sync.md")
 @index_option
 @format_option("text", "json", description="For people or for programs.")
 def command(directory: Path | None, format_name: str) -> None:
@@ -31,14 +33,19 @@ def command(directory: Path | None, format_name: str) -> None:
     """
     with Index.open(existing_index(directory)) as index:
         info = index.info()
+        texts = sampled_texts(index, info.chunks)
+    fits = {space.name: fit_of(space, texts) for space in info.spaces}
     if format_name == "json":
-        click.echo(json_text(_record(info), indent=2))
+        click.echo(json_text(_record(info, fits), indent=2))
     else:
         for line in _lines(info):
             click.echo(visible(line))
+        for space in info.spaces:
+            if told := poor_fit(space, fits[space.name]):
+                click.echo(visible(told))
 
 
-def _record(info: IndexInfo) -> dict[str, Any]:
+def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
     return {
         "path": str(info.path),
         "format": info.format,
@@ -58,6 +65,7 @@ def _record(info: IndexInfo) -> dict[str, Any]:
                 "dtype": space.dtype,
                 "complete": space.complete,
                 "snapshot": _snapshot_record(info, space.name),
+                "vocabulary": _fit_record(fits[space.name]),
                 **space.description,
             }
             for space in info.spaces
@@ -65,6 +73,12 @@ def _record(info: IndexInfo) -> dict[str, Any]:
         "files": list(info.files),
         "sizes": info.files,
     }
+
+
+def _fit_record(fit: Fit | None) -> dict[str, Any] | None:
+    if fit is None:
+        return None
+    return {"sampled": fit.texts, "read_poorly": fit.poor, "warns": fit.is_poor}
 
 
 def _snapshot_record(info: IndexInfo, name: str) -> dict[str, Any] | None:

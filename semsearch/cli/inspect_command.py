@@ -13,7 +13,7 @@ from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
 from semsearch.cli.options import format_option
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.inspection import (
     Inspection,
     Token,
@@ -30,7 +30,7 @@ TABLE_VALUES = 6
 DECIMALS = 6
 
 
-@click.command("inspect", cls=Command)
+@click.command("inspect", cls=Command, page="explanations/word-pieces.md")
 @click.argument("text")
 @click.option(
     "--encoder",
@@ -74,7 +74,9 @@ def command(
     """
     if picture is not None:
         if against is None:
-            raise ArgumentError("--output draws a comparison; name the other text with --against")
+            raise CombinationError(
+                "--output draws a comparison; name the other text with --against"
+            )
         check_picture(picture)
     similarities = []
     for spec in specs:

@@ -10,7 +10,7 @@ import click
 from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.errors import TrainingStoppedError
+from semsearch.errors import TrainingStoppedError, with_code
 
 #: What a shell says of a program that Ctrl-C ended.
 INTERRUPTED_STATUS = 130
@@ -28,7 +28,7 @@ def interruptible(progress: IndexingProgress) -> Iterator[None]:
     try:
         yield
     except TrainingStoppedError as stopped:
-        progress.note(visible(str(stopped)))
+        progress.note(visible(with_code(stopped)))
     except KeyboardInterrupt:
         progress.note("interrupted")
     else:

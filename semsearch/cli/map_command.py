@@ -16,7 +16,7 @@ from semsearch.errors import MissingExtraError
 from semsearch.texts import quantity
 
 
-@click.command("map", cls=Command)
+@click.command("map", cls=Command, page="how-to/serve.md")
 @index_option
 @space_option
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Where UMAP starts.")

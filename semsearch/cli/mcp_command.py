@@ -13,7 +13,7 @@ from semsearch.cli.places import all_indexes
 from semsearch.errors import MissingExtraError
 
 
-@click.command("mcp", cls=Command)
+@click.command("mcp", cls=Command, page="how-to/serve.md")
 @indexes_option
 def command(directories: tuple[Path, ...]) -> None:
     """Let agents search indexes, by the Model Context Protocol over standard input and output.

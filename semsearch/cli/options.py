@@ -12,7 +12,7 @@ import click
 from semsearch.addresses import place
 from semsearch.cli.completing import complete_field, complete_index, complete_space
 from semsearch.cli.places import INDEXES
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -112,7 +112,7 @@ def no_encoder_option(command: _Command) -> _Command:
     def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
         del context, parameter
         if name is not None:
-            raise ArgumentError(f"an index is searched in one of its spaces: --space {name}")
+            raise CombinationError(f"an index is searched in one of its spaces: --space {name}")
 
     return click.option(
         "--encoder", hidden=True, expose_value=False, callback=refuse_encoder, metavar="NAME"

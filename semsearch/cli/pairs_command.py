@@ -18,7 +18,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError, BadRowError, refuse
+from semsearch.errors import BadRowError, CombinationError, refuse
 from semsearch.mining import Rows, check_limits, similar_pairs
 from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
@@ -29,7 +29,7 @@ DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 
 
-@click.command("pairs", cls=Command)
+@click.command("pairs", cls=Command, page="how-to/alike.md")
 @click.argument("corpora", metavar="[FILE]...", nargs=-1)
 @directory_option("Compare the passages of an index instead, by the vectors that it has.")
 @click.option(
@@ -88,10 +88,10 @@ def command(
         k = DEFAULT_K
     check_limits(k, min_score)
     if (directory is None) != bool(corpora):
-        raise ArgumentError("name a FILE, or an index with --index DIR")
+        raise CombinationError("name a FILE, or an index with --index DIR")
     if directory is None:
         if space is not None:
-            raise ArgumentError("--space is about an index; a FILE is encoded by --encoder SPEC")
+            raise CombinationError("--space is about an index; a FILE is encoded by --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
         context = click.get_current_context()
@@ -103,9 +103,9 @@ def command(
         ]
         if given:
             option = given[0].opts[0]
-            raise ArgumentError(f"{option} is about a FILE; an index has been read already")
+            raise CombinationError(f"{option} is about a FILE; an index has been read already")
         if spec is not None:
-            raise ArgumentError(f"an index is searched in one of its spaces: --space {spec}")
+            raise CombinationError(f"an index is searched in one of its spaces: --space {spec}")
         items = _indexed(directory, space)
     if len(items.texts) < 2:
         click.echo(f"{quantity(len(items.texts), 'text')}; it takes two to make a pair", err=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from semsearch.cli.lazy import LazyGroup
-from semsearch.errors import SemsearchError
+from semsearch.errors import SemsearchError, with_code
 from semsearch.version import __version__
 
 #: Commands by name, with a line of help, in the order in which help lists them.
@@ -34,6 +34,7 @@ COMMANDS = {
     "pull": "Copy an index from Milvus, without encoding.",
     "completion": "Print the completion script of a shell.",
     "datasets": "Published data sets: list, find, fetch.",
+    "explain": "Explain an error by its code.",
 }
 
 
@@ -62,7 +63,7 @@ class MainGroup(LazyGroup):
         except SemsearchError as error:
             from semsearch.cli.render import visible
 
-            raise click.ClickException(visible(str(error))) from error
+            raise click.ClickException(visible(with_code(error))) from error
 
 
 class _MessageHandler(logging.Handler):

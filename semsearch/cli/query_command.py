@@ -24,7 +24,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.places import existing_index
 from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
-from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.errors import CombinationError, FieldNotFoundError, SemsearchError, with_code
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
@@ -118,7 +118,7 @@ example_options = together(
 )
 
 
-@click.command("query", cls=Command)
+@click.command("query", cls=Command, page="how-to/filters.md")
 @click.argument("text", required=False)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
@@ -145,7 +145,7 @@ example_options = together(
     metavar="FIELD",
     multiple=True,
     shell_complete=complete_field,
-    help="A field for the table.",
+    help="A field for the table; may be repeated.",
 )
 @click.option(
     "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
@@ -192,9 +192,9 @@ def command(**parameters: Any) -> None:
                 try:
                     output.add(retriever.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
-                    _tell(f"Error: {error}")
+                    _tell(f"Error: {with_code(error)}")
         else:
-            raise ArgumentError("give a TEXT to search for, or --queries FILE")
+            raise CombinationError("give a TEXT to search for, or --queries FILE")
 
 
 class QueryArguments(NamedTuple):
@@ -222,11 +222,11 @@ class QueryArguments(NamedTuple):
         named = {name: parameters[name] for name in parameters.keys() - options.keys()}
         arguments = cls(**named, options=options)
         if arguments.text is not None and arguments.queries is not None:
-            raise ArgumentError("give a TEXT or --queries, not both")
+            raise CombinationError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
-            raise ArgumentError("--encoding is about the file of --queries")
+            raise CombinationError("--encoding is about the file of --queries")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
-            raise ArgumentError("--explain is for the formats table and jsonl")
+            raise CombinationError("--explain is for the formats table and jsonl")
         return arguments
 
     @property
@@ -268,7 +268,7 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     shown = list(map(qualified, show))
     for name, field in zip(show, shown, strict=True):
         if field not in fields:
-            raise ArgumentError(f"no field '{name}' (fields: {', '.join(fields)})")
+            raise FieldNotFoundError(f"no field '{name}' (fields: {', '.join(fields)})")
     return shown
 
 

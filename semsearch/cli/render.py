@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.filters import metadata_name
 from semsearch.records import Hit, Hits, HitScores, column_name
 
@@ -223,7 +223,8 @@ def _head(hit: Hit, show: Sequence[str]) -> Text:
 
     head = Text(visible(hit.title or hit.document_id), style="bold")
     for field in show:
-        if value := visible(_plain(_value(hit, field))):
+        value = visible(_plain(_value(hit, field)))
+        if value := value.removesuffix("T00:00:00"):  # days, as workbooks keep them
             head.append(f"{GAP}{visible(field)}: {value}", style="not bold dim")
     return head
 
@@ -290,7 +291,9 @@ class HitsAsParquet(HitsOutput):
 
     def __init__(self) -> None:
         if sys.stdout.isatty():
-            raise ArgumentError("parquet is for a file: semsearch query … --format parquet > FILE")
+            raise CombinationError(
+                "parquet is for a file: semsearch query … --format parquet > FILE"
+            )
         import tempfile  # seldom needed
 
         self._lines = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__

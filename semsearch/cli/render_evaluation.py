@@ -8,103 +8,94 @@ from typing import Any
 
 import click
 
-from semsearch.cli.render import console, json_text, visible
+from semsearch.cli.render import (
+    PROSE_WIDTH,
+    Entry,
+    console,
+    json_text,
+    print_entries,
+    visible,
+)
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
+from semsearch.evaluation.retrieval import IrResult
+from semsearch.evaluation.sts import StsResult
 from semsearch.texts import quantity
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
-    "all: all pairs together, as in the papers; mean: the mean over sub-sets. "
-    "published: the same system over the same pairs."
+    "all: all pairs together, as in the papers; mean: the mean over sub-sets."
 )
 IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
-WHOLE_DOCUMENTS_NOTE = (
-    "Each document is one passage, of which an encoder reads the beginning. "
-    "published: the same system over the same queries."
-)
+WHOLE_DOCUMENTS_NOTE = "Each document is one passage, of which an encoder reads the beginning."
+PUBLISHED_NOTE = "published: the same system on the same data."
 
 
 def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
     """Print results, what was left out, and the differences of the systems."""
-    rows = [
-        [
-            f"{result.dataset} {result.split}",
-            result.aggregation.value,
-            result.system,
-            result.precision or "",
-            f"{result.n:,}",
-            _interval(result.spearman),
-            f"{result.pearson:.2f}",
-            "" if result.published is None else f"{result.published:.2f}",
-            f"{result.seconds:.1f} s",
+    for evaluation in evaluations:
+        results = evaluation.results
+        rows = [
+            [
+                result.aggregation.value,
+                _interval(result.spearman),
+                f"{result.pearson:.2f}",
+                _published(result.published),
+                _system(result),
+            ]
+            for result in results
         ]
-        for evaluation in evaluations
-        for result in evaluation.results
-    ]
-    headings = ["set", "over", "system", "precision", ">pairs", ">Spearman", ">Pearson"]
-    _print([*headings, ">published", ">time"], rows)
-    click.echo(STS_NOTE)
+        headings = ["over", ">Spearman", ">Pearson", ">published", "system"]
+        pairs = quantity(max(result.n for result in results), "pair")
+        _print(f"{_name(evaluation)}: {pairs}", headings, rows)
+    published = any(result.published is not None for one in evaluations for result in one.results)
+    _note(f"{STS_NOTE} {PUBLISHED_NOTE}" if published else STS_NOTE)
     for evaluation in evaluations:
         if evaluation.dataset.unscored:
-            dataset = evaluation.dataset
-            click.echo(
-                f"{dataset.name} {dataset.split}: "
-                f"{quantity(dataset.unscored, 'pair')} without a gold score left out"
-            )
-    differences = [
-        [
-            f"{evaluation.dataset.name} {evaluation.dataset.split}",
-            aggregation.value,
-            system,
-            other,
-            *_difference(found),
+            left_out = quantity(evaluation.dataset.unscored, "pair")
+            _note(f"{_name(evaluation)}: {left_out} without a gold score left out")
+    if any(evaluation.differences for evaluation in evaluations):
+        click.echo()
+        _note("Spearman, paired differences on the same pairs (bootstrap)")
+    for evaluation in evaluations:
+        rows = [
+            [aggregation.value, *_difference(found), f"{system} minus {other}"]
+            for aggregation, system, other, found in evaluation.differences
         ]
-        for evaluation in evaluations
-        for aggregation, system, other, found in evaluation.differences
-    ]
-    if differences:
-        click.echo("\nSpearman, paired differences on the same pairs (bootstrap)")
-        _print(["set", "over", "system", "minus", ">difference", ">p"], differences)
+        _print(_name(evaluation), ["over", ">difference", ">p", "systems"], rows)
 
 
 def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
     """Print results and the differences of the systems."""
     measures = [*dict.fromkeys(result.measure for one in evaluations for result in one.results)]
-    rows = [
-        [
-            f"{result.dataset} {result.split}",
-            result.system,
-            result.precision or "",
-            result.measure,
-            f"{result.n:,}",
-            _interval(result.mean),
-            "" if result.published is None else f"{result.published:.2f}",
-            "" if math.isnan(result.seconds) else f"{result.seconds:.1f} s",
+    for evaluation in evaluations:
+        results = sorted(evaluation.results, key=lambda one: measures.index(one.measure))
+        rows = [
+            [
+                result.measure,
+                _interval(result.mean),
+                _published(result.published),
+                _system(result),
+            ]
+            for result in results
         ]
-        for evaluation in evaluations
-        for result in sorted(evaluation.results, key=lambda one: measures.index(one.measure))
-    ]
-    headings = ["set", "system", "precision", "measure", ">queries", ">mean", ">published", ">time"]
-    whole_documents = any(one.whole_documents for one in evaluations)
-    if not whole_documents:
-        headings.remove(">published")
-        rows = [[*row[:-2], row[-1]] for row in rows]
-    _print(headings, rows)
-    click.echo(f"{IR_NOTE} {WHOLE_DOCUMENTS_NOTE}" if whole_documents else IR_NOTE)
-    differences = [
-        [
-            f"{evaluation.dataset.name} {evaluation.dataset.split}",
-            measure,
-            system,
-            other,
-            *_difference(found),
+        queries = quantity(results[0].n, "query")
+        headings = ["measure", ">mean", ">published", "system"]
+        _print(f"{_name(evaluation)}: {queries}", headings, rows)
+    note = IR_NOTE
+    if any(one.whole_documents for one in evaluations):
+        note += f" {WHOLE_DOCUMENTS_NOTE}"
+    if any(result.published is not None for one in evaluations for result in one.results):
+        note += f" {PUBLISHED_NOTE}"
+    _note(note)
+    if any(evaluation.differences for evaluation in evaluations):
+        click.echo()
+        _note("Paired differences on the same queries (randomisation test)")
+    for evaluation in evaluations:
+        rows = [
+            [measure, *_difference(found), f"{system} minus {other}"]
+            for measure, system, other, found in evaluation.differences
         ]
-        for evaluation in evaluations
-        for measure, system, other, found in evaluation.differences
-    ]
-    if differences:
-        click.echo("\nPaired differences on the same queries (randomisation test)")
-        _print(["set", "measure", "system", "minus", ">difference", ">p"], differences)
+        _print(_name(evaluation), ["measure", ">difference", ">p", "systems"], rows)
 
 
 def json_number(value: float) -> float | None:
@@ -131,15 +122,44 @@ def _difference(found: Difference) -> list[str]:
     return [f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", found.p_shown]
 
 
-def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; a heading that begins with > stands to the right, as its column."""
-    from rich.table import Table
+def _published(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _system(result: StsResult | IrResult) -> str:
+    """Its name, in which numbers it computed, and for how long."""
+    time = None if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
+    facts = ", ".join(filter(None, [result.precision, time]))
+    return f"{result.system} ({facts})" if facts else result.system
+
+
+def _name(evaluation: StsEvaluation | IrEvaluation) -> str:
+    return f"{evaluation.dataset.name} {evaluation.dataset.split}"
+
+
+def _note(text: str) -> None:
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in headings:
-        justify: Any = "right" if heading.startswith(">") else "left"
-        table.add_column(heading.removeprefix(">"), justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*[Text(visible(cell)) for cell in row])
-    console().print(table)
+    out = console()
+    out.print(Text(visible(text)), width=min(out.width, PROSE_WIDTH))
+
+
+def _print(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table under its title, without the columns that are empty.
+
+    Args:
+        title: above it.
+        headings: that of a column to the right begins with >; the last column may wrap.
+        rows: their cells; nothing is printed without rows.
+    """
+    from rich.text import Text
+
+    if not rows:
+        return
+    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    entries = [
+        Entry([row[place] for place in kept[:-1]], Text(visible(row[-1])), Text()) for row in rows
+    ]
+    out = console()
+    out.print(Text(visible(title), style="bold"))
+    print_entries(out, [headings[place] for place in kept], entries)

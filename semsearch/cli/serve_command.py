@@ -20,7 +20,7 @@ from semsearch.cli.options import Duration, indexes_option
 from semsearch.cli.places import all_indexes
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import MissingExtraError, ServeError
 
 if TYPE_CHECKING:
     from semsearch.cli.local_socket import LocalSocket
@@ -30,7 +30,7 @@ TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 SECONDS_TO_WAIT = 15
 
 
-@click.command("serve", cls=Command)
+@click.command("serve", cls=Command, page="how-to/serve.md")
 @indexes_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -113,10 +113,10 @@ def command(
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
+    tell = _in_background(directories) if background else partial(click.echo, err=True)
+    version = program()  # before the rest of it is imported, and with the variables of a command
     # FAISS's threads sleep where they wait: on a busy machine, spinning takes the others' time.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    tell = _in_background(directories) if background else partial(click.echo, err=True)
-    version = program()  # before the rest of it is imported
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
     from semsearch.encoders import current_fingerprint
@@ -190,7 +190,7 @@ def _stop(directories: Sequence[Path]) -> None:
         ArgumentError: they cannot be found on this system, or one does not answer.
     """
     if runtime_folder() is None:
-        raise ArgumentError("--stop needs a Unix system; here, end the process itself")
+        raise ServeError("--stop needs a Unix system; here, end the process itself")
     wanted = [str(directory.resolve()) for directory in directories]
     stopped = False
     for path in sockets():
@@ -198,7 +198,7 @@ def _stop(directories: Sequence[Path]) -> None:
             told = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
         except TimeoutError:
             number = Path(path).stem
-            raise ArgumentError(f"the service in process {number} does not answer") from None
+            raise ServeError(f"the service in process {number} does not answer") from None
         except (OSError, ValueError):  # it was killed
             continue
         if told is not None:
@@ -228,4 +228,4 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         reason = str(error.strerror or error).partition(" (while ")[0]
-        raise ArgumentError(f"cannot listen on {host}, port {port} ({reason})") from error
+        raise ServeError(f"cannot listen on {host}, port {port} ({reason})") from error

@@ -11,13 +11,18 @@ SUBCOMMANDS = {
     "cross-encoder": ("semsearch.cli.train_cross_encoder", "A reranker, from pairs."),
     "adapt": ("semsearch.cli.train_adapt", "Fit an encoder to a corpus, without labels."),
     "pretrain": ("semsearch.cli.train_pretrain", "Pre-train a BERT on a corpus."),
+    "contrast": ("semsearch.cli.train_contrast", "A bi-encoder from a corpus, without labels."),
     "translate": ("semsearch.cli.train_translate", "Teach an encoder other languages."),
     "distil": ("semsearch.cli.train_distil", "Make a faster student of an encoder."),
 }
 
 
 @click.command(
-    "train", cls=LazyGroup, lazy=SUBCOMMANDS, context_settings={"max_content_width": 100}
+    "train",
+    cls=LazyGroup,
+    page="how-to/train.md",
+    lazy=SUBCOMMANDS,
+    context_settings={"max_content_width": 100},
 )
 def command() -> None:
     """Train a model.
@@ -27,6 +32,7 @@ def command() -> None:
     semsearch train cross-encoder --data pairs.csv --output my-reranker
     semsearch train adapt corpus.csv
     semsearch train pretrain corpus.csv --size tiny --minutes 10
+    semsearch train contrast corpus.csv --base bert --output encoder
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
     semsearch train distil minilm --static
     semsearch train COMMAND --help             options and examples of a command

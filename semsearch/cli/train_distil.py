@@ -21,7 +21,7 @@ from semsearch.cli.unsupervised_options import (
     output_option,
     output_options,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.runs import Workspace
 
 
@@ -70,7 +70,7 @@ def command(
     semsearch train distil minilm corpus.csv --layers 3
     """
     if static == (layers is not None):
-        raise ArgumentError("choose a student: --static or --layers N")
+        raise CombinationError("choose a student: --static or --layers N")
     from semsearch.unsupervised.distillation import DistillationSettings, distil
     from semsearch.unsupervised.loop import Length
 

@@ -18,14 +18,14 @@ from semsearch.cli.unsupervised_options import (
     output_option,
     output_options,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.runs import Workspace
 
 DEFAULT_STEPS = 10_000
 SIZES = ("tiny", "mini", "small", "base")
 
 
-@click.command("pretrain", cls=Command)
+@click.command("pretrain", cls=Command, page="explanations/pre-training.md")
 @click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
 @click.option(
     "--size",
@@ -36,7 +36,11 @@ SIZES = ("tiny", "mini", "small", "base")
 @click.option("--vocabulary", type=int, metavar="N", help="Word pieces to learn.  [default: 30522]")
 @click.option("--cased", is_flag=True, help="Keep capitals and accents.")
 @click.option(
-    "--steps", type=int, metavar="N", help=f"How long to train.  [default: {DEFAULT_STEPS}]"
+    "--steps",
+    type=int,
+    metavar="N",
+    help="How long to train; 0 writes random weights, which `semsearch train contrast` can begin "
+    f"with.  [default: {DEFAULT_STEPS}]",
 )
 @click.option("--minutes", type=float, metavar="M", help="Or for so many minutes of steps.")
 @click.option(
@@ -50,6 +54,7 @@ SIZES = ("tiny", "mini", "small", "base")
 @output_option("models/NAME-OF-THE-CORPUS-SIZE")
 @output_options
 @corpus_options
+@click.option("--title-column", metavar="C", help="The column that holds the titles.")
 def command(
     corpora: tuple[str, ...],
     size: str | None,
@@ -78,8 +83,10 @@ def command(
     semsearch train pretrain films.json --text-column extract --steps 20000 --output models/films
     semsearch train pretrain notes/ --from ./bert-base-uncased --steps 2000
     """
-    if base and (size or vocabulary or cased):
-        raise ArgumentError("--size, --vocabulary and --cased are of a BERT from scratch")
+    if base and (size or vocabulary or cased or steps == 0):
+        raise CombinationError(
+            "--size, --vocabulary, --cased, --steps 0 are of a BERT from scratch"
+        )
     from semsearch.unsupervised.bert import BertSize
     from semsearch.unsupervised.loop import Length
     from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
@@ -112,4 +119,5 @@ def command(
                 notify=lambda message: progress.note(visible(message)),
                 on_progress=progress.update,
             )
-    click.echo(visible(f"{workspace.output}: held out, {losses}"))
+    told = f"held out, {losses}" if losses else "random weights, to be trained"
+    click.echo(visible(f"{workspace.output}: {told}"))

@@ -12,6 +12,14 @@ from semsearch.training import Loss, Recipe, Siamese
 from semsearch.training.lessons import one_each
 
 
+def _numbers(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """The numbers of a list with commas."""
+    try:
+        return tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is not a list of whole numbers: 192,96") from None
+
+
 @click.command("siamese", cls=Command)
 @click.option(
     "--loss",
@@ -35,6 +43,12 @@ from semsearch.training.lessons import one_each
     metavar="M",
     help="Of the triplet loss, by Euclidean distance.",
 )
+@click.option(
+    "--dimensions",
+    callback=_numbers,
+    metavar="N,N,...",
+    help="Train leading parts of the vectors to serve by themselves, beside all of them.",
+)
 @training_options
 def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
     """Train a bi-encoder: what --encoder takes.
@@ -52,6 +66,9 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     development or test sets, in either order, are told and left out. The checkpoint that scores
     best on the development set is kept.
 
+    With --dimensions (Matryoshka), vectors cut to a part of their dimensions lose less: `semsearch
+    index --dimension N` keeps as many of them. Card and curve tell the score of each.
+
     DIR appears when the model is finished; until then checkpoints lie in DIR.training, and
     --resume goes on from there after Ctrl-C or a kill.
 
@@ -61,6 +78,7 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
         --output my-encoder
     semsearch train siamese --base bert-base-uncased --data nli.csv --loss softmax \\
         --data stsbenchmark:train --loss cosine --output sbert
+    semsearch train siamese --data pairs.csv --dimensions 192,96,48 --output short
     """
     parts = 1 if choices["mix"] else len(data)
     named = one_each(losses or (None,), parts, "--loss")

@@ -14,6 +14,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.precision import Precision
+from semsearch.texts import quantity
 from semsearch.training import Course, Recipe, train
 from semsearch.training.lessons import one_each
 from semsearch.training.run import Pupil
@@ -184,5 +185,6 @@ def train_as_asked(
             lambda done, total: progress.update(done, done / total),
         )
     for test in trained.tests:
-        click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure})"))
+        width = f", {quantity(test.dimension, 'dimension')}" if test.dimension else ""
+        click.echo(visible(f"{test.data}: {test.score:.2f} ({test.measure}{width})"))
     click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))

@@ -24,7 +24,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 length_options = together(
     click.option(
         "--steps",
-        type=int,
+        type=click.IntRange(1),
         metavar="N",
         help="How long to train.  [default: once through the corpus]",
     ),

@@ -14,7 +14,7 @@ from semsearch.index import Index
 from semsearch.texts import quantity
 
 
-@click.command("verify", cls=Command)
+@click.command("verify", cls=Command, page="how-to/sync.md")
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild what can be derived.")
 @wait_option

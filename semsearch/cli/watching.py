@@ -10,7 +10,13 @@ import click
 
 from semsearch.cli.render import visible
 from semsearch.corpus.locations import is_url
-from semsearch.errors import ArgumentError, CorpusError, MissingExtraError, SemsearchError
+from semsearch.errors import (
+    CombinationError,
+    CorpusNotFoundError,
+    MissingExtraError,
+    SemsearchError,
+    with_code,
+)
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -48,7 +54,8 @@ def keep_in_step(
             try:
                 index_corpus(())
             except SemsearchError as error:
-                click.echo(visible(f"error: {error}; waiting for the next change"), err=True)
+                told = with_code(error)
+                click.echo(visible(f"error: {told}; waiting for the next change"), err=True)
     except KeyboardInterrupt:
         click.echo("no longer watching", err=True)
 
@@ -60,11 +67,11 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     except ImportError:
         raise MissingExtraError("watchfiles", "files", "--watch") from None
     if any(corpus == "-" or is_url(corpus) for corpus in corpora):
-        raise ArgumentError("--watch is for files and folders")
+        raise CombinationError("--watch is for files and folders")
     places = [Path(corpus).absolute() for corpus in corpora]
     for place in places:
         if not place.exists():
-            raise CorpusError(f"no such file: {place}")
+            raise CorpusNotFoundError(f"no such file: {place}")
     folders = {place for place in places if place.is_dir()}
     # Programs replace a file by another one of its name, so its folder is watched.
     watched = folders | {place.parent for place in places if place not in folders}

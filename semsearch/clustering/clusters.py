@@ -17,7 +17,7 @@ from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
 from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
 from semsearch.clustering.words import keywords
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
 from semsearch.texts import quantity
@@ -119,9 +119,11 @@ def check_arguments(
         ArgumentError: conflicting arguments, or one is out of its range.
     """
     if n is not None and min_score is not None:
-        raise ArgumentError("name a number of groups, or the score that makes one, not both")
+        raise CombinationError("name a number of groups, or the score that makes one, not both")
     if min_score is None and min_size is not None:
-        raise ArgumentError("a least size is for groups by score; k-means puts every text in one")
+        raise CombinationError(
+            "a least size is for groups by score; k-means puts every text in one"
+        )
     if min_score is not None:
         check_number("min_score", min_score, -1, 1)
     if n is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, first_line
+from semsearch.errors import BadRowError, EmptyCorpusError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,7 +47,7 @@ def read_arrow(source: Source) -> Table:
     rows = _rows(batches, source.name)
     head = list(islice(rows, LOOK_AHEAD_ROWS))
     if not head:
-        raise CorpusError(f"{source.name} has no rows")
+        raise EmptyCorpusError(f"{source.name} has no rows")
     sample = [row for row in head if isinstance(row, Row)]
     return Table(source.name, columns, chain(head, rows), remark=remark, sample=sample)
 

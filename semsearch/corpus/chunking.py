@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy
-from sentencex import segment
 
 from semsearch.protocols import TokenSpans
+from semsearch.texts import split_sentences
+
+#: Of scripts without spaces.
+_CLAUSE_ENDS = "、，；："
 
 
 class _Piece(NamedTuple):
@@ -92,7 +95,7 @@ def _passage_ends(pieces: list[_Piece], max_tokens: int) -> Iterator[int]:
 def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
     starts = tokens[:, 0]
     position = token = 0
-    for sentence in segment("en", text):  # the rules of English serve other scripts' marks too
+    for sentence in split_sentences(text):
         end = position + len(sentence)
         after = int(numpy.searchsorted(starts, end))
         for cut in _cuts(text, starts, token, after, max_tokens):
@@ -106,11 +109,12 @@ def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
 def _cuts(
     text: str, starts: numpy.ndarray, first: int, after: int, max_tokens: int
 ) -> Iterator[int]:
-    """The tokens before which a sentence of too many tokens is cut: at words where it has them."""
+    """The tokens before which a sentence of too many tokens is cut: at words or clauses, if any."""
     while after - first > max_tokens:
         cut = first + max_tokens
         for candidate in range(cut, first + max_tokens // 2, -1):
-            if text[int(starts[candidate]) - 1].isspace():
+            before = text[int(starts[candidate]) - 1]
+            if before.isspace() or before in _CLAUSE_ENDS:
                 cut = candidate
                 break
         yield cut

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusError
+from semsearch.errors import ColumnNotFoundError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Table
@@ -85,17 +85,19 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
-            raise CorpusError(f"{table.name}: {count} columns are called '{shortened(name)}'")
+            raise ColumnNotFoundError(
+                f"{table.name}: {count} columns are called '{shortened(name)}'"
+            )
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1]
     if not text:
         wrong = next(filter(ESCAPED_BYTE.search, table.columns), None)
         if wrong is not None and table.not_decoded:
-            raise CorpusError(
+            raise ColumnNotFoundError(
                 f"{table.name}: a column's name holds {first_escaped(wrong)}, "
                 f"which is {table.not_decoded()}"
             )
-        raise CorpusError(
+        raise ColumnNotFoundError(
             f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}"
             f"{_remark(table)}); name it with --text-column{_by_place(table)}"
         )
@@ -203,7 +205,7 @@ def _no_such_column(table: Table, column: str) -> CorpusError:
     )
     folded = {name.lower(): name for name in table.columns}
     nearest = get_close_matches(column.lower(), folded, n=1)
-    return CorpusError(
+    return ColumnNotFoundError(
         f"{message}; nearest: {shortened(folded[nearest[0]])}" if nearest else message
     )
 

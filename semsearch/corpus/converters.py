@@ -12,7 +12,13 @@ from semsearch.corpus.formats import ZIPPED, CorpusFormat, without_gz
 from semsearch.corpus.recognition import ZIP_MAGIC, binary_likeness
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import encoding_of
-from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError
+from semsearch.errors import (
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    MissingExtraError,
+    UnknownFormatError,
+)
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -69,7 +75,7 @@ def _check_likeness(source: Source, kind: CorpusFormat) -> None:
     likeness = binary_likeness(source.head, encoding_of(source.head, None))
     plain_zip = likeness and likeness.format is None and source.head.startswith(ZIP_MAGIC)
     if likeness and likeness.format is not kind and not (plain_zip and kind in ZIPPED):
-        raise CorpusError(str(likeness))
+        raise UnknownFormatError(str(likeness))
 
 
 def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:

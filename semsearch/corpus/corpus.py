@@ -27,7 +27,7 @@ from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
 from semsearch.corpus.table import Table
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, refuse
+from semsearch.errors import ArgumentError, BadRowError, UnknownFormatError, refuse
 from semsearch.records import Document
 
 CorpusPath = str | os.PathLike[str]
@@ -179,12 +179,14 @@ class Corpus:
 
     def _folder(self, path: Path) -> Folder:
         if self._reading.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(
+            raise UnknownFormatError(
                 f"{path} is a folder, whose files are read as their names say; only text, which "
                 "leaves out tables, is an input format for it"
             )
         if self._reading.records is not None or self._reading.sheet is not None:
-            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
+            raise UnknownFormatError(
+                f"{path} is a folder: --records and --sheet are for a single file"
+            )
         return Folder(path, self._exclude, with_tables=self._reading.format is None)
 
     def _total_size(self) -> int | None:
@@ -228,13 +230,13 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 def _file(path: Location) -> Location:
     """The same, unless it is the URL of a database."""
     if isinstance(path, str) and not is_web(path):
-        raise CorpusError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+        raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
     return path
 
 
 def _database(path: Location) -> Path | str:
     if path is None or (isinstance(path, str) and is_web(path)):
-        raise CorpusError("--sql is for an SQLite file or the URL of a database")
+        raise UnknownFormatError("--sql is for an SQLite file or the URL of a database")
     return path
 
 
@@ -243,7 +245,9 @@ def _refuse_database(source: Source, path: Location) -> None:
     if source.head.startswith(SQLITE_MAGIC):
         tables = sqlite_tables(path) if isinstance(path, Path) else []
         named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
-        raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
+        raise UnknownFormatError(
+            f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}"
+        )
 
 
 def _is_folder(path: Path) -> bool:

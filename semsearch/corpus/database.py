@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.locations import shown_url
 from semsearch.corpus.sources import file_size
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import CorpusError, MissingExtraError, first_line
+from semsearch.errors import (
+    CorpusDatabaseError,
+    EmptyCorpusError,
+    MissingExtraError,
+    first_line,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import CursorResult, Engine
@@ -44,12 +49,12 @@ def open_query(place: Path | str, query: str) -> Iterator[Table]:
             result = connection.exec_driver_sql(query)
             stack.callback(result.close)
             if not result.returns_rows:
-                raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
+                raise CorpusDatabaseError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
         rows = _rows(result, columns, name)
         head = list(islice(rows, LOOK_AHEAD_ROWS))
         if not head:
-            raise CorpusError(f"{name}: the query selects no rows")
+            raise EmptyCorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
         yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
 
@@ -79,7 +84,7 @@ def _engine(place: Path | str) -> Engine:
     except ImportError as error:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
-        raise CorpusError(
+        raise CorpusDatabaseError(
             f"{shown_url(str(place))} needs a driver: pip install {error.name}"
         ) from None
 
@@ -119,8 +124,10 @@ def _speaking_of(name: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise CorpusError(f"{name}: {first_line(error.orig or error)}") from error
+        raise CorpusDatabaseError(f"{name}: {first_line(error.orig or error)}") from error
     except SQLAlchemyError as error:
-        raise CorpusError(f"{name}: {first_line(error)}") from None  # it may quote the password
+        raise CorpusDatabaseError(
+            f"{name}: {first_line(error)}"
+        ) from None  # it may quote the password
     except UnicodeError as error:
-        raise CorpusError(f"{name}: {error}") from error
+        raise CorpusDatabaseError(f"{name}: {error}") from error

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from semsearch.corpus.locations import shown_url
-from semsearch.errors import CorpusError, first_line
+from semsearch.errors import CorpusTooLargeError, DownloadError, first_line
 from semsearch.limits import (
     MAX_DOWNLOAD_BYTES,
     MAX_DOWNLOAD_SECONDS,
@@ -43,16 +43,16 @@ def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
             ) as response:
                 if not response.is_success:
                     told = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
-                    raise CorpusError(f"{name}: {told}")
+                    raise DownloadError(f"{name}: {told}")
                 _receive(response, file, name)
                 media_type = response.headers.get("Content-Type", "").partition(";")[0]
         except httpx2.TimeoutException:
             silence = f"no answer in {MAX_SILENCE_SECONDS:.0f} s"
-            raise CorpusError(f"{name} cannot be reached: {silence}") from None
+            raise DownloadError(f"{name} cannot be reached: {silence}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            raise CorpusError(f"{name} cannot be reached: {first_line(error)}") from None
+            raise DownloadError(f"{name} cannot be reached: {first_line(error)}") from None
         except OSError as error:
-            raise CorpusError(f"{name} cannot be kept: {error.strerror or error}") from error
+            raise DownloadError(f"{name} cannot be kept: {error.strerror or error}") from error
         file.seek(0)
         yield file, media_type.strip().lower()
 
@@ -64,8 +64,10 @@ def _receive(response: Response, file: IO[bytes], name: str) -> None:
     for block in response.iter_bytes():
         received += len(block)
         if received > MAX_DOWNLOAD_BYTES:
-            raise CorpusError(f"{name}: {limit}")
+            raise CorpusTooLargeError(f"{name}: {limit}")
         if time.monotonic() > ends:
             seconds = f"{MAX_DOWNLOAD_SECONDS:.0f} s"
-            raise CorpusError(f"{name} takes longer than {seconds}; download it, then index it")
+            raise CorpusTooLargeError(
+                f"{name} takes longer than {seconds}; download it, then index it"
+            )
         file.write(block)

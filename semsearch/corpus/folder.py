@@ -16,7 +16,14 @@ from semsearch.corpus.plaintext import text_row
 from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError
+from semsearch.errors import (
+    ArgumentError,
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    EmptyCorpusError,
+    UnknownFormatError,
+)
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -152,10 +159,10 @@ def folder_tables(
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
-        raise CorpusError(f"{folder.path} has no documents to read: {remark}")
+        raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
     if not fits_documents(wanted) and not any(map(_is_table, folder.files())):
         listed = ", ".join(COLUMNS)
-        raise CorpusError(
+        raise UnknownFormatError(
             f"{folder.path} has no tables: of documents, columns can be {listed} alone"
         )
     notify(f"{folder.path}: {remark}")

@@ -15,7 +15,7 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import CorpusError, refuse
+from semsearch.errors import EmptyCorpusError, refuse
 
 if TYPE_CHECKING:
     import pandas
@@ -53,7 +53,7 @@ def _name(label: Any) -> Any:
 def _table(frame: pandas.DataFrame) -> Table:
     columns = [str(column) for column in frame.columns]
     if frame.empty:
-        raise CorpusError("frame has no rows")
+        raise EmptyCorpusError("frame has no rows")
     sample = tuple(_rows(frame.head(LOOK_AHEAD_ROWS), columns))
     return Table("frame", columns, _rows(frame, columns), sample=sample)
 

@@ -48,7 +48,7 @@ _CODE_MAX_CHARACTERS = 40
 _DIGITS = re.compile(r"\d+")
 
 _PROSE_WORDS = 4
-_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？]$")
+_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
 # Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _PROSE_UNSPACED = 8

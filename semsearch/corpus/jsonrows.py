@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import shortened
 from semsearch.corpus.table import Row, Table, look_ahead
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import (
+    BadRowError,
+    CorpusError,
+    CorpusTooLargeError,
+    EmptyCorpusError,
+    UnknownFormatError,
+)
 from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, json_values, size_shown
 
 if TYPE_CHECKING:
@@ -61,7 +67,7 @@ def read_records(text: TextStream, path: str) -> Table:
 def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     head = look_ahead(rows, lambda: text.position)
     if not head:
-        raise CorpusError(f"{text.name} has no rows")
+        raise EmptyCorpusError(f"{text.name} has no rows")
     good = [row for row in head if isinstance(row, Row)]
     if not good and isinstance(head[0], BadRowError):
         raise head[0]
@@ -101,7 +107,9 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
         else:
             keys = ", ".join(found[:_KEYS_SHOWN]) + (", …" if len(found) > _KEYS_SHOWN else "")
             place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})")
+            raise UnknownFormatError(
+                f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})"
+            )
     where = ".".join(path) or "."
     match scanner.peek():
         case "[":
@@ -112,7 +120,7 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
                 row = _row(source, scanner.checked(source))
                 yield Row(source, {"key": key, **row.fields}) if isinstance(row, Row) else row
         case _:
-            raise CorpusError(f"{text.name}: {where!r} is neither an array nor an object")
+            raise UnknownFormatError(f"{text.name}: {where!r} is neither an array nor an object")
 
 
 def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -221,7 +229,7 @@ class _Scanner:
         try:
             return self.value()
         except RecursionError:
-            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
+            raise CorpusTooLargeError(f"{source}: {_TOO_DEEP}") from None
         except ValueError as error:
             raise CorpusError(f"{source}: {_reason(error)}") from None
 
@@ -243,12 +251,12 @@ class _Scanner:
     def _read_on(self) -> bool:
         rest = self._buffer[self._at :]
         if len(rest) > MAX_ROW_BYTES:
-            raise CorpusError(
+            raise CorpusTooLargeError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
         values = json_values(rest)
         if values > MAX_ROW_VALUES:
-            raise CorpusError(f"{self._text.name}: an item has {_TOO_MANY}")
+            raise CorpusTooLargeError(f"{self._text.name}: an item has {_TOO_MANY}")
         # What is left has to be decoded again: doubling it keeps that in proportion.
         wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
         blocks = []

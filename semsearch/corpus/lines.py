@@ -11,7 +11,7 @@ from semsearch.corpus.sources import Progress, open_source
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import SAMPLE_CHARACTERS, TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusError
+from semsearch.errors import CorpusError, EmptyCorpusError
 
 
 def read_lines(text: TextStream) -> Table:
@@ -27,7 +27,7 @@ def read_lines(text: TextStream) -> Table:
     )
     first = next(rows, None)
     if first is None:
-        raise CorpusError(f"{text.name} has no lines with text")
+        raise EmptyCorpusError(f"{text.name} has no lines with text")
     return Table(
         text.name,
         ("text",),

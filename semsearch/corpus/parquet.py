@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.arrow import behind, parsing, records, row_of, types_shown
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, EmptyCorpusError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -38,7 +38,7 @@ def read_parquet(source: Source) -> Table:
         file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         columns = file.schema_arrow.names
     if not file.metadata.num_rows:
-        raise CorpusError(f"{source.name} has no rows")
+        raise EmptyCorpusError(f"{source.name} has no rows")
     rows = _rows(file, source.name, source.progress, size)
     head = list(islice(rows, LOOK_AHEAD_ROWS))
     sample = [row for row in head if isinstance(row, Row)]

@@ -23,7 +23,7 @@ from semsearch.corpus.sources import HEAD_BYTES, Source, identifier_of
 from semsearch.corpus.table import Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.corpus.workbook import read_workbook
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, EmptyCorpusError, UnknownFormatError
 
 #: The formats, as a person names them.
 FORMATS = ", ".join(known.value for known in CorpusFormat)
@@ -47,7 +47,7 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
         CorpusError: it cannot be read, or not so.
     """
     if not source.head:
-        raise CorpusError(f"{source.name} is empty")
+        raise EmptyCorpusError(f"{source.name} is empty")
     if reading.format is None and (table := plugin_table(source)) is not None:
         return table
     sniffed = format_by_content(source.head, encoding_of(source.head, reading.encoding))
@@ -93,7 +93,7 @@ def _read(
         case CorpusFormat.TEXT:
             return read_text(source, encoding, doubted=reading.format is None)
         case None:
-            raise CorpusError(f"{source.name}: not in a format that can be read ({FORMATS})")
+            raise UnknownFormatError(f"{source.name}: not in a format that can be read ({FORMATS})")
         case _:
             return read_document(source, identifier_of(source.name), found, encoding)
 
@@ -128,7 +128,7 @@ def _format(
         return named  # the beginning need not show what is in it
     if named in BINARY_TABLES:
         return BadRowError(source.name, str(likeness))
-    raise CorpusError(f"{source.name} {likeness}")
+    raise UnknownFormatError(f"{source.name} {likeness}")
 
 
 def _likeness(source: Source, reading: Reading) -> Likeness | None:
@@ -146,9 +146,9 @@ def _likeness(source: Source, reading: Reading) -> Likeness | None:
 def _check_options(source: Source, reading: Reading, found: CorpusFormat | None) -> None:
     """Refuse options that say nothing about a file of this format."""
     if reading.records is not None and found not in (CorpusFormat.JSON, CorpusFormat.JSONL):
-        raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
+        raise UnknownFormatError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
-        raise CorpusError(f"{source.name} is no workbook: --sheet is for XLSX")
+        raise UnknownFormatError(f"{source.name} is no workbook: --sheet is for XLSX")
 
 
 def _refuse_nested(source: Source, reading: Reading) -> None:
@@ -163,4 +163,4 @@ def _refuse_nested(source: Source, reading: Reading) -> None:
         text_columns=text_columns,
     )
     if nested:
-        raise CorpusError(nested.advice(source.name, text_columns))
+        raise UnknownFormatError(nested.advice(source.name, text_columns))

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 from semsearch.corpus.downloads import downloaded
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
 from semsearch.corpus.locations import Location, file_of, is_url, shown_url
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
 from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Limited:
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise CorpusError(f"longer than {size_shown(self._longest)}")
+            raise CorpusTooLargeError(f"longer than {size_shown(self._longest)}")
         return data
 
 
@@ -231,7 +231,7 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CorpusError(f"no such file: {name}") from None
+        raise CorpusNotFoundError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:

@@ -10,7 +10,7 @@ from semsearch.corpus.markup import blocks_of, parse_html, title_of
 from semsearch.corpus.sections import Parts, sections_of
 from semsearch.corpus.textstream import TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusError, UndecodableError
+from semsearch.errors import CorpusTooLargeError, UndecodableError
 from semsearch.limits import MAX_PART_BYTES, size_shown
 from semsearch.texts import quantity
 
@@ -39,7 +39,7 @@ def read_html(source: Source, encoding: str | None) -> Parts:
     stream = TextStream(source, encoding, newline=None)
     text = stream.read(MAX_PART_BYTES + 1)
     if len(text) > MAX_PART_BYTES:
-        raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
+        raise CorpusTooLargeError(f"longer than {size_shown(MAX_PART_BYTES)}")
     if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
         raise UndecodableError(source.name, what, stream.not_decoded())

@@ -11,7 +11,14 @@ from semsearch.corpus.archives import check_archive
 from semsearch.corpus.columns import shortened
 from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
+from semsearch.errors import (
+    BadRowError,
+    CorpusError,
+    EmptyCorpusError,
+    MissingExtraError,
+    UnknownFormatError,
+    first_line,
+)
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -62,7 +69,7 @@ def read_workbook(
     if not sheets:
         raise BadRowError(source.name, "has no sheets")
     if sheet is not None and sheet not in sheets:
-        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
+        raise UnknownFormatError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     title = next(iter(sheets)) if sheet is None else sheet
     others = [other for other in sheets if other != title]
     remark = f"sheet '{shortened(title)}'"
@@ -85,7 +92,7 @@ def _table(
             break
         head.append(record)
     if not head:
-        raise CorpusError(f"{source.name} has no rows: {remark}")
+        raise EmptyCorpusError(f"{source.name} has no rows: {remark}")
     width = max(len(cells) for _, cells in head)
     above = 0  # rows that are no part of the table, such as a heading
     while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
@@ -106,9 +113,10 @@ def _table(
     rows = _rows(chain(head, records), columns, name)
     sample = list(islice(rows, LOOK_AHEAD_ROWS))
     if not sample:
+        name = f"{source.name}, {remark}"  # it may be the wrong one of several sheets
         plain = any(column.lower() in USUAL_NAMES for column in columns)
         advice = "" if plain else "; if its first row is data, add --no-header"
-        raise CorpusError(f"{name} has a header but no rows{advice}")
+        raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
     return Table(
         source.name,
         columns,

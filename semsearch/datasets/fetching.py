@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
 from semsearch.datasets.transfer import BrokenOffError, receive
-from semsearch.errors import DatasetError
+from semsearch.errors import DatasetError, DownloadError
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
         done += file.size or 0
     if by_hand:
         others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""
-        raise DatasetError(
+        raise DownloadError(
             f"{name}: {by_hand[0]}{others} cannot be fetched by a program; get {known.source}"
         )
     return data_folder() / known.place
@@ -78,7 +78,7 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
         DatasetError: it cannot be fetched, or what is here or comes is another file.
     """
     if file.url is None or file.size is None or file.sha256 is None:
-        raise DatasetError(f"{file.path} has no known source to fetch it from")
+        raise DownloadError(f"{file.path} has no known source to fetch it from")
     try:
         if _is_here(target, file):  # perhaps in a folder that cannot be written
             on_bytes(file.size)
@@ -100,7 +100,7 @@ def _is_here(target: Path, file: KnownFile) -> bool:
     if not target.exists():
         return False
     if target.stat().st_size != file.size or _sha256(target) != file.sha256:
-        raise DatasetError(
+        raise DownloadError(
             f"{target} is not the file that was published; move it away to fetch that"
         )
     return True
@@ -124,7 +124,7 @@ def _finish(part: Path, target: Path, file: KnownFile) -> None:
     part.with_name(f"{part.name}.tag").unlink(missing_ok=True)
     if found != file.sha256:
         part.unlink()
-        raise DatasetError(
+        raise DownloadError(
             f"{file.url} sends another file than was published: SHA-256 {found}, "
             f"not {file.sha256}; it was thrown away"
         )

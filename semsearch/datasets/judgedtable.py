@@ -8,7 +8,7 @@ from pathlib import Path
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import find_column, read_rows
-from semsearch.errors import DatasetError
+from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.texts import quantity
 
 COLUMNS = {
@@ -43,7 +43,7 @@ def read_judged_table(
             " or ".join(COLUMNS[what]) for what in COLUMNS if found[what] is None
         )
         columns_there = ", ".join(cell.strip()[:40] for cell in header.cells)
-        raise DatasetError(
+        raise ColumnNotFoundError(
             f"{header.place}: not all columns of judged passages (columns: {columns_there}; "
             f"looked for: {looked_for})"
         )

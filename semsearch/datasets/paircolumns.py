@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from semsearch.datasets.table import Row, find_column
-from semsearch.errors import DatasetError
+from semsearch.errors import ColumnNotFoundError
 
 #: Names of both text columns, as plain names.
 TEXT_COLUMNS = (
@@ -73,7 +73,7 @@ def find_layout(first: Row, names: Sequence[str], what: str, wanted: PairColumns
     layout = _wanted(first, names, wanted) if any(wanted) else _named(first.cells, names)
     layout = layout or (None if any(wanted) else _unnamed(first.cells))
     if layout is None:
-        raise DatasetError(
+        raise ColumnNotFoundError(
             f"{first.place}: no columns for two texts and a {what} (columns: "
             f"{_listed(first.cells)}; looked for: "
             f"{' or '.join('/'.join(pair) for pair in TEXT_COLUMNS)}; {what}: {', '.join(names)})"
@@ -107,7 +107,7 @@ def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | N
     if left is None or right is None or value is None:
         return None
     if len({left, right, value}) < 3:
-        raise DatasetError(f"{first.place}: the texts and the score are not three columns")
+        raise ColumnNotFoundError(f"{first.place}: the texts and the score are not three columns")
     has_header = finite_number(first.cells[value]) is None
     return Layout(left, right, value, Choice.USER, first.cells if has_header else None)
 
@@ -118,7 +118,9 @@ def _place(first: Row, wanted: str) -> int:
         return cells.index(wanted.strip())
     if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(cells):
         return int(wanted) - 1
-    raise DatasetError(f"{first.place}: no column {wanted!r} (columns: {_listed(first.cells)})")
+    raise ColumnNotFoundError(
+        f"{first.place}: no column {wanted!r} (columns: {_listed(first.cells)})"
+    )
 
 
 def _named(header: Sequence[str], names: Sequence[str]) -> Layout | None:

@@ -12,7 +12,7 @@ from semsearch.datasets.judging import Qrels, judge, relevance
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import Row, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
-from semsearch.errors import DatasetError
+from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.texts import quantity
 
 QUERY_COLUMNS = {
@@ -122,6 +122,6 @@ def _cells(row: Row, columns: Sequence[int]) -> list[str]:
 def _unknown_columns(header: Row, names: dict[str, tuple[str, ...]]) -> DatasetError:
     there = ", ".join(cell.strip()[:40] for cell in header.cells)
     looked_for = "; ".join(" or ".join(those) for those in names.values())
-    return DatasetError(
+    return ColumnNotFoundError(
         f"{header.place}: not all columns are there (columns: {there}; looked for: {looked_for})"
     )

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from semsearch.errors import DatasetError
+from semsearch.errors import DatasetError, DatasetNotFoundError
 
 
 class DatasetKind(Enum):
@@ -74,7 +74,7 @@ def known_set(name: str) -> KnownSet:
     """
     found = known_sets().get(name)
     if found is None:
-        raise DatasetError(f"no data set {name!r} (known: {', '.join(known_sets())})")
+        raise DatasetNotFoundError(f"no data set {name!r} (known: {', '.join(known_sets())})")
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from semsearch.errors import DatasetError
+from semsearch.errors import DatasetError, DownloadError
 from semsearch.version import __version__
 
 TIMEOUT_SECONDS = 30.0
@@ -20,7 +20,7 @@ BLOCK_BYTES = 1 << 18
 _RANGE_NOT_SATISFIABLE = 416
 
 
-class BrokenOffError(DatasetError):
+class BrokenOffError(DownloadError):
     """The connection ended before the file did; what came is kept."""
 
 
@@ -43,7 +43,7 @@ def receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) ->
             the part cannot be written.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DatasetError(f"{url}: only http and https can be fetched")
+        raise DownloadError(f"{url}: only http and https can be fetched")
     tag_file = part.with_name(f"{part.name}.tag")
     there, tag = _resumable(part, tag_file, size)
     request = urllib.request.Request(  # noqa: S310 - the opener knows http and https only
@@ -57,7 +57,7 @@ def receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) ->
             there = 0
         length = response.headers.get("Content-Length", "")
         if length.isdecimal() and there + int(length) != size:
-            raise DatasetError(f"{url} has {there + int(length):,} bytes, not the {size:,} known")
+            raise DownloadError(f"{url} has {there + int(length):,} bytes, not the {size:,} known")
         try:
             if not there:
                 part.unlink(missing_ok=True)  # it is not of the file with this tag
@@ -110,13 +110,13 @@ def _opened(request: urllib.request.Request) -> HTTPResponse:
         if error.code == _RANGE_NOT_SATISFIABLE and request.has_header("Range"):
             request.remove_header("Range")
             return _opened(request)
-        raise DatasetError(f"{url}: HTTP {error.code} {error.reason}") from None
+        raise DownloadError(f"{url}: HTTP {error.code} {error.reason}") from None
     except urllib.error.URLError as error:
-        raise DatasetError(f"{url} cannot be reached: {_reason(error.reason)}") from None
+        raise DownloadError(f"{url} cannot be reached: {_reason(error.reason)}") from None
     except (OSError, HTTPException, ValueError) as error:
-        raise DatasetError(f"{url} cannot be reached: {_reason(error)}") from None
+        raise DownloadError(f"{url} cannot be reached: {_reason(error)}") from None
     if not isinstance(response, HTTPResponse):
-        raise DatasetError(f"{url} cannot be reached")
+        raise DownloadError(f"{url} cannot be reached")
     return response
 
 
@@ -146,7 +146,7 @@ def _copy(
         there += len(block)
         on_bytes(min(there, size))
     if there > size:
-        raise DatasetError(f"{url} has more than the {size:,} bytes known")
+        raise DownloadError(f"{url} has more than the {size:,} bytes known")
     if there < size:
         raise BrokenOffError(_broken_off(url, there, size, "the connection ended"))
 

@@ -11,7 +11,7 @@ from semsearch.datasets.folder import data_file
 from semsearch.datasets.pairtable import read_scored_table
 from semsearch.datasets.records import ScoredPair
 from semsearch.datasets.registry import check_split
-from semsearch.errors import DatasetError
+from semsearch.errors import DatasetError, DatasetNotFoundError
 
 TRANSLATED = "stsb-multi"
 SOURCE_LANGUAGE = "en"
@@ -39,15 +39,10 @@ def read_translated(name: str, split: str = "test") -> list[ScoredPair]:
     """
     left, right = languages_of(name)
     check_split(name, split, SPLITS)
-    first = _pairs(left, split)
     if right == left:
-        return first
-    second = _pairs(right, split)
-    if [pair.gold for pair in first] != [pair.gold for pair in second]:
-        raise DatasetError(f"{name}: the two languages do not have the same pairs")
+        return _pairs(left, split)
     return [
-        ScoredPair(one.left, other.right, one.gold)
-        for one, other in zip(first, second, strict=True)
+        ScoredPair(one.left, other.right, one.gold) for one, other in _aligned(left, right, split)
     ]
 
 
@@ -58,12 +53,9 @@ def parallel_sentences(language: str, split: str = "train") -> list[tuple[str, s
         DatasetNotFoundError: the language is not here.
         DatasetError: it has other pairs than English.
     """
-    english, translated = (_pairs(one, split) for one in (SOURCE_LANGUAGE, language))
-    if len(english) != len(translated):
-        raise DatasetError(f"{TRANSLATED}:{language} does not have the pairs of English")
     sides = (
         ((one.left, other.left), (one.right, other.right))
-        for one, other in zip(english, translated, strict=True)
+        for one, other in _aligned(SOURCE_LANGUAGE, language, split)
     )
     return list(dict.fromkeys(pair for both in sides for pair in both))
 
@@ -76,10 +68,24 @@ def languages_of(name: str) -> tuple[str, str]:
     """
     found = _LANGUAGES.fullmatch(name.partition(":")[2])
     if found is None:
-        raise DatasetError(
+        raise DatasetNotFoundError(
             f"'{name}': name a language ({TRANSLATED}:pt) or two ({TRANSLATED}:en-pt)"
         )
     return found[1], found[2] or found[1]
+
+
+def _aligned(left: str, right: str, split: str) -> list[tuple[ScoredPair, ScoredPair]]:
+    """Each pair of a split in two languages, which are compared by their gold scores.
+
+    Raises:
+        DatasetError: the two have other pairs.
+    """
+    first, second = _pairs(left, split), _pairs(right, split)
+    if [pair.gold for pair in first] != [pair.gold for pair in second]:
+        raise DatasetError(
+            f"{TRANSLATED}:{left}-{right}: the two languages do not have the same pairs"
+        )
+    return list(zip(first, second, strict=True))
 
 
 def _pairs(language: str, split: str) -> list[ScoredPair]:

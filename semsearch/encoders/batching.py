@@ -68,7 +68,7 @@ def batches(
     sums = numpy.cumsum(lengths[order])  # of tokens, up to each text and with it
     start = before = 0
     while start < len(order):
-        length = length_of(-int(falling[start]))
+        length = max(1, length_of(-int(falling[start])))  # of texts without a token, padding
         filled = int(numpy.searchsorted(falling, -least_fill * length, side="right"))
         share = (int(sums[-1]) - before) / max(1, at_once)  # of the tokens that are left
         shared = int(numpy.searchsorted(sums, before + share, side="right"))

@@ -6,7 +6,7 @@ import json
 
 from semsearch.encoders.model_files import model_modules
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.errors import EncoderError
+from semsearch.errors import DamagedModelError, EncoderError
 
 MODEL_TYPES = {
     "bert",
@@ -54,7 +54,7 @@ def check_head(folder: ModelFolder) -> None:
         architectures = [str(name) for name in config.get("architectures") or ()]
         labels = len(config.get("id2label") or "01")  # transformers leaves out two, its default
     except (OSError, ValueError, TypeError, AttributeError):
-        raise EncoderError(f"model '{folder.spec}': its config.json cannot be read") from None
+        raise DamagedModelError(f"model '{folder.spec}': its config.json cannot be read") from None
     is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
     modules = [module.type for module in model_modules(folder.path)]
     if not is_classifier and not any(".cross_encoder." in module for module in modules):

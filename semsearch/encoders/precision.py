@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from semsearch.encoders.openvino_library import openvino_core
-from semsearch.errors import EncoderError
+from semsearch.errors import PrecisionError
 from semsearch.protocols import Encoder
 
 
@@ -32,7 +32,7 @@ def float_precision(precision: Precision) -> Precision:
     if _has_bf16():
         return Precision.BF16
     if precision is Precision.BF16:
-        raise EncoderError("this processor has no bf16; use --precision fp32 or auto")
+        raise PrecisionError("this processor has no bf16; use --precision fp32 or auto")
     return Precision.FP32
 
 

@@ -33,7 +33,7 @@ from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.text_model import TextModel
-from semsearch.errors import EncoderError, MissingExtraError
+from semsearch.errors import MissingExtraError, PrecisionError
 from semsearch.protocols import Matrix
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     entry = cached_entry(name, lambda draft: _quantize(converted, draft))
     parity = Parity(**json.loads((entry / "parity.json").read_text("utf-8")))
     if faults := parity.faults():
-        raise EncoderError(f"int8 loses too much of this model: {'; '.join(faults)}")
+        raise PrecisionError(f"int8 loses too much of this model: {'; '.join(faults)}")
     return Quantized(converted._replace(folder=entry), parity)
 
 

@@ -1,4 +1,4 @@
-"""What the name of a model says: ``NAME[@REVISION][@POOLING]``.
+"""What the name of a model says: ``NAME[@REVISION][@POOLING][@DIMENSIONd]``.
 
 A revision is written as in the hub's own addresses (``hf://NAME@REVISION``); its names hold no @.
 """
@@ -17,6 +17,7 @@ CROSS_ENCODER_PREFIX = "cross-encoder:"
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}
 
+_DIMENSION = re.compile(r"[1-9][0-9]{0,5}d")
 _COMMIT = re.compile(r"@[0-9a-f]{40}(?=@|$)")
 
 
@@ -26,21 +27,26 @@ class ModelSpec(NamedTuple):
     name: str  #: ``minilm``, a folder, or a name on the hub
     revision: str | None = None  #: a branch, a tag or a commit on the hub; None is its main branch
     pooling: Pooling | None = None  #: None is the model's own
+    dimension: int | None = None  #: how many leading dimensions are kept; None is all
 
     def __str__(self) -> str:
-        parts = [self.name, self.revision, self.pooling and self.pooling.value]
+        dimension = self.dimension and f"{self.dimension}d"
+        parts = [self.name, self.revision, self.pooling and self.pooling.value, dimension]
         return "@".join(part for part in parts if part)
 
 
 def parse_spec(spec: str) -> ModelSpec:
     """The parts of a spec; a folder may have an @ in its name.
 
-    The last part is a pooling if it is called like one; a branch of such a name can be given as
-    its commit.
+    The last part is a dimension or a pooling if it is called like one; a branch of such a name can
+    be given as its commit.
 
     Raises:
         EncoderError: it asks for a pooling that there is not, or for a folder's revision.
     """
+    model, _, last = spec.rpartition("@")
+    if model and _DIMENSION.fullmatch(last) and not _is_folder(spec):
+        return parse_spec(model)._replace(dimension=int(last[:-1]))
     name, pooling = spec, None
     model, _, last = spec.rpartition("@")
     if model and last in POOLINGS and not _is_folder(spec):
@@ -55,6 +61,20 @@ def parse_spec(spec: str) -> ModelSpec:
             f"no pooling '{name.rpartition('@')[2]}' in '{spec}' (poolings: {choices})"
         )
     return ModelSpec(model, revision, pooling)
+
+
+def with_dimension(spec: str, dimension: int) -> str:
+    """The spec of a model with its leading dimensions alone.
+
+    Raises:
+        EncoderError: it is no model, or it is shortened already.
+    """
+    if spec.partition(":")[0] in ("hashing", "glove"):
+        raise EncoderError(f"'{spec}' is no model whose vectors can be shortened")
+    parsed = parse_spec(spec)
+    if parsed.dimension is not None or dimension < 1:
+        raise EncoderError(f"'{spec}' cannot have {dimension} dimensions")
+    return str(parsed._replace(dimension=dimension))
 
 
 def pinned(spec: str, commit: str | None) -> str:

@@ -24,7 +24,7 @@ from semsearch.encoders.torch_runtime import (
     unit_vectors,
     whole_text_tokenizer,
 )
-from semsearch.errors import EncoderError
+from semsearch.errors import PrecisionError
 from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans
 from semsearch.vectors import check_unit
 
@@ -71,7 +71,7 @@ class TorchEncoder(BiEncoder):
         precision: Precision = Precision.FP32,
     ) -> None:
         if precision is Precision.INT8:
-            raise EncoderError(f"model '{folder.spec}' runs on torch, which has no int8 here")
+            raise PrecisionError(f"model '{folder.spec}' runs on torch, which has no int8 here")
         super().__init__(folder)
         self._device = device
         self._attention = attention  # of transformers' implementations; None leaves it to them

@@ -10,7 +10,7 @@ import numpy
 from semsearch.arguments import check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.precision import Precision, computed_precision
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError
 from semsearch.protocols import Encoder, Scores
 
 
@@ -73,7 +73,7 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
     """
     check_text("the system", spec)
     if spec == "bm25" or spec.startswith("hybrid:"):
-        raise ArgumentError(
+        raise CombinationError(
             f"'{spec}' ranks the documents of a collection; two sentences are scored by an encoder "
             f"or {CROSS_ENCODER_PREFIX}MODEL"
         )

@@ -18,7 +18,7 @@ from semsearch.encoders import (
     load_reranker,
 )
 from semsearch.encoders.precision import Precision, computed_precision
-from semsearch.errors import ArgumentError, DatasetError
+from semsearch.errors import CombinationError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
@@ -90,7 +90,7 @@ class Collection:
         if self._index is not None:
             return self._index, 0.0
         if encoder is None:
-            raise ArgumentError("the systems are those of an index; name it")
+            raise CombinationError("the systems are those of an index; name it")
         if encoder.fingerprint not in self._made:
             started = time.perf_counter()
             index = self._new_index(encoder)
@@ -143,7 +143,7 @@ class System(NamedTuple):
             ArgumentError: a cross-encoder alone, which finds nothing by itself.
         """
         if spec.startswith(CROSS_ENCODER_PREFIX):
-            raise ArgumentError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
+            raise CombinationError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
         first, _, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
         reranker = model or None
         if first == BM25:
@@ -233,7 +233,7 @@ class RecordedRanker:
         if self._reranker is None:
             return Ranking(run, float("nan"))
         if not retrieval.documents:
-            raise ArgumentError(f"{self.spec}: a run is reranked where --data has the documents")
+            raise CombinationError(f"{self.spec}: a run is reranked where --data has the documents")
         started = time.perf_counter()
         for name, query in retrieval.queries.items():
             hits = _hits(query, run[name], retrieval.documents)

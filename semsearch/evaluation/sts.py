@@ -18,7 +18,7 @@ import numpy
 from semsearch.arguments import check_items, shown
 from semsearch.correlations import Values, pearson, spearman
 from semsearch.datasets import ScoredPair, StsSet
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.evaluation.intervals import (
     Difference,
     Interval,
@@ -94,7 +94,7 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
             )
     for name, pairs in dataset.subsets.items():
         if len(pairs) < LEAST_PAIRS:
-            raise ArgumentError(
+            raise ExamplesError(
                 f"{dataset.name}: {len(pairs)} pairs with a gold score in {name}; "
                 f"a correlation needs {LEAST_PAIRS} or more"
             )

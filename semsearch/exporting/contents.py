@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy
 
-from semsearch.errors import IndexFormatError
+from semsearch.errors import DamagedIndexError
 from semsearch.filters import Condition
 from semsearch.index import Index
 from semsearch.protocols import Matrix
@@ -97,7 +97,7 @@ class Contents:
             none = numpy.empty((0, space.dimension), numpy.float32)
             vectors = numpy.concatenate([found.get(name, none) for name in block])
             if len(rows) != len(vectors):
-                raise IndexFormatError(
+                raise DamagedIndexError(
                     "the index is damaged: a passage has no vector (run semsearch verify)"
                 )
             yield Block(rows, vectors)

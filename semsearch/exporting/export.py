@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.arguments import check_callable, check_choice, check_path
-from semsearch.errors import ArgumentError
+from semsearch.errors import CombinationError, OutputError
 from semsearch.exporting.contents import COLUMNS, Contents
 from semsearch.exporting.tables import json_line, write_csv, write_parquet
 from semsearch.exporting.vectors import (
@@ -102,15 +102,15 @@ def export_index(
     kind = _by_ending(path) if format is None else check_choice("format", ExportFormat, format)
     vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
     if vectors and kind is ExportFormat.CSV:
-        raise ArgumentError("CSV is for documents; write vectors as Parquet or JSON lines")
+        raise CombinationError("CSV is for documents; write vectors as Parquet or JSON lines")
     if space is not None and not vectors:
-        raise ArgumentError("a space is about vectors; documents have none")
+        raise CombinationError("a space is about vectors; documents have none")
     targets = _targets(path, kind)
     for target in targets:
         if target.exists() and not target.is_file():
-            raise ArgumentError(f"{target} is no file")
+            raise OutputError(f"{target} is no file")
         if target.exists() and not overwrite:
-            raise ArgumentError(f"{target} exists; name another file, or --overwrite it")
+            raise OutputError(f"{target} exists; name another file, or --overwrite it")
     wanted = index.complete_space(space) if vectors else None
     with (
         _written(path, targets) as drafts,
@@ -147,7 +147,7 @@ def _write(
 def _by_ending(path: Path) -> ExportFormat:
     kind = ENDINGS.get(path.suffix.lower())
     if kind is None:
-        raise ArgumentError(
+        raise OutputError(
             f"{path}: no ending of a format ({', '.join(ENDINGS)}); end it so, or name the --format"
         )
     return kind
@@ -176,4 +176,4 @@ def _written(path: Path, targets: Sequence[Path]) -> Iterator[list[Path]]:
                 target.parent.mkdir(exist_ok=True)
                 draft.replace(target)
     except OSError as error:
-        raise ArgumentError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from semsearch.errors import EncoderError
+from semsearch.errors import NoVectorError
 from semsearch.index.workers import Workers, begun_ahead
 from semsearch.stores.protocol import StoreWriter
 from semsearch.stores.space import Space
@@ -35,7 +35,7 @@ def complete_space(
         How many were encoded.
 
     Raises:
-        EncoderError: the encoder returns no vector for a passage; the others have theirs.
+        NoVectorError: the encoder returns no vector for a passage; the others have theirs.
     """
     nodes = Counter[str]()
     refused = 0
@@ -57,7 +57,7 @@ def complete_space(
         nodes[node] += len(places)
         on_batch(nodes.copy())
     if refused:
-        raise EncoderError(_no_vectors(space, refused, list(unusable)))
+        raise NoVectorError(space.spec, [], _no_vectors(space, refused, list(unusable)))
     writer.mark_complete(space)
     return nodes.total()
 

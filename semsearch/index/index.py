@@ -25,9 +25,11 @@ from semsearch.encoders.specs import unpinned
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
+    CombinationError,
     IndexClosedError,
     IndexNotFoundError,
     SpaceError,
+    SpaceNotFoundError,
     refuse,
 )
 from semsearch.filters import Condition
@@ -173,7 +175,7 @@ class Index:
                     space.check_dtype(dtype)
             return index
         if encoders is not None and not given:
-            raise ArgumentError("an index needs at least one encoder")
+            raise CombinationError("an index needs at least one encoder")
         given = given or [DEFAULT_ENCODER]
         loaded = [
             load_encoder(item, device, precision or "auto", local_files_only=of_index)
@@ -503,7 +505,7 @@ class Index:
         """
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
-            raise ArgumentError("more_like needs the id of a document")
+            raise CombinationError("more_like needs the id of a document")
         return rank(self, self.complete_space(space), [[]], checked)[0]
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
@@ -595,8 +597,9 @@ class Index:
                     if unpinned(space.spec) == unpinned(encoder.spec):
                         space.check(encoder, self.path)
                 names = ", ".join(space.name for space in spaces)
-                raise SpaceError(
-                    f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names})"
+                raise SpaceNotFoundError(
+                    f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names}); add "
+                    f"one with: semsearch index --add-space {encoder.spec} --index {self.path}"
                 )
 
     def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:
@@ -674,5 +677,5 @@ def _documents(
 
         return frame_documents(cast("pandas.DataFrame", corpus), **columns)
     if columns:
-        raise ArgumentError("columns are named for a data frame only")
+        raise CombinationError("columns are named for a data frame only")
     return cast("Iterable[Document]", corpus)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, DuplicateIdError
 from semsearch.records import Document
 from semsearch.stores.protocol import Seen, StoreState, text_hash
 
@@ -106,7 +106,7 @@ def _named(
         before = seen.get(external_id)
         if before and document.id is not None:
             first = f" (first in {before.source})" if before.source else ""
-            on_bad_row(BadRowError(document.source, f"duplicate id '{external_id}'{first}"))
+            on_bad_row(DuplicateIdError(document.source, f"duplicate id '{external_id}'{first}"))
             continue
         if before:
             seen[external_id] = before._replace(repeats=before.repeats + 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import ArgumentError, RemovalError
+from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
 from semsearch.index.files import ids_of_file
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState
@@ -111,7 +111,7 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
         FilterError: the filter cannot be used.
     """
     if ids is None and where is None:
-        raise ArgumentError("say what to delete: ids or a filter")
+        raise CombinationError("say what to delete: ids or a filter")
     if ids is not None:
         _check_present(state, ids)
     condition = None
@@ -124,7 +124,7 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
 
 
 def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) -> Removal:
-    """The documents that the corpus lacks, quantity.
+    """The removal of the documents that the corpus lacks.
 
     A document whose row was skipped is not lacking. Where it is not known which documents the
     skipped rows hold, any may be among them, and none is removed.
@@ -142,4 +142,4 @@ def _check_present(state: StoreState, ids: Sequence[str]) -> None:
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise ArgumentError(f"no document {shown}{more} in this index; nothing was deleted")
+        raise DocumentNotFoundError(f"no document {shown}{more} in this index; nothing was deleted")

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from semsearch.corpus.chunking import fitting_spans
@@ -70,13 +69,13 @@ class LocalWorkers:
     encoding_ahead = 1
 
     def __init__(self, spaces: Spaces) -> None:
+        self._spaces = spaces
         self._encoders = {space.id: encoder for space, encoder in spaces}
-        self._tokenizer = spaces[0][1]
         self._thread = ThreadPoolExecutor(1, "semsearch-encoding")
 
     def cut(self, texts: Sequence[str], max_tokens: int) -> Callable[[], list[Spans]]:
         """Cut documents into passages, at once."""
-        spans = cut_texts(self._tokenizer, texts, max_tokens)
+        spans = cut_texts(self._spaces[0][1], texts, max_tokens)
         return lambda: spans
 
     def encode(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
@@ -89,12 +88,7 @@ class LocalWorkers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._thread.shutdown()
 
 

@@ -13,7 +13,7 @@ from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.errors import ArgumentError, BadRowError, SpaceError, refuse
+from semsearch.errors import ArgumentError, BadRowError, FieldNotFoundError, SpaceError, refuse
 from semsearch.filters import BUILT_IN_FIELDS, metadata_field, metadata_name, qualified
 from semsearch.index.batch import BatchResult, BatchWriter
 from semsearch.index.completion import complete_space
@@ -334,7 +334,7 @@ class IndexWriter:
         if field in BUILT_IN_FIELDS:
             raise ArgumentError(f"'{field}' always has an index")
         if field not in known:
-            raise ArgumentError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
+            raise FieldNotFoundError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
         self._store.index_field(metadata_name(field))
 
     def set_language(self, name: str) -> None:
@@ -376,10 +376,9 @@ class IndexWriter:
         """Rebuild all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
         encoders = self._encoders()
         self._store.repair()
-        if encoders:
-            with self._workers_for(encoders) as workers:
-                for space, _ in encoders:
-                    complete_space(self._store, space, workers)
+        with self._workers_for(encoders) as workers:
+            for space, _ in encoders:
+                complete_space(self._store, space, workers)
         self._store.optimise(thoroughly=True)
 
     def _spaces(self) -> list[Space]:

@@ -12,7 +12,8 @@ from functools import partial
 from semsearch.arguments import check_readable
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ArgumentError, EncoderError
+from semsearch.encoders.truncated import TruncatedEncoder
+from semsearch.errors import EncoderError, QueryError
 from semsearch.inspection.records import (
     Inspection,
     PoolingCosines,
@@ -71,12 +72,10 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
     rows, columns = read(left), read(right)
     if len(rows.tokens) * len(columns.tokens) > MAX_CELLS:
         sizes = f"{len(rows.tokens):,} × {len(columns.tokens):,}"
-        raise ArgumentError(
-            f"{sizes} tokens are too many to compare each with each; shorten a text"
-        )
+        raise QueryError(f"{sizes} tokens are too many to compare each with each; shorten a text")
     for side in (rows, columns):
         if not side.tokens:
-            raise ArgumentError(f"encoder '{side.spec}' finds no word in {side.text[:50]!r}")
+            raise QueryError(f"encoder '{side.spec}' finds no word in {side.text[:50]!r}")
     cosines = unit_rows(rows.token_vectors) @ unit_rows(columns.token_vectors).T
     return TokenSimilarity(rows, columns, cosines)
 
@@ -89,4 +88,6 @@ def _opened(spec: str) -> Callable[[str], Inspection]:
     encoder = load_encoder(spec, device="cpu", precision="fp32")
     if isinstance(encoder, TorchEncoder):
         return partial(read_by_transformer, encoder)
+    if isinstance(encoder, TruncatedEncoder):
+        raise EncoderError(f"{spec} has no vectors of tokens; inspect it with all its dimensions")
     return partial(read_by_words, encoder)

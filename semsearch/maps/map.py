@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from semsearch.addresses import Address
 from semsearch.clustering import cluster
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, UnsupportedByStoreError
 from semsearch.index import Index
 from semsearch.maps.projection import Points, project
 from semsearch.stores.protocol import text_hash
@@ -116,7 +116,7 @@ def make_map(
         SpaceError: there is no such space, or it is not complete yet.
     """
     if isinstance(index.path, Address):
-        raise ArgumentError(
+        raise UnsupportedByStoreError(
             f"a map is kept in the directory of its index, and {index.path} has none; bring it "
             "into one: semsearch pull"
         )

@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import MissingExtraError, OutputError
 from semsearch.report.page import GENERATOR, Page, html
 
 PAGE = "index.html"
@@ -27,13 +27,13 @@ def check_report(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         is_ours = not page.exists() or GENERATOR.encode() in page.read_bytes()
     except FileExistsError:
-        raise ArgumentError(f"{folder}: is a file; --report names a folder") from None
+        raise OutputError(f"{folder}: is a file; --report names a folder") from None
     except OSError as error:
-        raise ArgumentError(f"{folder}: {error.strerror}") from None
+        raise OutputError(f"{folder}: {error.strerror}") from None
     if not is_ours:
-        raise ArgumentError(f"{page} is no report of ours; name another folder")
+        raise OutputError(f"{page} is no report of ours; name another folder")
     if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"{folder}: cannot be written")
+        raise OutputError(f"{folder}: cannot be written")
 
 
 def write_page(folder: Path, page: Page) -> Path:
@@ -48,5 +48,5 @@ def write_page(folder: Path, page: Page) -> Path:
         unfinished.write_text(html(page), "utf-8", newline="\n")
         unfinished.replace(file)
     except OSError as error:
-        raise ArgumentError(f"{file}: {error.strerror}") from None
+        raise OutputError(f"{file}: {error.strerror}") from None
     return file

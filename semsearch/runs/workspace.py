@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.errors import OutputError, ResumeError, TrainingError
 
 PLAN = "plan.json"
 #: The files by which a model's folder is known.
@@ -36,21 +36,19 @@ class Workspace:
     def __init__(self, output: Path, *, resume: bool = False, overwrite: bool = False) -> None:
         self.output = output
         if output.name in ("", "..") or output.absolute() == Path.cwd():
-            raise ArgumentError(f"--output must name a folder of its own, which {output} is not")
+            raise OutputError(f"--output must name a folder of its own, which {output} is not")
         #: Where checkpoints are kept until the model is finished.
         self.folder = self.output.with_name(f"{self.output.name}.training")
         self.resumes = resume
         if _holds_something(self.output):
             if not any((self.output / name).is_file() for name in MARKS):
-                raise ArgumentError(f"{self.output} exists, and is no model; name another --output")
+                raise OutputError(f"{self.output} exists, and is no model; name another --output")
             if not overwrite:
-                raise ArgumentError(
-                    f"{self.output} exists; name another --output, or --overwrite it"
-                )
+                raise OutputError(f"{self.output} exists; name another --output, or --overwrite it")
         if resume and not (self.folder / PLAN).is_file():
-            raise ArgumentError(f"no training run to resume in {self.folder}")
+            raise ResumeError(f"no training run to resume in {self.folder}")
         if self.folder.exists() and not (resume or overwrite):
-            raise ArgumentError(
+            raise ResumeError(
                 f"{self.folder} holds an unfinished training run; go on with --resume, "
                 "or discard it with --overwrite"
             )
@@ -93,10 +91,10 @@ class Workspace:
         try:
             earlier = json.loads((self.folder / PLAN).read_text("utf-8"))
         except ValueError:
-            raise ArgumentError(f"no training run to resume in {self.folder}") from None
+            raise ResumeError(f"no training run to resume in {self.folder}") from None
         difference = _difference(earlier, planned)
         if difference is not None:
-            raise ArgumentError(
+            raise ResumeError(
                 f"the run in {self.folder} began with {difference}; resume it with that, or "
                 "discard it with --overwrite"
             )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sentencex import segment
-
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits
 from semsearch.search.queries import Wanted
 from semsearch.stores.protocol import StoreState
+from semsearch.texts import split_sentences
 
 
 def explained(
@@ -57,7 +56,7 @@ def _sentences(hit: Hit) -> list[tuple[int, int]]:
     """Where the sentences of a passage stand in it, without the white space around them."""
     spans = []
     place = 0
-    for sentence in segment("en", hit.text):  # its rules of English serve other languages' marks
+    for sentence in split_sentences(hit.text):
         start = hit.text.index(sentence, place)
         place = start + len(sentence)
         if text := sentence.strip():

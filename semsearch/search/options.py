@@ -16,7 +16,7 @@ from semsearch.arguments import (
     check_whole_number,
     shown,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
@@ -129,7 +129,9 @@ class Options:
         examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(self.unlike).items()}
         examples |= _weights(self.like)
         if examples and self.mode is SearchMode.BM25:
-            raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
+            raise CombinationError(
+                "like and unlike compare vectors: mode must be semantic or hybrid"
+            )
         self._set("examples", examples)
 
     def _set(self, name: str, value: object) -> None:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from semsearch.analysis import parse_query
 from semsearch.arguments import check_items, check_readable, shown
-from semsearch.errors import ArgumentError, EncoderError, NoVectorError
+from semsearch.errors import (
+    ArgumentError,
+    CombinationError,
+    DocumentNotFoundError,
+    NoVectorError,
+    QueryError,
+)
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
@@ -63,7 +69,7 @@ def query_vectors(
         examples: what is added to each.
 
     Raises:
-        EncoderError: the encoder returns no vector for a text.
+        NoVectorError: the encoder returns no vector for a text.
         ArgumentError: what is added up cancels itself out.
     """
     texts = [text for query in queries for text in query.to_encode]
@@ -81,7 +87,7 @@ def _direction(parts: Sequence[Matrix]) -> Matrix:
     total = numpy.sum(parts, axis=0)
     length = numpy.linalg.norm(total)
     if not length > MIN_NORM:
-        raise ArgumentError("the examples cancel each other out; give one of them more weight")
+        raise QueryError("the examples cancel each other out; give one of them more weight")
     found: Matrix = total / length
     return found
 
@@ -94,7 +100,7 @@ def example_vector(state: StoreState, space: Space, weights: Mapping[str, float]
     """
     found = state.document_vectors(space, list(weights))
     if missing := [name for name in weights if name not in found]:
-        raise ArgumentError(f"no document '{missing[0]}' in this index")
+        raise DocumentNotFoundError(f"no document '{missing[0]}' in this index")
     means = {name: vectors.mean(axis=0) for name, vectors in found.items()}
     total: Matrix = numpy.sum(
         [weights[name] * mean / numpy.linalg.norm(mean) for name, mean in means.items()], axis=0
@@ -110,7 +116,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         texts = query
     elif isinstance(query, (list, tuple)) and not query and options.examples:
         if options.mode is SearchMode.HYBRID or options.rerank is not None:
-            raise ArgumentError("examples alone have no words: mode must be 'semantic'")
+            raise CombinationError("examples alone have no words: mode must be 'semantic'")
         return Wanted("")
     else:
         return Wanted("", vector=_unit(query, space, options))
@@ -126,7 +132,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         excluded=tuple(phrase for one in parsed for phrase in one.excluded),
     )
     if not found.to_encode:
-        raise ArgumentError("the query excludes words, and has none to look for")
+        raise QueryError("the query excludes words, and has none to look for")
     return found
 
 
@@ -135,18 +141,18 @@ def _unit(vector: Any, space: Space, options: Options) -> Matrix:
     if not isinstance(vector, (list, tuple, numpy.ndarray)):
         check_readable("the query", vector)
     if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
-        raise ArgumentError("a vector has no words: mode must be 'semantic', and rerank None")
+        raise CombinationError("a vector has no words: mode must be 'semantic', and rerank None")
     try:
         found = numpy.asarray(vector, numpy.float64)
     except (TypeError, ValueError):
         found = numpy.empty(0)
     if found.shape != (space.dimension,):
-        raise ArgumentError(
+        raise QueryError(
             f"a vector for space '{space.name}' has {space.dimension} numbers, not {shown(vector)}"
         )
     length = numpy.linalg.norm(found)
     if not numpy.isfinite(length) or length == 0:
-        raise ArgumentError("the query vector is zero, NaN or infinite")
+        raise QueryError("the query vector is zero, NaN or infinite")
     return (found / length).astype(numpy.float32)
 
 
@@ -156,10 +162,11 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
         return check_unit(encoder.encode_queries(texts), encoder.spec)
     except NoVectorError as error:
         query = texts[error.rows[0]]
-        raise EncoderError(
+        message = (
             f"encoder '{encoder.spec}' returns no vector (but NaN or zero) for the query "
             f"{shown(query)}; --mode bm25 needs none"
-        ) from error
+        )
+        raise NoVectorError(encoder.spec, error.rows, message) from error
 
 
 def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:

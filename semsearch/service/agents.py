@@ -14,7 +14,12 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 from starlette.types import ASGIApp
 
-from semsearch.errors import SemsearchError
+from semsearch.errors import (
+    DocumentNotFoundError,
+    IndexNotFoundError,
+    SemsearchError,
+    with_code,
+)
 from semsearch.index import Index
 from semsearch.records import Hit
 from semsearch.service.requests import Mode
@@ -124,7 +129,7 @@ class Tools:
         """Fetch the text of a document, up to 20,000 characters at a time."""
         document = await _answered(self._worker(index).call(lambda used: used.get(id)))
         if document is None:
-            raise ToolError(f"no document '{id}'")
+            raise _told(DocumentNotFoundError(f"no document '{id}'"))
         end = start + DOCUMENT_CHARACTERS
         return {
             "note": NOTE,
@@ -164,7 +169,8 @@ class Tools:
             (name,) = self._workers
         if name is None or name not in self._workers:
             reason = "name an index" if name is None else f"no index '{name}'"
-            raise ToolError(f"{reason} (indexes: {', '.join(self._workers)})")
+            known = ", ".join(self._workers)
+            raise _told(IndexNotFoundError(f"{reason} (indexes: {known})"))
         return self._workers[name]
 
 
@@ -177,7 +183,12 @@ async def _answered(answer: Awaitable[Result]) -> Result:
     try:
         return await answer
     except SemsearchError as error:
-        raise ToolError(str(error)) from error
+        raise _told(error) from error
+
+
+def _told(error: SemsearchError) -> ToolError:
+    """An error as agents read it."""
+    return ToolError(with_code(error))
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

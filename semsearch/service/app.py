@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from semsearch.errors import MissingExtraError, SemsearchError
+from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
 from semsearch.service.fields import described_fields
@@ -29,7 +29,7 @@ from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
 from semsearch.service.paths import EncodedPathRoute
-from semsearch.service.problems import problem, status_of
+from semsearch.service.problems import problem, problem_of
 from semsearch.service.requests import (
     DocumentRequest,
     SearchParameters,
@@ -150,9 +150,7 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer an agent."""
-        app = self._agents or problem(
-            HTTPStatus.NOT_IMPLEMENTED, str(MissingExtraError("mcp", "mcp", "answering agents"))
-        )
+        app = self._agents or problem_of(MissingExtraError("mcp", "mcp", "answering agents"))
         await app(scope, receive, send)
 
     def add_routes(self, app: FastAPI) -> None:
@@ -302,7 +300,7 @@ class Service:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, SemsearchError)  # noqa: S101 - what it is registered for
-    return problem(status_of(error), str(error))
+    return problem_of(error)
 
 
 async def _of_http(request: Request, error: Exception) -> JSONResponse:
@@ -362,5 +360,5 @@ def _delete(index: Index, name: str) -> None:
     index.delete([name])
 
 
-def _no_document(name: str) -> HTTPException:
-    return HTTPException(HTTPStatus.NOT_FOUND, f"no document '{name}'")
+def _no_document(name: str) -> DocumentNotFoundError:
+    return DocumentNotFoundError(f"no document '{name}'")

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
+    DocumentNotFoundError,
     FilterError,
     IndexBusyError,
     MissingExtraError,
@@ -20,6 +21,7 @@ from semsearch.errors import (
 
 #: The caller's mistakes, and what passes by itself; any other error is a fault of the server.
 STATUSES: dict[type[SemsearchError], HTTPStatus] = {
+    DocumentNotFoundError: HTTPStatus.NOT_FOUND,
     ArgumentError: HTTPStatus.UNPROCESSABLE_ENTITY,
     BadRowError: HTTPStatus.UNPROCESSABLE_ENTITY,
     FilterError: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -44,6 +46,11 @@ def problem(
     found = HTTPStatus(status)
     content = {"title": found.phrase, "status": found.value, "detail": detail, **more}
     return JSONResponse(content, found.value, headers, media_type="application/problem+json")
+
+
+def problem_of(error: SemsearchError) -> JSONResponse:
+    """The answer to what fails with an error of ours: the member ``code`` is the error's."""
+    return problem(status_of(error), str(error), code=error.code)
 
 
 def status_of(error: SemsearchError) -> HTTPStatus:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ServeError
 
 OPEN_PATHS = ("/health", "/")
 OPEN_FOLDERS = ("/page/", "/atlas/")
@@ -69,7 +69,7 @@ def settings_for(
     """
     token = (token or "").strip()  # as HTTP does with what requests bear
     if not is_loopback(host) and not token:
-        raise ArgumentError(
+        raise ServeError(
             f"listening on {host} lets other machines in: set a token in SEMSEARCH_TOKEN"
         )
     names = {*LOOPBACK_NAMES, *map(str.lower, hosts)}

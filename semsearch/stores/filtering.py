@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from semsearch.errors import FieldNotFoundError
 from semsearch.filters import (
     BUILT_IN_FIELDS,
     And,
@@ -21,7 +22,6 @@ from semsearch.filters import (
     Value,
     field_text,
     fields,
-    filter_error,
     filter_message,
     literal_text,
     metadata_field,
@@ -69,7 +69,7 @@ def check_fields(condition: Condition, known: Collection[str]) -> None:
     """Refuse a condition on a field that no document has: it is misspelt more often than not.
 
     Raises:
-        FilterError: names the field, those that are spelt like it, and those that there are.
+        FieldNotFoundError: names the field, those that are spelt like it, and those that there are.
     """
     unknown = fields(condition).difference(known)
     if not unknown:
@@ -82,8 +82,10 @@ def check_fields(condition: Condition, known: Collection[str]) -> None:
     if len(known) > FIELDS_SHOWN:
         listed.append(f"and {len(known) - FIELDS_SHOWN} more")
     shown = name if field_text(name) == name else metadata_name(name)
-    raise filter_error(
-        f"no document has a field {shown!r}{suggestion} (fields: {', '.join(listed)})"
+    raise FieldNotFoundError(
+        filter_message(
+            f"no document has a field {shown!r}{suggestion} (fields: {', '.join(listed)})"
+        )
     )
 
 

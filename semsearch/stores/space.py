@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from semsearch.arguments import shown
 from semsearch.encoders.precision import Precision, described_precision
 from semsearch.encoders.specs import unpinned
-from semsearch.errors import ArgumentError, SpaceError
+from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.records import STORED_TYPES
 
@@ -113,7 +113,7 @@ def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
         if name is None or space.name == name:
             return space
     names = ", ".join(space.name for space in spaces)
-    raise SpaceError(f"no space '{name}' in this index (spaces: {names})")
+    raise SpaceNotFoundError(f"no space '{name}' in this index (spaces: {names})")
 
 
 def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
@@ -134,4 +134,4 @@ def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
                     f"semsearch index --add-space {space.spec}"
                 )
             return
-    raise SpaceError(f"space '{space.name}' was dropped from the index; open another one")
+    raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")

@@ -9,29 +9,20 @@ from typing import Any
 from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
 from semsearch.encoders.specs import BUNDLED_SPEC, parse_spec
 
-_USE = {
-    "siamese": (
-        "sentence-transformers",
-        "sentence-similarity",
-        "    semsearch index corpus.csv --encoder ./{name}",
-        "    from sentence_transformers import SentenceTransformer\n\n"
-        '    SentenceTransformer("./{name}").encode(["a sentence"])',
-    ),
-    "translate": (
-        "sentence-transformers",
-        "sentence-similarity",
-        "    semsearch index corpus.csv --encoder ./{name}",
-        "    from sentence_transformers import SentenceTransformer\n\n"
-        '    SentenceTransformer("./{name}").encode(["a sentence"])',
-    ),
-    "cross-encoder": (
-        "sentence-transformers",
-        "text-ranking",
-        '    semsearch query "a question" --rerank ./{name}',
-        "    from sentence_transformers import CrossEncoder\n\n"
-        '    CrossEncoder("./{name}").predict([("a sentence", "another")])',
-    ),
-}
+_BI_ENCODER = (
+    "sentence-transformers",
+    "sentence-similarity",
+    "    semsearch index corpus.csv --encoder ./{name}",
+    "    from sentence_transformers import SentenceTransformer\n\n"
+    '    SentenceTransformer("./{name}").encode(["a sentence"])',
+)
+_CROSS_ENCODER = (
+    "sentence-transformers",
+    "text-ranking",
+    '    semsearch query "a question" --rerank ./{name}',
+    "    from sentence_transformers import CrossEncoder\n\n"
+    '    CrossEncoder("./{name}").predict([("a sentence", "another")])',
+)
 
 
 def model_card(name: str, record: Mapping[str, Any]) -> str:
@@ -41,8 +32,8 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         name: that of its folder.
         record: what was planned and what came of it, as JSON values.
     """
-    library, task, command, code = _USE[record["trained"]]
     kind = "cross-encoder" if record["trained"] == "cross-encoder" else "bi-encoder"
+    library, task, command, code = _CROSS_ENCODER if kind == "cross-encoder" else _BI_ENCODER
     lines = [
         "---",
         f"library_name: {library}",
@@ -67,9 +58,11 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
         lines += [f"### Stage {number}: {stage['data']['name']}", "", *_table(stage, result), ""]
     lines += ["![loss and score by step](training.png)", ""]
     if record["tests"]:
-        lines += ["## Tested", "", "| set | measure | score | before |", "|---|---|---|---|"]
+        lines += ["## Tested", "", "| set | measure | dimensions | score | before |"]
+        lines += ["|---|---|---|---|---|"]
         lines += [
-            f"| {t['data']} | {t['measure']} | {t['score']:.2f} | {_score(t['before'])} |"
+            f"| {t['data']} | {t['measure']} | {t['dimension'] or 'all'} | {t['score']:.2f} "
+            f"| {_score(t['before'])} |"
             for t in record["tests"]
         ]
         lines.append("")
@@ -98,7 +91,7 @@ def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
         rows["development score"] = (
             f"{scores[0][0]:.2f} before, {best:.2f} at best (step {step:,}, which was kept)"
         )
-    told = {key: value for key, value in recipe.items() if value is not None}
+    told = {key: value for key, value in recipe.items() if value not in (None, [])}
     del told["batch_size"]
     for loss, choice in (("triplet", "margin"), ("softmax", "head_learning_rate")):
         if stage["loss"] != loss:

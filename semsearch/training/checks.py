@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
@@ -18,13 +18,13 @@ def check_teachable(examples: Examples) -> None:
     """
     name = examples.name
     if not len(examples):
-        raise ArgumentError(f"{name} has no examples")
+        raise ExamplesError(f"{name} has no examples")
     if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
-        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
+        raise ExamplesError(f"{name} has only one class ('{examples.labels[0]}')")
     if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
-        raise ArgumentError(f"{name} has the same gold score everywhere")
+        raise ExamplesError(f"{name} has the same gold score everywhere")
     if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ArgumentError(f"{name} has one pair; in-batch negatives need others")
+        raise ExamplesError(f"{name} has one pair; in-batch negatives need others")
 
 
 def without_leaks(
@@ -56,7 +56,7 @@ def without_leaks(
     if keep or not leaking:
         return training
     if len(leaking) == len(training):
-        raise ArgumentError(f"{training.name} has only pairs that are to be tested or developed on")
+        raise ExamplesError(f"{training.name} has only pairs that are to be tested or developed on")
     return training.take([row for row in range(len(training)) if row not in leaking])
 
 

@@ -99,8 +99,9 @@ class CrossEncoding:
                 },
             )
 
-    def score(self, model: Any, examples: Examples) -> float:
+    def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
         """Its score on scored or labelled pairs."""
+        del dimension  # there are no vectors
         return score_cross_encoder(model, examples)
 
 

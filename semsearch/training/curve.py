@@ -1,29 +1,48 @@
-"""The curve of a training run, as a picture: the loss and the score on the development set."""
+"""A training run as a picture: the loss and the score by step, the score by dimension."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semsearch.training.scoring import Measured
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: By how much a loss counts for the smooth line.
 SMOOTHING = 0.2
 
 
 def draw_curve(
-    histories: Sequence[Sequence[dict[str, float]]], measures: Sequence[str], file: Path
+    histories: Sequence[Sequence[dict[str, float]]],
+    measures: Sequence[str],
+    tests: Sequence[Measured],
+    file: Path,
 ) -> None:
     """Draw all stages side by side, each with its losses above its scores.
+
+    Beside them stand the scores by dimension of a model whose vectors can be shortened.
 
     Args:
         histories: for each stage its losses and scores by step.
         measures: what the scores of each stage measure; empty where there are none.
+        tests: the scores of the finished model.
         file: where the picture goes.
     """
     from matplotlib.figure import Figure
 
+    shortened = [test for test in tests if test.dimension]
     rows = 2 if any(measures) else 1
-    figure = Figure(figsize=(max(6, 4 * len(histories)), 2.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, len(histories), squeeze=False, sharex="col")
+    columns = len(histories) + bool(shortened)
+    figure = Figure(figsize=(max(6, 4 * columns), 2.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex="col")
+    if shortened:
+        for unused in axes[:-1, -1]:
+            unused.set_axis_off()
+        _draw_dimensions(axes[-1, -1], shortened)
     for number, (history, measure) in enumerate(zip(histories, measures, strict=True)):
         losses = [(one["step"], one["loss"]) for one in history if "loss" in one]
         scores = [(one["step"], one["score"]) for one in history if "score" in one]
@@ -50,6 +69,25 @@ def draw_curve(
             )
             lower.margins(x=0.1, y=0.2)
     figure.savefig(file, dpi=150)
+
+
+def _draw_dimensions(axes: Axes, tests: Sequence[Measured]) -> None:
+    for name, found in groupby(tests, key=lambda test: test.data):
+        points = [(test.dimension, test.score) for test in found]
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=4, label=name)
+        for point in points:
+            axes.annotate(
+                f"{point[1]:.1f}", point, xytext=(0, 6), textcoords="offset points", ha="center"
+            )
+    axes.set_xscale("log", base=2)
+    ticks = sorted({test.dimension for test in tests if test.dimension})
+    axes.set_xticks(ticks, labels=[str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("dimensions")
+    axes.set_ylabel(tests[0].measure)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(x=0.1, y=0.2)
+    axes.legend(fontsize="small", frameon=False)
 
 
 def _smooth(values: Sequence[float]) -> list[float]:

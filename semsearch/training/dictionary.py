@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Ids = Sequence[int]
+Numbers = NDArray[numpy.int64]
 
 ITERATIONS = 6
-#: More possible links than these are not weighed at once: the longest pairs are left out.
-MOST_LINKS = 40_000_000
+#: How many possible links are weighed at once, which takes 50 bytes for each; and how many times
+#: as many are kept in memory, with 16 bytes for each. Of more, they are found again each time.
+LINKS_AT_ONCE, BLOCKS_KEPT = 10_000_000, 10
 
 
 def translation_probabilities(
@@ -34,16 +37,34 @@ def translation_probabilities(
     """
     from scipy.sparse import csr_array
 
-    token, source, slot = _links(translations, sources, translated)
-    pairs, pair = numpy.unique(token * known + source, return_inverse=True)
+    sizes = [len(s) * (len(t) + 1) for s, t in zip(sources, translations, strict=True)]
+    blocks = numpy.cumsum(sizes, dtype=numpy.int64) // LINKS_AT_ONCE
+    cuts = [0, *(1 + numpy.flatnonzero(numpy.diff(blocks))).tolist(), len(sizes)]
+
+    def links() -> Iterator[tuple[Numbers, Numbers]]:
+        """By block, the pair of tokens of each link, and of which source token in the text."""
+        for start, end in pairwise(cuts):
+            token, source, slot = _links(translations[start:end], sources[start:end], translated)
+            yield token * known + source, slot
+
+    pairs = numpy.empty(0, numpy.int64)
+    for link, _ in links():
+        pairs = numpy.union1d(pairs, link)
+
+    def places() -> Iterator[tuple[Numbers, Numbers]]:
+        return ((numpy.searchsorted(pairs, link), slot) for link, slot in links())
+
+    kept = [*places()] if len(cuts) <= 1 + BLOCKS_KEPT else None
     row, column = pairs // known, pairs % known
     probability = numpy.ones(len(pairs))
     for _ in range(ITERATIONS):
-        # How much of each source token each token of its translation accounts for …
-        weight = probability[pair]
-        share = weight / numpy.bincount(slot, weight)[slot]
+        count = numpy.zeros(len(pairs))
+        for pair, slot in kept or places():
+            # How much of each source token each token of its translation accounts for …
+            weight = probability[pair]
+            share = weight / numpy.bincount(slot, weight)[slot]
+            count += numpy.bincount(pair, share, len(pairs))
         # … summed up over all sentences, and brought to a sum of 1 for each token.
-        count = numpy.bincount(pair, share, len(pairs))
         probability = count / numpy.bincount(row, count, translated + 1)[row]
     is_word = row < translated
     cells = probability[is_word], (row[is_word], column[is_word])
@@ -52,24 +73,19 @@ def translation_probabilities(
 
 def _links(
     translations: Sequence[Ids], sources: Sequence[Ids], nothing: int
-) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64]]:
+) -> tuple[Numbers, Numbers, Numbers]:
     """Each source token with each token of its translation, and with `nothing`.
 
     Returns:
         The token, the source token, and which occurrence of a source token that is; each of shape
         (links,).
     """
-    sizes = [len(s) * (len(t) + 1) for s, t in zip(sources, translations, strict=True)]
     tokens, known, slots = [], [], []
-    links = slot = 0
-    for place in numpy.argsort(sizes, kind="stable"):
-        links += sizes[place]
-        if links > MOST_LINKS:
-            break
-        translation = numpy.array([*translations[place], nothing], numpy.int64)
-        source = numpy.array(sources[place], numpy.int64)
+    slot = 0
+    for ids, source in zip(translations, sources, strict=True):
+        translation = numpy.array([*ids, nothing], numpy.int64)
         tokens.append(numpy.tile(translation, len(source)))
-        known.append(numpy.repeat(source, len(translation)))
+        known.append(numpy.repeat(numpy.array(source, numpy.int64), len(translation)))
         slots.append(numpy.repeat(numpy.arange(slot, slot + len(source)), len(translation)))
         slot += len(source)
     return numpy.concatenate(tokens), numpy.concatenate(known), numpy.concatenate(slots)

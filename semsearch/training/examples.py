@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ExamplesError
 
 #: Is called with one line that a person should read.
 Notify = Callable[[str], None]
@@ -68,7 +68,7 @@ class Examples:
             label = self.labels[int(target)]
             if label not in place:
                 known = ", ".join(place)
-                raise ArgumentError(
+                raise ExamplesError(
                     f"{self.places[row]}: label '{label}' is not in the training data ({known})"
                 )
         targets = [place[self.labels[int(target)]] for target in self.targets]
@@ -84,7 +84,7 @@ def mixed(sets: Sequence[Examples]) -> Examples:
     first = sets[0]
     for other in sets[1:]:
         if other.kind is not first.kind or len(other.texts) != len(first.texts):
-            raise ArgumentError(
+            raise ExamplesError(
                 f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
                 "such data cannot be mixed, only used in turn"
             )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
 from semsearch.encodings import ESCAPED_BYTE, undecodable
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scales import scaled
 
@@ -64,7 +64,9 @@ def read_examples(
         notify: is told what was taken for what.
 
     Raises:
-        CorpusError: the file cannot be read, or has no columns of such a kind.
+        CorpusError: the file cannot be read.
+        ColumnNotFoundError: it has no columns of such a kind.
+        ExamplesError: none of its labels means a positive pair.
         BadRowError: a row has no text, or a score that is no number of the scale.
     """
     with open_table(path) as table:
@@ -73,16 +75,18 @@ def read_examples(
         if columns is None or kind is None:
             needed = " or ".join(_needed(one) for one in wanted)
             found = ", ".join(table.columns)
-            raise CorpusError(
+            raise ColumnNotFoundError(
                 f"{table.name}: columns {needed} are needed (columns: {found}); rename them"
             )
         rows = list(_checked(table.rows))
-        name = table.name
+        name, names = table.name, table.columns
     text_columns = [columns.left, columns.right]
     if kind is Kind.TRIPLETS and columns.negative:
         text_columns.append(columns.negative)
     if kind is Kind.POSITIVE and columns.label:
         rows = _positive(rows, columns.label, name, notify)
+    elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in text_columns]):
+        notify(f"{name}: every pair is taken as positive; not used: {', '.join(unused)}")
     if kind is Kind.LABELLED and columns.label:
         rows = _decided(rows, columns.label, name, notify)
     texts = tuple([_text(row, column) for row in rows] for column in text_columns)
@@ -191,6 +195,8 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     kept = [row for row in rows if _label(row, column).lower() in POSITIVE_LABELS]
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))
-        raise CorpusError(f"{name}: no label in column '{column}' means a positive pair ({known})")
+        raise ExamplesError(
+            f"{name}: no label in column '{column}' means a positive pair ({known})"
+        )
     notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
     return kept

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.training.examples import Examples
 from semsearch.training.recipe import Loss, Recipe
 from semsearch.training.scoring import Vectors
@@ -101,12 +102,28 @@ class TeacherLoss(torch.nn.Module):
 def embedding_loss(
     model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
 ) -> torch.nn.Module:
-    """The loss, with a head of random weights where it has one."""
+    """The loss, with a head of random weights where it has one.
+
+    Raises:
+        ArgumentError: the recipe's dimensions are more than the model has, or the loss is softmax,
+            whose head takes vectors of one width.
+    """
+    full = model.get_embedding_dimension()
+    if recipe.dimensions and max(recipe.dimensions) > full:
+        raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
+    if recipe.dimensions and loss is Loss.SOFTMAX:
+        raise CombinationError("the softmax loss has no shorter dimensions; take another --loss")
+    chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
+    if recipe.dimensions:
+        chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
+    return chosen
+
+
+def _full_width_loss(
+    model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
+) -> Any:
     if loss is Loss.RANKING and recipe.batch_size > CACHED_FROM:
-        cached: torch.nn.Module = losses.CachedMultipleNegativesRankingLoss(
-            model, mini_batch_size=CACHED_PART
-        )
-        return cached
+        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
     head: Any
     match loss:
         case Loss.SOFTMAX:

@@ -17,7 +17,14 @@ from semsearch.datasets.translated import (
     languages_of,
     parallel_sentences,
 )
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetNotFoundError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    ColumnNotFoundError,
+    CorpusError,
+    DatasetNotFoundError,
+    EmptyCorpusError,
+)
 from semsearch.training.examples import Examples, Kind, Notify
 
 SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "sentence1")
@@ -76,7 +83,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     if empty:
         notify(f"{name}: {empty:,} pairs without text on one side are left out")
     if not distinct:
-        raise CorpusError(f"{name} holds no translated sentences")
+        raise EmptyCorpusError(f"{name} holds no translated sentences")
     sources, translations = zip(*distinct, strict=True)
     return Examples(
         name,
@@ -122,7 +129,7 @@ def _table(path: Path, language: str | None) -> _Read:
             source = source or others.pop(0)
             translation = others.pop(0)
         if source is None or translation is None:
-            raise CorpusError(
+            raise ColumnNotFoundError(
                 f"{table.name}: columns 'source' and 'translation' are needed, or no others than "
                 f"these two (columns: {', '.join(columns)})"
             )

@@ -55,6 +55,8 @@ class Recipe:
             epoch, but at most 1,000 steps.
         patience: after how many evaluations without a better score it stops; None never does.
         max_tokens: how much of a text is read; None as much as the base model reads.
+        dimensions: of how many leading dimensions the vectors shall serve by themselves, besides
+            all of them (Kusupati et al. 2022, Matryoshka representation learning).
         precision: fp32, bf16, or auto: bf16 where the processor computes it faster.
     """
 
@@ -71,6 +73,7 @@ class Recipe:
     evaluate_every: int | None = None
     patience: int | None = None
     max_tokens: int | None = None
+    dimensions: tuple[int, ...] = ()
     precision: Precision = Precision.AUTO
 
     def __post_init__(self) -> None:
@@ -93,6 +96,8 @@ class Recipe:
                 raise ArgumentError(f"{name} must be at least {least}, not {value}")
         if self.max_tokens is not None and self.max_tokens < 3:
             raise ArgumentError(f"max_tokens must be at least 3, not {self.max_tokens}")
+        if any(dimension < 1 for dimension in self.dimensions):
+            raise ArgumentError(f"dimensions must be at least 1, not {min(self.dimensions)}")
         if self.precision is Precision.INT8:
             raise ArgumentError("there is no training in int8; use --precision auto, fp32 or bf16")
 
@@ -104,4 +109,7 @@ class Recipe:
 
     def as_json(self) -> dict[str, Any]:
         """Its choices as JSON values."""
-        return asdict(self) | {"precision": self.precision.value}
+        return asdict(self) | {
+            "dimensions": list(self.dimensions),
+            "precision": self.precision.value,
+        }

@@ -52,8 +52,8 @@ class Pupil(Protocol):
     def load(self, folder: Path) -> Any:
         """The finished model of a folder."""
 
-    def score(self, model: Any, examples: Examples) -> float:
-        """How good a finished model is."""
+    def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
+        """How good a finished model is, by so many leading dimensions of its vectors."""
 
 
 class Trained(NamedTuple):
@@ -88,6 +88,7 @@ def train(
             raise MissingExtraError(package, "train", "training")
     workspace = Workspace(course.output, resume=course.resume, overwrite=course.overwrite)
     base = find_model(course.base)
+    base.check_whole()
     if base.pooling:
         raise ArgumentError(f"'{course.base}': a base model is trained with its own pooling")
     lessons, tests = pupil.lessons(course, notify)
@@ -107,7 +108,7 @@ def train(
             if not stage.model.is_dir():
                 _learn(pupil, folder, number, lesson, stage, notify, on_progress)
             folder = stage.model
-        measured = _tested(pupil, folder, tests, before=base.path)
+        measured = _tested(pupil, folder, tests, base.path, lessons[-1])
         records = [
             json.loads((_stage_folder(workspace, number).path / RECORD).read_text("utf-8"))
             for number in range(len(lessons))
@@ -115,7 +116,8 @@ def train(
         record = plan | {"results": records, "tests": [test._asdict() for test in measured]}
         (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
         (folder / "README.md").write_text(model_card(course.output.name, record), "utf-8")
-        draw_curve([one["history"] for one in records], _measures(lessons), folder / CURVE)
+        histories = [one["history"] for one in records]
+        draw_curve(histories, _measures(lessons), measured, folder / CURVE)
         workspace.publish(folder)
     return Trained(course.output, measured)
 
@@ -152,20 +154,33 @@ def _learn(
         (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
 
 
-def _tested(pupil: Pupil, folder: Path, tests: Sequence[Examples], before: Path) -> list[Measured]:
-    """The scores of the model of a folder; beside those of the base model where that counts."""
+def _tested(
+    pupil: Pupil, folder: Path, tests: Sequence[Examples], before: Path, last: Lesson
+) -> list[Measured]:
+    """The scores of the model of a folder; beside those of the base model where that counts.
+
+    Of a model with shorter dimensions each, and on the development set if there is no test.
+    """
+    shorter = last.recipe.dimensions
+    if shorter and not tests and last.development:
+        tests = [last.development]
     if not tests:
         return []
     model = pupil.load(folder)
     base = pupil.load(before) if pupil.keeps_its_task else None
+    dimensions: Sequence[int | None] = (None,)
+    if shorter:
+        dimensions = sorted({model.get_embedding_dimension(), *shorter}, reverse=True)
     return [
         Measured(
             test.name,
             MEASURES[test.kind],
-            pupil.score(model, test),
+            pupil.score(model, test, dimension),
             None if base is None else pupil.score(base, test),
+            dimension,
         )
         for test in tests
+        for dimension in dimensions
     ]
 
 

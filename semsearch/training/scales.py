@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from semsearch.errors import ArgumentError, BadRowError
+from semsearch.errors import ArgumentError, BadRowError, ExamplesError
 from semsearch.training.examples import Notify
 
 #: The scales that people use, the narrowest first.
@@ -52,7 +52,7 @@ def _fitting(scores: Sequence[float], name: str) -> tuple[float, float]:
     for low, high in KNOWN_SCALES:
         if all(low <= score <= high for score in scores):
             return low, high
-    raise ArgumentError(
+    raise ExamplesError(
         f"{name}: gold scores from {min(scores):g} to {max(scores):g} are on no known scale; "
         "name it with --scale LOW HIGH"
     )

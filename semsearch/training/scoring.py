@@ -39,10 +39,14 @@ class Measured(NamedTuple):
     measure: str
     score: float
     before: float | None = None  #: of the base model, where that says something
+    dimension: int | None = None  #: of shortened vectors; None where their width is not the point
 
 
 def score_siamese(
-    model: SentenceTransformer, examples: Examples, classify: Classify | None = None
+    model: SentenceTransformer,
+    examples: Examples,
+    classify: Classify | None = None,
+    dimension: int | None = None,
 ) -> float:
     """The score of a bi-encoder, from 0 to 100 (Spearman's from -100).
 
@@ -50,6 +54,7 @@ def score_siamese(
         model: it encodes.
         examples: of any kind; labelled ones only with `classify`.
         classify: tells the class from both vectors.
+        dimension: how many leading dimensions of the vectors are compared; None for all.
     """
     distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
     place = {text: row for row, text in enumerate(distinct)}
@@ -57,6 +62,7 @@ def score_siamese(
         distinct,
         batch_size=ENCODED_AT_ONCE,
         normalize_embeddings=classify is None,
+        truncate_dim=dimension,
         show_progress_bar=False,
     )
     vectors = numpy.asarray(vectors, numpy.float32)

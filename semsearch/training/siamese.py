@@ -101,9 +101,11 @@ class Siamese:
         """The model of a folder, in fp32."""
         return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
 
-    def score(self, model: SentenceTransformer, examples: Examples) -> float:
+    def score(
+        self, model: SentenceTransformer, examples: Examples, dimension: int | None = None
+    ) -> float:
         """Its score on examples that need no head."""
-        return score_siamese(model, examples)
+        return score_siamese(model, examples, dimension=dimension)
 
 
 def _scored(

@@ -65,7 +65,7 @@ class _Ours:
         return {
             name: weights.contiguous()
             for name, weights in state.items()
-            if not name.startswith(("model.", "head.model."))
+            if "model" not in name.split(".")
         }
 
 

@@ -142,8 +142,9 @@ class Translation:
         """The model of a folder as it is used."""
         return load_encoder(str(folder), precision=Precision.FP32, local_files_only=True)
 
-    def score(self, model: Encoder, examples: Examples) -> float:
+    def score(self, model: Encoder, examples: Examples, dimension: int | None = None) -> float:
         """Its score on a test set."""
+        del dimension  # the teacher's
         return score_columns(_columns(model.encode_documents, examples), examples)
 
     def _scored(

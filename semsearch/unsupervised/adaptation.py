@@ -18,6 +18,7 @@ from numpy.random import Generator, default_rng
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.runs import Workspace
+from semsearch.training.sentences import distinct_documents, held_out
 from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints
 from semsearch.unsupervised.hard_negatives import hard_negatives
@@ -25,7 +26,6 @@ from semsearch.unsupervised.known_item import Gain, gain, reciprocal_ranks
 from semsearch.unsupervised.loop import Length, Optimization, fit
 from semsearch.unsupervised.questions import Question, questions
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
-from semsearch.unsupervised.sentences import distinct_documents, held_out
 from semsearch.unsupervised.sts import sts_spearman
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_runtime import loading
-from semsearch.errors import EncoderError
+from semsearch.errors import DamagedModelError, EncoderError
 
 if TYPE_CHECKING:
     from transformers import BertForPreTraining, BertTokenizerFast
@@ -94,6 +94,7 @@ def load_bert(spec: str) -> LoadedBert:
     from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
 
     folder = find_model(spec)
+    folder.check_whole()
     with loading(spec):
         config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
         if config.model_type != "bert":
@@ -108,5 +109,5 @@ def load_bert(spec: str) -> LoadedBert:
         )
     missing = set(told["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
-        raise EncoderError(f"model '{spec}' is not whole: it lacks {lacking[0]}")
+        raise DamagedModelError(f"model '{spec}' is not whole: it lacks {lacking[0]}")
     return LoadedBert(model, tokenizer, bool(missing))

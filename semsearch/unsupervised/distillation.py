@@ -19,16 +19,16 @@ from semsearch.encoders.loading import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.encoders.torch_runtime import whole_text_tokenizer
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.runs import Workspace
+from semsearch.training.sentences import distinct_documents, held_out, sentences
 from semsearch.unsupervised.batches import batches_by_length
 from semsearch.unsupervised.card import model_card
 from semsearch.unsupervised.checkpoints import Checkpoints
 from semsearch.unsupervised.loop import Length, Optimization, fit
 from semsearch.unsupervised.sentence_model import embedded, trainable_encoder, write_model
-from semsearch.unsupervised.sentences import distinct_documents, held_out, sentences
 from semsearch.unsupervised.sts import sts_spearman
 from semsearch.unsupervised.students import shallow_student, static_student
 
@@ -79,7 +79,7 @@ class DistillationSettings:
 
     def __post_init__(self) -> None:
         if self.layers is not None and self.dimension is not None:
-            raise ArgumentError("a dimension is chosen for a static student only")
+            raise CombinationError("a dimension is chosen for a static student only")
         if self.batch < 1:
             raise ArgumentError(f"a batch must have 1 text or more, not {self.batch}")
         if self.seed < 0:
@@ -154,7 +154,7 @@ def distil(
     course: _Course | None = None
     if documents is None:
         if settings.layers is not None or settings.length is not None:
-            raise ArgumentError("layers and a length of training need a corpus to learn from")
+            raise CombinationError("layers and a length of training need a corpus to learn from")
         student = static_student(teacher, settings.dimension or STATIC_DIMENSION)
     else:
         student, course = _beginning(teacher, documents, settings, notify)

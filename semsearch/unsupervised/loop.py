@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.errors import ArgumentError, CombinationError, TrainingError
 from semsearch.runs import Interruption
 from semsearch.unsupervised.checkpoints import Checkpoints, Position
 
@@ -44,16 +44,16 @@ class Length:
 
     def __post_init__(self) -> None:
         if (self.steps is None) == (self.minutes is None):
-            raise ArgumentError("give steps or minutes, one of them")
-        if self.steps is not None and self.steps < 1:
-            raise ArgumentError(f"steps must be at least 1, not {self.steps}")
+            raise CombinationError("give steps or minutes, one of them")
+        if self.steps is not None and self.steps < 0:
+            raise ArgumentError(f"steps must not be negative, and they are {self.steps}")
         if self.minutes is not None and not 0 < self.minutes < math.inf:
             raise ArgumentError(f"minutes must be more than 0, not {self.minutes}")
 
     def fraction(self, position: Position) -> float:
         """Which part of the training is done."""
         if self.steps is not None:
-            return position.step / self.steps
+            return position.step / self.steps if self.steps else 1.0
         assert self.minutes is not None  # noqa: S101 - for mypy; __post_init__ has seen to it
         return position.seconds / (60 * self.minutes)
 

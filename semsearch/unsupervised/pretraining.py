@@ -17,6 +17,7 @@ from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.runs import Workspace
+from semsearch.training.sentences import distinct_documents, held_out, sentences
 from semsearch.unsupervised.bert import (
     MOST_TOKENS,
     BertSize,
@@ -35,7 +36,6 @@ from semsearch.unsupervised.pretraining_losses import (
     measured_losses,
     pretraining_loss,
 )
-from semsearch.unsupervised.sentences import distinct_documents, held_out, sentences
 from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
 
 if TYPE_CHECKING:
@@ -54,13 +54,24 @@ LEARNING_RATES = {
 #: For one that has learnt already.
 GENTLE_LEARNING_RATE = 5e-5
 
+#: What the cards say.
+PRETRAINED_STORY = (
+    "A BERT, pre-trained by masked language modelling and next-sentence prediction (Devlin et "
+    "al. 2019). It is no sentence encoder yet: its vectors are pooled word vectors, to be "
+    "fine-tuned."
+)
+UNTRAINED_STORY = (
+    "A BERT of random weights with a vocabulary of its own: the beginning of `semsearch train "
+    "contrast`."
+)
+
 
 @dataclass(frozen=True)
 class PretrainingSettings:
     """What to pre-train, and how.
 
     Args:
-        length: of the training.
+        length: of the training; of 0 steps, random weights are written.
         size: of a BERT from scratch.
         base: a BERT to go on with, by its folder or name; None begins from scratch.
         vocabulary: how many word pieces at most, from scratch.
@@ -113,7 +124,7 @@ class PretrainingSettings:
         )
         return {
             **start,
-            **{name: value for name, value in asdict(self.length).items() if value},
+            **{name: value for name, value in asdict(self.length).items() if value is not None},
             "max tokens": self.max_tokens,
             "batch": self.batch,
             "learning rate": self.optimization().learning_rate,
@@ -128,7 +139,7 @@ def pretrain(
     *,
     notify: Callable[[str], None] = lambda message: None,
     on_progress: Callable[[int, float], None] = lambda steps, fraction: None,
-) -> HeldOutLosses:
+) -> HeldOutLosses | None:
     """Pre-train a BERT on the text of documents, and write it as a plain BERT.
 
     Args:
@@ -139,7 +150,7 @@ def pretrain(
         on_progress: is called after each step with how many are done and which part that is.
 
     Returns:
-        The held-out losses of the finished model.
+        The held-out losses of the finished model; None of one with random weights.
 
     Raises:
         TrainingError: there is too little to learn from, the loss is not finite, or files cannot
@@ -148,11 +159,18 @@ def pretrain(
         ArgumentError: what is to be resumed began with other settings or another corpus.
         TrainingStoppedError: after Ctrl-C, when a checkpoint has been written.
     """
-    texts = [
-        found
-        for document in distinct_documents(documents)
-        if len(found := sentences(document.text)) > 1
-    ]
+    distinct = distinct_documents(documents)
+    split = [sentences(document.text) for document in distinct]
+    titles = [document.title for document in distinct if document.title]
+    if settings.length.steps == 0:
+        model, tokenizer, _ = _start([titles, *split], settings, notify)
+        facts = {**settings.facts(), "documents": len(distinct)}
+        with workspace.opened(facts):
+            draft = workspace.draft()
+            _write(draft, workspace.output.name, UNTRAINED_STORY, model, tokenizer, facts)
+            workspace.publish(draft)
+        return None
+    texts = [found for found in split if len(found) > 1]
     parts = held_out(len(texts), settings.seed, "of two sentences or more")
     trained = [texts[place] for place in parts.trained]
     measured = [texts[place] for place in parts.held_out]
@@ -160,7 +178,7 @@ def pretrain(
         f"{len(trained):,} documents of two sentences or more to train on, "
         f"{len(measured):,} held out"
     )
-    model, tokenizer, has_new_heads = _start(trained, settings, notify)
+    model, tokenizer, has_new_heads = _start([titles, *split], settings, notify)
     training, measuring = (
         PairBatches(some, tokenizer, settings.max_tokens, settings.batch)
         for some in (trained, measured)
@@ -220,7 +238,7 @@ def pretrain(
             "held out at the end": losses,
         }
         draft = workspace.draft()
-        _write(draft, workspace.output.name, model, tokenizer, facts)
+        _write(draft, workspace.output.name, PRETRAINED_STORY, model, tokenizer, facts)
         workspace.publish(draft)
     return losses
 
@@ -266,6 +284,7 @@ def _digest(tokenizer: BertTokenizerFast, *parts: Tokens) -> str:
 def _write(
     folder: Path,
     name: str,
+    story: str,
     model: BertForPreTraining,
     tokenizer: BertTokenizerFast,
     facts: dict[str, Any],
@@ -273,9 +292,4 @@ def _write(
     with quiet_transformers():
         model.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)
-    story = (
-        "A BERT, pre-trained by masked language modelling and next-sentence prediction (Devlin et "
-        "al. 2019). It is no sentence encoder yet: its vectors are pooled word vectors, to be "
-        "fine-tuned."
-    )
     (folder / "README.md").write_text(model_card(name, story, facts), "utf-8")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.records import Document
-from semsearch.unsupervised.sentences import sentences
+from semsearch.training.sentences import sentences
 
 #: A sentence of fewer words asks nothing.
 LEAST_WORDS = 4

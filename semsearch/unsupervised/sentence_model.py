@@ -29,7 +29,9 @@ def trainable_encoder(spec: str) -> TorchEncoder:
     Raises:
         EncoderError: it cannot be found, or not be loaded.
     """
-    encoder = TorchEncoder(find_model(spec), device=best_device())
+    folder = find_model(spec)
+    folder.check_whole()
+    encoder = TorchEncoder(folder, device=best_device())
     for module in encoder.model.modules():
         if type(module).__name__.endswith("SelfAttention") and hasattr(module, "dropout"):
             module.dropout.p = 0.0

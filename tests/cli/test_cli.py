@@ -50,12 +50,14 @@ def indexed(run):
 
 
 def error_of(result):
-    """The one line on standard error, the last one, that says what is wrong."""
+    """The one line on standard error, the last one, that says what is wrong; without its code."""
     assert result.stdout == ""
     *notes, line = result.stderr.splitlines()
     assert line.startswith("Error: ")
     assert not any(note.startswith("Error") for note in notes)
-    return line.removeprefix("Error: ")
+    message, _, code = line.removeprefix("Error: ").rpartition(" [")
+    assert re.fullmatch(r"[a-z-]+\]", code)
+    return message
 
 
 class TestIndex:
@@ -97,6 +99,38 @@ class TestIndex:
     def test_the_sample(self, run):
         assert "320 documents" in run("index", "--sample", "--encoder", "hashing").stdout
         assert "documents: 320" in run("info").stdout
+
+    def test_the_sample_in_portuguese(self, run):
+        result = run("index", "--sample", "pt", "--encoder", "hashing")
+        assert result.stdout.startswith("indexes/notes-pt: 320 documents")
+        assert "read the language" not in result.stderr  # words have no pieces
+        hits = run("query", "insônia", "--mode", "bm25", "-k", "1", "--format", "jsonl").stdout
+        assert json.loads(hits)["hits"][0]["id"] == "health-02"
+        assert "'xx' is not one of 'en', 'pt'" in run("index", "--sample", "xx", code=2).stderr
+
+    def test_says_that_an_encoder_does_not_read_a_language(self, run, minilm, tmp_path):
+        del minilm  # converted
+        rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
+        (tmp_path / "pt.txt").write_text("\n".join(rows), encoding="utf-8")
+        said = (
+            "minilm does not read the language of 2 of 2 sampled passages well "
+            "(1.8 pieces a word); teach it: semsearch train translate --parallel FILE --output DIR"
+        )
+        first = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
+        assert said in first.stderr.splitlines()
+        again = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
+        assert "read the language" not in again.stderr  # nothing is new
+        assert said in run("info", "--index", "x").stdout.splitlines()
+        told = json.loads(run("info", "--index", "x", "--format", "json").stdout)
+        found = {"sampled": 2, "read_poorly": 2, "warns": True}
+        assert told["spaces"][0]["vocabulary"] == found
+        added = run("index", "--add-space", "hashing", "--index", "x")
+        assert "read the language" not in added.stderr
+        told = json.loads(run("info", "--index", "x", "--format", "json").stdout)
+        assert told["spaces"][1]["vocabulary"] is None
+        (tmp_path / "en.txt").write_text("A cat sleeps on the rug there.\nIt rained a lot today.")
+        english = run("index", "en.txt", "--input-format", "lines", "--index", "y")
+        assert "read the language" not in english.stderr + run("info", "--index", "y").stdout
 
     def test_bad_rows_are_listed_when_skipped(self, run, tmp_path):
         (tmp_path / "bad.csv").write_text("id,text\na,One.\nb,\nc\na,Two.\n")
@@ -318,7 +352,7 @@ class TestQuery:
         shown = "q.txt" if how == "file" else "stdin"
         assert result.stderr == (
             f"Error: {shown}:2: byte 0xe9 is not UTF-8; the file looks like windows-1252: "
-            "--encoding windows-1252\n"
+            "--encoding windows-1252 [unreadable-corpus]\n"
         )
         arguments = ["--queries", name, "--encoding", "windows-1252", "--format", "jsonl"]
         lines = indexed("query", *arguments, typed=typed).stdout.splitlines()

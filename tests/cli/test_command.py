@@ -6,6 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from scripts.dev.examples import ROOT
 from semsearch.cli import COMMANDS, main
 from semsearch.cli.command import Command, quoted
 
@@ -78,7 +79,7 @@ def test_no_value_is_empty(path, option):
 )
 def test_others_are_given_as_often_as_one_likes(arguments):
     result = CliRunner().invoke(main, arguments)
-    assert result.stderr == "Error: no such file: nowhere.csv\n"
+    assert result.stderr == "Error: no such file: nowhere.csv [corpus-not-found]\n"
 
 
 def test_the_environment_does_not_count(monkeypatch, tmp_path):
@@ -160,7 +161,7 @@ def test_a_bad_row_names_the_way_out(tmp_path, monkeypatch, command, corpus, pla
     assert result.exit_code == 1
     error = result.stderr.splitlines()[-1]
     assert error.startswith(f"Error: corpus{place}: ")
-    assert error.endswith("; --skip-bad-rows leaves such rows out")
+    assert error.endswith("; --skip-bad-rows leaves such rows out [bad-row]")
 
 
 def test_who_skips_bad_rows_is_not_told_to(tmp_path):
@@ -171,3 +172,22 @@ def test_who_skips_bad_rows_is_not_told_to(tmp_path):
     assert result.exit_code == 1
     assert "corpus.jsonl:1: not JSON" in result.stderr
     assert "--skip-bad-rows" not in result.stderr
+
+
+def test_help_ends_with_a_page_of_the_documentation():
+    groups = [[], ["eval"], ["train"], ["datasets"]]
+    for path in [*groups, *(path for path, _ in ALL)]:
+        last = CliRunner().invoke(main, [*path, "--help"]).stdout.splitlines()[-1]
+        name = last.removeprefix("Documentation: ")
+        assert name.startswith("docs/"), path
+        assert (ROOT / name).is_file(), path
+        assert (name == "docs/index.md") == (not path), path
+
+
+def test_the_page_is_that_of_the_group_unless_a_command_has_one():
+    helps = {
+        name: CliRunner().invoke(main, ["train", name, "--help"]).stdout
+        for name in ("adapt", "pretrain")
+    }
+    assert helps["adapt"].endswith("\n\nDocumentation: docs/how-to/train.md\n")
+    assert helps["pretrain"].endswith("\n\nDocumentation: docs/explanations/pre-training.md\n")

@@ -82,7 +82,7 @@ class TestPath:
         result = run("path", "sts12", code=1)
         assert result.stdout == ""
         assert result.stderr.count("\n") == 1
-        assert result.stderr.endswith("semsearch datasets fetch sts12\n")
+        assert result.stderr.endswith("semsearch datasets fetch sts12 [dataset-not-found]\n")
 
     def test_a_misspelt_name(self, run):
         """What could steer a terminal is shown as Python writes it."""

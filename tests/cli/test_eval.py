@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -86,7 +87,7 @@ class TestSts:
         ]
         chosen = load_encoder("minilm").description()["precision"]
         assert found == [["fp32", None], [chosen, None]]
-        assert "precision" in run("sts", "--data", pairs, "--system", "hashing").stdout
+        assert "minilm (fp32, " in run("sts", "--data", pairs, "--system", "minilm").stdout
 
     def test_lines(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
@@ -127,7 +128,17 @@ class TestSts:
         assert "pairs test" in output
         assert "1 pair without a gold score left out" in output
         assert "paired differences" in output
-        assert "hashing:8" in output
+        assert "hashing:8 minus hashing" in output
+
+    @pytest.mark.parametrize("columns", [60, 80])
+    def test_a_narrow_table_keeps_its_numbers_whole(self, run, pairs, beir, monkeypatch, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        systems = ["--system", "hashing", "--system", "hashing:16"]
+        for kind, data in {"sts": pairs, "ir": beir}.items():
+            output = run(kind, "--data", data, *systems, "--system", "hashing:384").stdout
+            assert max(map(len, output.splitlines())) <= columns
+            assert output.count("[") == len(re.findall(r"\d \[[-+]?[\d.]+, [-+]?[\d.]+\]", output))
+            assert "published" not in output  # no paper has these systems
 
     def test_both_aggregations_of_a_year(self, run, tmp_path):
         folder = tmp_path / "sts" / "STS12"
@@ -233,8 +244,13 @@ class TestIr:
 
     def test_whole_documents(self, run, beir):
         arguments = ["--data", beir, "--system", "hashing", "--measure", "AP"]
-        assert "published" not in run("ir", *arguments).stdout
-        assert "published" in run("ir", *arguments, "--whole-documents").stdout
+        note = "Each document is one passage"
+
+        def told_of(*options):  # in one line, wherever it was wrapped
+            return " ".join(run("ir", *arguments, *options).stdout.split())
+
+        assert note not in told_of()
+        assert note in told_of("--whole-documents")
         told = run("ir", *arguments, "--whole-documents", "--format", "jsonl").stdout
         assert json.loads(told)["whole_documents"] is True
 

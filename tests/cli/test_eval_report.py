@@ -69,7 +69,9 @@ def test_lines_for_programs_are_the_same(run):
 @pytest.mark.parametrize("arguments", [STS, IR])
 def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path):
     result = run(*arguments, "--report", "pairs.csv", code=1)
-    assert result.stderr.endswith("Error: pairs.csv: is a file; --report names a folder\n")
+    assert result.stderr.endswith(
+        "Error: pairs.csv: is a file; --report names a folder [unusable-output]\n"
+    )
     assert result.stdout == ""
     assert (tmp_path / "pairs.csv").read_text("utf-8") == PAIRS
 
@@ -78,7 +80,7 @@ def test_a_missing_extra_is_told_before_anything_is_evaluated(run, tmp_path, mon
     monkeypatch.setattr(folder, "find_spec", lambda name: None)
     result = run(*STS, "--report", "out", code=1)
     assert result.stderr.endswith(
-        "\nError: a report needs matplotlib: pip install 'semsearch[plot]'\n"
+        "\nError: a report needs matplotlib: pip install 'semsearch[plot]' [missing-extra]\n"
     )
     assert not (tmp_path / "out").exists()
 

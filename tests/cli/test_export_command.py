@@ -47,7 +47,7 @@ def test_says_what_it_wrote(run):
     assert result.stderr == "as JSON text, for Parquet has no type for all that they hold: odd\n"
     assert (
         run("export", "pets.jsonl", code=1).stderr
-        == "Error: pets.jsonl exists; name another file, or --overwrite it\n"
+        == "Error: pets.jsonl exists; name another file, or --overwrite it [unusable-output]\n"
     )
     run("export", "pets.jsonl", "--overwrite")
 
@@ -87,7 +87,10 @@ class TestHitsAsParquet:
 
     def test_not_explained_and_not_to_a_terminal(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
-        assert result.stderr == "Error: --explain is for the formats table and jsonl\n"
+        assert (
+            result.stderr
+            == "Error: --explain is for the formats table and jsonl [argument-combination]\n"
+        )
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
         with pytest.raises(ArgumentError, match="parquet is for a file"):
             hits_output("parquet", [], [])

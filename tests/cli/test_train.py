@@ -131,7 +131,7 @@ def test_ctrl_c_says_how_to_go_on(run, base, tmp_path, interruptible):
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert "the same command with --resume goes on" in rest
+    assert "the same command with --resume goes on [training-stopped]" in rest
     assert "Traceback" not in rest
     assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
 

@@ -61,7 +61,7 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
 
     short = ("--steps", 1, "--learning-rate", 1e-9)
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, code=1)
-    assert result.stdout.startswith("it did not help: MRR 0.")
+    assert result.stdout.startswith("it did not help: MRR ")
     assert result.stdout.endswith("nothing was written, stay with models/c-tiny\n")
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
@@ -73,11 +73,28 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     ]
 
 
+def test_from_random_weights_to_an_encoder(run, tmp_path):
+    """As the help of `contrast` shows it."""
+    result = run("pretrain", "c.jsonl", *SHORT, "--steps", 0, "--output", "bert")
+    assert result.stdout == "bert: random weights, to be trained\n"
+    short = ("--epochs", 1, "--batch-size", 16)
+    result = run("contrast", "c.jsonl", "--base", "bert", *short, "--output", "encoder")
+    assert result.stdout == "encoder: the model, its card, its curve (training.png)\n"
+    assert "c: 108 positive pairs, ranking loss; scored on c (held out)" in result.stderr
+    (tmp_path / "p.csv").write_text("sentence1,sentence2,score\na,b,1\na,c,0\n")
+    run("siamese", "--base", "encoder", "--data", "p.csv", "--dev", "none", "--output", "done")
+    assert SentenceTransformer("done", device="cpu").encode(["a"]).shape == (1, 128)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["pretrain", "none.csv"], "no such file: none.csv"),
-        (["pretrain", "c.jsonl", "--steps", 0], "steps must be at least 1, not 0"),
+        (["pretrain", "c.jsonl", "--steps", -1], "steps must not be negative, and they are -1"),
+        (["pretrain", "c.jsonl", "--steps", 0, "--from", "x"], "are of a BERT from scratch"),
+        (["contrast", "c.jsonl", "--base", "./x"], "no model folder ./x"),
+        (["contrast", "none.csv", "--base", "minilm"], "no such file: none.csv"),
+        (["contrast", "c.jsonl", "--base", "minilm", "--epochs", 0], "epochs must be above 0"),
         (["pretrain", "c.jsonl", "--minutes", -1], "minutes must be more than 0, not -1.0"),
         (["pretrain", "c.jsonl", "--steps", 1, "--minutes", 1], "steps or minutes, one of them"),
         (["pretrain", "c.jsonl", "--from", "x", "--size", "tiny"], "of a BERT from scratch"),
@@ -123,7 +140,9 @@ def test_ctrl_c_tells_how_to_go_on(run, tmp_path, interruptible):
         finally:
             process.kill()
     last = (tmp_path / "log").read_text().splitlines()[-1]
-    assert re.fullmatch(r"stopped after step \d+; the same command with --resume goes on", last)
+    assert re.fullmatch(
+        r"stopped after step \d+; the same command with --resume goes on \[training-stopped\]", last
+    )
     result = run(*arguments, code=1)
     assert "m.training holds an unfinished training run; go on with --resume" in result.stderr
 

@@ -58,6 +58,72 @@ def test_abbreviations_and_numbers_are_no_sentence_ends():
     assert {passage[:8] for passage in cut(text, 30)} == {"Dr. Gray"}
 
 
+#: By hand; where the sentences end is plain in each.
+LANGUAGES = {
+    "english": [
+        "Dr. Gray left at 5 p.m. on Monday. ",
+        "It was late! ",
+        "Who saw her? ",
+        "Nobody. ",
+    ],
+    "german": ["Die Stadt liegt z. B. am Fluss. ", "Das Wasser steigt! ", "Wer hilft? ", "Ich. "],
+    "portuguese": ["O Sr. Silva chegou às 9h. ", "Que frio! ", "Quem é ele? ", "Ninguém sabe. "],
+    "french": ["Il fait beau à Nîmes. ", "Quel été ! ", "Où va-t-elle ? ", "Nulle part. "],
+    "spanish": ["El Sr. Ruiz espera. ", "¡Vámonos ya! ", "¿Qué hora es? ", "Son las tres. "],
+    "russian": [
+        "Он жил на ул. Мира до 1990 г. один. ",
+        "Жаль! ",
+        "Куда он уехал? ",
+        "В Тверь. ",
+    ],
+    "chinese": ["今天天气很好，我们去公园。", "孩子们在喂鸭子！", "公园几点关门？", "晚上九点。"],
+    "japanese": [
+        "今日は公園まで歩きました。",
+        "カモがいます！",
+        "何時に閉まりますか？",
+        "九時です。",
+    ],
+    "arabic": ["الطقس جميل اليوم. ", "يطعم الأطفال البط! ", "متى تغلق الحديقة؟ ", "في التاسعة. "],
+    "hindi": ["आज मौसम अच्छा है। ", "बच्चे खेल रहे हैं! ", "बाग़ कब बंद होगा? ", "नौ बजे। "],
+    "urdu": ["آج موسم اچھا ہے۔ ", "بچے کھیل رہے ہیں! ", "باغ کب بند ہو گا؟ ", "نو بجے۔ "],
+}
+
+
+def letter_spans(text):
+    """A token for each character but white space, as Chinese has them in most models."""
+    return numpy.array([m.span() for m in re.finditer(r"\S", text)], numpy.int64).reshape(-1, 2)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentence_ends_of_languages(language):
+    sentences = LANGUAGES[language]
+    text = "".join(sentences) * 12
+    longest = max(map(len, sentences))
+    ends = {sentence.strip()[-4:] for sentence in sentences}
+    starts = {sentence[:4] for sentence in sentences}
+    spans = chunk_spans(text, letter_spans(text), 2 * longest)
+    assert len(spans) >= 12
+    for start, end in spans:
+        assert text[start:end][-4:] in ends
+        assert text[start:end][:4] in starts
+
+
+def test_thai_is_cut_at_spaces():
+    """It has no marks at sentence ends, but spaces."""
+    phrases = ["วันนี้อากาศดีมาก", "เราจึงไปเดินเล่นที่สวนสาธารณะ", "เด็กให้อาหารเป็ดที่ริมสระน้ำ"]
+    text = " ".join(phrases * 12)
+    passages = [text[i:j] for i, j in chunk_spans(text, letter_spans(text), 100)]
+    assert {phrase for passage in passages for phrase in passage.split()} == set(phrases)
+
+
+def test_a_long_sentence_without_spaces_is_cut_at_its_clauses():
+    clauses = ["今天的天气很好，", "我们去公园散步，", "孩子们在湖边喂鸭子；", "大人坐在树下喝茶、"]
+    text = "".join(clauses * 10)
+    passages = [text[i:j] for i, j in chunk_spans(text, letter_spans(text), 40)]
+    assert len(passages) > 5
+    assert all(passage[-1] in "，；、" for passage in passages)
+
+
 def test_paragraph_ends_are_preferred():
     paragraphs = [" ".join(prose(4, seed)) for seed in range(30)]
     passages = cut("\n\n".join(paragraphs), 80)

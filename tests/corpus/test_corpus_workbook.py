@@ -70,7 +70,10 @@ def test_a_sheet_by_its_name(write_book):
     assert list(Corpus("films.xlsx", sheet="Films")) == DOCUMENTS
     with pytest.raises(CorpusError, match=r"^films\.xlsx has no rows: sheet 'Empty' \(others: 'F"):
         list(Corpus("films.xlsx"))
-    with pytest.raises(CorpusError, match=r"no sheet 'films' \(sheets: 'Empty', 'Films'\)$"):
+    write_book({"Cover": [["Export"]], "Films": ROWS})
+    with pytest.raises(CorpusError, match=r"sheet 'Cover' \(others: 'Films'\) has a header but no"):
+        list(Corpus("films.xlsx"))
+    with pytest.raises(CorpusError, match=r"no sheet 'films' \(sheets: 'Cover', 'Films'\)$"):
         list(Corpus("films.xlsx", sheet="films"))
 
 

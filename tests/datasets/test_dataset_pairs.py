@@ -14,6 +14,7 @@ from semsearch.datasets import (
     load_sts_set,
     sts_names,
 )
+from semsearch.datasets.translated import parallel_sentences
 from semsearch.errors import DatasetError, DatasetNotFoundError
 
 CATS = ScoredPair("A cat sleeps.", "A cat is asleep.", 4.5)
@@ -155,8 +156,9 @@ class TestNames:
         with pytest.raises(DatasetNotFoundError, match=r"stsb-fr-test\.csv is not in "):
             load_sts_set("stsb-multi:en-fr")
         put("sts/stsb-multi/stsb-fr-test.csv", "a,b,2.5\nc,d,1.5\n")
-        with pytest.raises(DatasetError, match="do not have the same pairs"):
-            load_sts_set("stsb-multi:en-fr")
+        for load in (load_sts_set, lambda _: parallel_sentences("fr", "test")):
+            with pytest.raises(DatasetError, match="do not have the same pairs"):
+                load("stsb-multi:en-fr")
 
     @pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs])
     def test_a_misspelt_name(self, load, tmp_path, monkeypatch):

@@ -82,6 +82,12 @@ def test_a_text_longer_than_a_batch_is_alone():
     assert [rows.tolist() for rows, _ in batches(texts([50, 3]), 20)] == [[0], [1]]
 
 
+def test_texts_without_a_token_are_padding():
+    found = [(rows.tolist(), length) for rows, length in batches(texts([0, 3, 0]), 20)]
+    assert found == [([1, 0, 2], 3)]
+    assert [length for _, length in batches(texts([0, 0]), 20)] == [1]
+
+
 def test_padding():
     ids, mask = padded([[5, 6, 7], [8]], 4, pad_id=9)
     assert ids.tolist() == [[5, 6, 7, 9], [8, 9, 9, 9]]

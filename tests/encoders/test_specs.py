@@ -27,11 +27,15 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("me@mean", ("me@mean", None, None)),
         ("me@mean@mean", ("me@mean", None, Pooling.MEAN)),
         ("me@home", ("me@home", None, None)),
+        ("minilm@192d", ("minilm", None, None, 192)),
+        ("some/model@v1@cls@8d", ("some/model", "v1", Pooling.CLS, 8)),
+        ("./folder@8d", ("./folder", None, None, 8)),
+        ("me@8d", ("me@8d", None, None)),
     ],
 )
 def test_parts(spec, parts, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for folder in ("folder", "me@mean", "me@home"):
+    for folder in ("folder", "me@mean", "me@home", "me@8d"):
         (tmp_path / folder).mkdir()
     assert parse_spec(spec) == ModelSpec(*parts)
     assert str(parse_spec(spec)) == spec

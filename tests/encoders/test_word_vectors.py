@@ -460,7 +460,7 @@ class TestIndexing:
         monkeypatch.chdir(tmp_path)
         told = CliRunner().invoke(main, ["index", "--sample", "--encoder", "glove:x.txt"])
         assert told.exit_code == 1
-        assert told.output.splitlines()[-1].endswith("x.txt': no such file")
+        assert told.output.splitlines()[-1].endswith("x.txt': no such file [model-not-found]")
 
 
 class TestPublished:

@@ -146,7 +146,10 @@ def test_a_file_of_queries(tmp_path, block):
     status, told, peak = measured(
         *("query", "--mode", "hybrid", "--queries", "-"), cwd=tmp_path, blocks=long(b"one\n", block)
     )
-    assert (status, told) == (1, "Error: stdin:2: the line is longer than 1 MiB\n")
+    assert (status, told) == (
+        1,
+        "Error: stdin:2: the line is longer than 1 MiB [corpus-too-large]\n",
+    )
     assert peak < PEAK_MIB
 
 

@@ -100,7 +100,9 @@ def test_a_long_line_of_queries_is_not_taken_for_several(retriever, tmp_path):
     place = ["--index", str(retriever.index.path), "--queries", str(tmp_path / "queries.txt")]
     result = CliRunner().invoke(main, ["query", *place])
     assert result.exit_code == 1
-    assert result.stderr.endswith("queries.txt:2: the line is longer than 1 MiB\n")
+    assert result.stderr.endswith(
+        "queries.txt:2: the line is longer than 1 MiB [corpus-too-large]\n"
+    )
     (tmp_path / "queries.txt").write_text("cat\n" + "x" * ((1 << 20) - 1) + "\n")
     result = CliRunner().invoke(main, ["query", *place, "--format", "jsonl"])
     assert (result.exit_code, result.stdout.count("\n")) == (0, 2)

@@ -72,9 +72,13 @@ class Cluster:
             "RAY_health_check_failure_threshold": "2",
         }
         self.nodes = [Node()]
-        _ip("-n", self.head.namespace, "address", "add", f"{HEAD}/32", "dev", "lo")
         options = f"--node-ip-address={HEAD} --include-dashboard=false"
-        self._start(self.head, f"{start_head} {options}")
+        try:
+            _ip("-n", self.head.namespace, "address", "add", f"{HEAD}/32", "dev", "lo")
+            self._start(self.head, f"{start_head} {options}")
+        except BaseException:
+            self.remove()
+            raise
 
     @property
     def head(self) -> Node:

@@ -120,11 +120,11 @@ def test_similar_ones_and_what_there_is(workers):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (("search", {"query": "x", "where": "yaer > 1"}), "year"),
+        (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
         (("search", {"query": ""}), "empty"),
         (("search", {"query": "x", "k": 51}), "50"),
-        (("search", {"query": "x", "index": "cats"}), "indexes: birds"),
-        (("fetch_document", {"id": "z"}), "no document 'z'"),
+        (("search", {"query": "x", "index": "cats"}), "(indexes: birds) [index-not-found]"),
+        (("fetch_document", {"id": "z"}), "no document 'z' [document-not-found]"),
         (("find_similar", {"id": "z"}), "'z'"),
     ],
 )

@@ -399,6 +399,37 @@ class TestMap:
             }""",
         )
 
+    def test_an_answer_that_was_overtaken_is_not_shown(self, page):
+        """The places of the first search's hits come after those of the second's."""
+        show(page, "bird sings", view="map")
+        until(page, LIT)
+        held = []
+
+        def hold(route):
+            if not held and "__start AS" in route.request.post_data:
+                held.append(route)
+            else:
+                route.continue_()
+
+        marks = """() => [...document.querySelector(".embedding-atlas-widget-container > div")
+            .shadowRoot.querySelectorAll("circle[fill='#d61f1f']")]
+            .map((one) => one.getAttribute("cx")).join(" ")"""
+        first = page.evaluate(marks)
+        page.route("**/map/query", hold)
+        page.fill("#query", "fish")
+        for _ in range(200):
+            if held:
+                break
+            page.wait_for_timeout(50)
+        page.fill("#query", "red")
+        until(page, f"() => ({marks})() !== {first!r}")
+        page.wait_for_timeout(300)
+        second = page.evaluate(marks)
+        with page.expect_response("**/map/query"):
+            held[0].continue_()
+        page.wait_for_timeout(300)
+        assert page.evaluate(marks) == second
+
     def test_without_a_map_it_says_how_to_make_one(self, page):
         show(page, "bird", index="other", view="map")
         page.get_by_text("semsearch map").wait_for()

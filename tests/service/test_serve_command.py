@@ -39,6 +39,8 @@ def runtime(tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("run")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    # conftest.py sets it for all tests; a service sets it for itself alone.
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     return place / "semsearch"
 
 
@@ -180,7 +182,10 @@ def test_in_the_background(path, runtime, in_background):
     assert (runtime / f"{process}.sock").exists()
     assert log.stat().st_mode & 0o777 == 0o600
     assert command(path, "query", "red bird", "--format", "jsonl") == alone
-    assert command(path, "query", "red", "-k", "0")[2] == "Error: k must be at least 1, not 0\n"
+    assert (
+        command(path, "query", "red", "-k", "0")[2]
+        == "Error: k must be at least 1, not 0 [invalid-argument]\n"
+    )
     stopped = command(path, "serve", "--stop")
     assert stopped == (0, "", f"stopped serving birds at {address}\n")
     assert list(runtime.iterdir()) == []
@@ -378,7 +383,7 @@ def test_stopping_a_service_that_does_not_answer(path, runtime, monkeypatch):
         silent.listen()
         result = run("--index", path, "--stop")
     assert result.exit_code == 1
-    assert result.output == "Error: the service in process 7 does not answer\n"
+    assert result.output == "Error: the service in process 7 does not answer [cannot-serve]\n"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,23 @@ def is_problem(response, status, detail=""):
     return True
 
 
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [
+        ("search?query=x&where=yaer>1", "field-not-found"),
+        ("search?query=x&where=year>", "invalid-filter"),
+        ("search?query=x&space=minilm", "space-not-found"),
+        ("documents/z", "document-not-found"),
+        ("search?query=x&k=many", None),  # a request that no index gets to see
+        ("nothing", None),
+    ],
+)
+def test_errors_have_codes(client, place, code):
+    response = client.get(f"{BIRDS}/{place}")
+    assert response.status_code in (404, 422)
+    assert response.json().get("code") == code
+
+
 class TestSearch:
     def test_hits_are_those_of_the_index(self, client, path):
         with Index.open(path) as index:

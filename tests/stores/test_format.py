@@ -149,6 +149,19 @@ def test_words_that_the_first_format_did_not_analyse_are_found(path):
             assert writer.verify() == []
 
 
+def test_letters_that_format_4_kept_apart_are_found(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:16"]) as index:
+        index.add([Document("pl", "Łódź leży tu."), Document("en", "It lies here.")])
+    with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE chunks SET analysed = 'łódź leży tu.' WHERE chunk_id = 1")
+        connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')")
+        connection.execute("PRAGMA user_version = 4")
+    with Index.open(tmp_path / "x") as index:
+        assert [hit.document_id for hit in Retriever(index).search("lodz", mode="bm25")] == ["pl"]
+        with index.writer() as writer:
+            assert writer.verify() == []
+
+
 def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
     """As root, whom no permission stops, the tests have none but read-only file systems."""
     access = os.access

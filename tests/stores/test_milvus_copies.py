@@ -105,7 +105,7 @@ def test_a_copy_that_is_not_equal_is_told(local, lite):
     with Index.open(address, [load_encoder("hashing:64")]) as index:
         store, space = index._store, index.space()
         with store.read() as state:
-            [rows] = state.all_rows(
+            [rows] = state.reader.in_order(
                 f"one_space_{space.id}", "row", ["chunk", "document", "version", "fields"]
             )
         for row in rows:

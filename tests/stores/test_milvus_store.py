@@ -22,6 +22,7 @@ from semsearch.errors import (
     IndexStoreError,
     MissingExtraError,
     SpaceError,
+    StoreUnreachableError,
 )
 from semsearch.stores.milvus import connection as connection_module
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
@@ -103,7 +104,7 @@ class TestAddresses:
     def test_what_does_not_answer_is_one_line(self, package, monkeypatch):
         package("pymilvus")
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
-        with pytest.raises(IndexStoreError, match=r"does not answer at http://127.0.0.1:1 "):
+        with pytest.raises(StoreUnreachableError, match=r"does not answer at http://127.0.0.1:1 "):
             Index.open("milvus://127.0.0.1:1/news")
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "soon")
         with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT must be a number"):
@@ -315,7 +316,7 @@ class TestInterruptedCommits:
         store = index._store
         connection, space = store._connection, index.space()
         with store.read() as state:
-            [row, *others] = state.live_vectors(
+            [row, *others] = state.reader.live_vectors(
                 space,
                 next(state.selected(EVERYTHING, [])),
                 ["vector", "document", "version", "fields"],
@@ -329,7 +330,8 @@ class TestInterruptedCommits:
             told = " ".join(fault.what for fault in writer.verify())
             assert "1 document without passages: 'c'" in told
             assert "1 vector of no document" in told
-            assert "1 damaged vectors" in told
+            assert "1 damaged vector" in told
+            assert "damaged vectors" not in told
             assert "without a vector" in told
             writer.repair()
             assert writer.verify() == []
@@ -363,6 +365,7 @@ class TestRefusals:
     def test_they_are_one_line(self, index, lite, arguments, message):
         output = run(*arguments, "--index", lite, code=1)
         assert output.startswith("Error: ")
+        assert output.endswith("[unsupported-by-store]\n")
         assert output.count("\n") == 1
         assert message in output
 

@@ -218,7 +218,7 @@ def test_a_writer_that_may_not_write(path, command, was_killed):
         command = [*prefix, sys.executable, "-m", "semsearch", *command, "--index", str(path)]
         result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1
-    assert result.stderr == f"Error: cannot write in {path}: Permission denied\n"
+    assert result.stderr == f"Error: cannot write in {path}: Permission denied [unusable-index]\n"
     assert result.stdout == ""
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
@@ -18,6 +19,8 @@ from semsearch.errors import (
     TrainingStoppedError,
 )
 from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
+from semsearch.training.data import load_examples
+from semsearch.training.examples import Kind
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +101,53 @@ def test_large_batches_are_cached(learn, monkeypatch):
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
     again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, overwrite=True)
     assert losses(again.folder) == pytest.approx(first, rel=0.05)  # other dropout
+
+
+class TestDimensions:
+    """Matryoshka representation learning (Kusupati et al. 2022)."""
+
+    RECIPE = replace(QUICK, dimensions=(4, 2))
+
+    @pytest.mark.parametrize("loss", [Loss.COSINE, Loss.RANKING])
+    def test_the_card_tells_each(self, learn, files, loss, monkeypatch):
+        monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 4)
+        name = "scored.csv" if loss is Loss.COSINE else "pairs.csv"
+        held = {"development": str(files / name), "keep_leaks": True}
+        folder, tests = learn(Siamese([loss]), name, recipe=self.RECIPE, **held)
+        width = load_encoder(folder).dimension
+        assert [test.dimension for test in tests] == [width, 4, 2]
+        card = (folder / "README.md").read_text("utf-8")
+        for test in tests:
+            again = Siamese([loss]).score(
+                SentenceTransformer(str(folder), device="cpu", truncate_dim=test.dimension),
+                load_examples(str(files / name), (Kind.SCORED, Kind.POSITIVE), notify=print),
+            )
+            assert again == pytest.approx(test.score, abs=0.1)
+            assert f"| {test.dimension} | {test.score:.2f} |" in card
+
+    def test_short_vectors_gain(self, learn, files):
+        """Two dimensions, of a training with them and of one without."""
+        held = {"development": "none", "tests": [str(files / "opposite.csv")], "keep_leaks": True}
+        recipe = replace(QUICK, epochs=12, dimensions=(2,))
+        _, tests = learn(Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, **held)
+        recipe = replace(recipe, dimensions=())
+        folder, _ = learn(
+            Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, overwrite=True, **held
+        )
+        model = SentenceTransformer(str(folder), device="cpu")
+        examples = load_examples(str(files / "opposite.csv"), (Kind.SCORED,), notify=print)
+        assert tests[-1].score > Siamese([None]).score(model, examples, 2) + 10
+
+    @pytest.mark.parametrize(
+        ("loss", "name", "dimensions", "told"),
+        [
+            (Loss.SOFTMAX, "labelled.tsv", (4,), "softmax loss has no shorter"),
+            (Loss.COSINE, "scored.csv", (999,), "dimensions, not 999"),
+        ],
+    )
+    def test_refused(self, learn, loss, name, dimensions, told):
+        with pytest.raises(ArgumentError, match=told):
+            learn(Siamese([loss]), name, recipe=replace(QUICK, dimensions=dimensions))
 
 
 @pytest.mark.parametrize("name", ["rated.csv", "sorted.tsv", "binary.csv"])

@@ -10,6 +10,7 @@ from semsearch.errors import (
     CorpusError,
     DatasetError,
     DatasetNotFoundError,
+    ExamplesError,
 )
 from semsearch.training.checks import check_teachable, without_leaks
 from semsearch.training.data import held_out, load_examples
@@ -66,6 +67,11 @@ class TestColumns:
         assert found.texts == (["a", "e"], ["b", "f"])
         assert "2 of 3 pairs are positive" in load.told[0]
 
+    def test_a_column_that_is_not_known_is_told(self, load):
+        """It may be a label: half of the pairs would be no positive ones."""
+        load("left,right,same\na,b,yes\nc,d,no\n", (Kind.LABELLED, Kind.POSITIVE))
+        assert load.told[0].endswith("d.csv: every pair is taken as positive; not used: same")
+
     @pytest.mark.parametrize(
         ("content", "wanted", "message"),
         [
@@ -82,7 +88,7 @@ class TestColumns:
         ],
     )
     def test_mistakes(self, load, content, wanted, message):
-        with pytest.raises(CorpusError, match=message):
+        with pytest.raises((CorpusError, ExamplesError), match=message):
             load(content, wanted)
 
     def test_bytes_that_are_no_text(self, tmp_path):

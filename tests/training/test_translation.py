@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import signal
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -11,7 +13,13 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, CorpusError, DatasetNotFoundError, EncoderError
+from semsearch.errors import (
+    ArgumentError,
+    CorpusError,
+    DatasetNotFoundError,
+    EncoderError,
+    TrainingStoppedError,
+)
 from semsearch.training import Course, Recipe, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
@@ -37,8 +45,11 @@ def by_hand(translations, sources, nothing):
     return found
 
 
-def test_model_1_is_the_papers():
+@pytest.mark.parametrize(("at_once", "kept"), [(10_000, 10), (3, 10), (7, 10), (3, 0)])
+def test_model_1_is_the_papers(monkeypatch, at_once, kept):
     """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
+    monkeypatch.setattr("semsearch.training.dictionary.LINKS_AT_ONCE", at_once)
+    monkeypatch.setattr("semsearch.training.dictionary.BLOCKS_KEPT", kept)
     translations, sources = [[0, 1], [0, 2], [3, 2]], [[0, 1], [0, 2], [3, 2]]
     found = translation_probabilities(translations, sources, 4, 4).toarray()
     expected = by_hand(translations, sources, 4)
@@ -154,27 +165,40 @@ class TestTexts:
             read_parallel("nowhere.tmx", None, lambda message: None)
 
 
-@pytest.mark.slow
-def test_translations_come_near_to_their_sources(tiny, tmp_path):
-    """A language whose words are the English ones read backwards."""
+@pytest.fixture
+def learn(tiny, tmp_path):
+    """Trains a tiny model in a language whose words are the English ones read backwards."""
     things, deeds = "cat dog bird train boat apple", "runs sleeps falls waits burns grows"
     sources = [f"the {thing} {deed} now" for thing in things.split() for deed in deeds.split()]
     translations = [" ".join(word[::-1] for word in text.split()) for text in sources]
     file = tmp_path / "mirror.csv"
     rows = map(",".join, zip(sources, translations, strict=True))
     file.write_text("\n".join(["source,translation", *rows]) + "\n")
-    told: list[str] = []
-    recipe = Recipe(batch_size=8, epochs=8, learning_rate=1e-3, embedding_learning_rate=1e-2)
-    course = Course(
-        base=str(tiny),
-        output=tmp_path / "model",
-        data=[str(file)],
-        recipes=[recipe],
-        development="none",
-    )
-    trained = train(Translation(["xx"], told.append), course, told.append, lambda *steps: None)
+
+    def learn(epochs, name="model", on_step=lambda done: None, **options):
+        recipe = Recipe(batch_size=8, epochs=epochs, learning_rate=1e-3)
+        recipe = replace(recipe, embedding_learning_rate=1e-2)
+        course = Course(
+            base=str(tiny),
+            output=tmp_path / name,
+            data=[str(file)],
+            recipes=[recipe],
+            development="none",
+            **options,
+        )
+        told: list[str] = []
+        method = Translation(["xx"], told.append)
+        folder = train(method, course, told.append, lambda done, total: on_step(done)).folder
+        return folder, sources, translations, told
+
+    return learn
+
+
+@pytest.mark.slow
+def test_translations_come_near_to_their_sources(learn, tiny):
+    folder, sources, translations, told = learn(epochs=8)
     teacher = load_encoder(str(tiny)).encode_documents(sources)
-    student = load_encoder(str(trained.folder))
+    student = load_encoder(str(folder))
 
     def cosine(vectors):
         return float((vectors * teacher).sum(axis=1).mean())
@@ -183,4 +207,19 @@ def test_translations_come_near_to_their_sources(tiny, tmp_path):
     assert cosine(load_encoder(str(tiny)).encode_documents(translations)) < 0.8
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
     assert any("word pieces added" in line for line in told)
-    assert "cosine to the teacher's vector" in (trained.folder / "README.md").read_text("utf-8")
+    assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_gives_the_same_model(learn):
+    def interrupt(done):
+        if done == 5 * 8:
+            signal.raise_signal(signal.SIGINT)
+
+    whole, *_ = learn(epochs=2, name="whole")
+    with pytest.raises(TrainingStoppedError, match=r"after step 5; .* --resume goes on"):
+        learn(epochs=2, on_step=interrupt)
+    resumed, *_, told = learn(epochs=2, resume=True)
+    assert "going on from step 5" in told
+    for file in ("model.safetensors", "tokenizer.json"):
+        assert (resumed / file).read_bytes() == (whole / file).read_bytes()

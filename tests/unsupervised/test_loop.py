@@ -112,7 +112,7 @@ def test_a_loss_of_nan_is_told(tmp_path):
 def test_minutes():
     length = Length(minutes=0.5)
     assert length.fraction(Position(seconds=15)) == 0.5
-    for wrong in ({}, {"steps": 1, "minutes": 1.0}, {"steps": 0}, {"minutes": float("nan")}):
+    for wrong in ({}, {"steps": 1, "minutes": 1.0}, {"steps": -1}, {"minutes": float("nan")}):
         with pytest.raises(ArgumentError):
             Length(**wrong)
     with pytest.raises(ArgumentError, match="the learning rate must be more than 0"):

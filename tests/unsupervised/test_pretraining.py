@@ -51,6 +51,21 @@ def trained(documents, tmp_path_factory):
     return folder, told, losses
 
 
+def test_no_steps_are_random_weights(tmp_path):
+    """Texts of one sentence and titles count for the vocabulary; the seed decides the weights."""
+    corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
+    for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
+        assert pretrain(corpus, Workspace(tmp_path / name), settings(0, seed=seed)) is None
+    one, again, other = (
+        load_file(tmp_path / name / "model.safetensors") for name in ("one", "again", "other")
+    )
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(one[name], again[name])
+    assert not torch.equal(one[name], other[name])
+    assert float(one[name].std()) == pytest.approx(0.02, rel=0.05)  # BertConfig.initializer_range
+    assert "entitled" in (tmp_path / "one" / "vocab.txt").read_text("utf-8").split()
+
+
 def test_the_loss_is_that_of_transformers():
     """Computed for the masked tokens alone, against BertForPreTraining over all tokens."""
     texts = [["one two three", "four five six"], ["seven eight", "nine ten one"]] * 3

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from semsearch.encoders.hashes import file_sha256
-from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.errors import DamagedModelError, EncoderError, ModelNotFoundError
 
 
 class VectorFile(NamedTuple):
@@ -114,9 +114,9 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except (BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise EncoderError(f"{name} is damaged: {error}") from None
+        raise DamagedModelError(f"{name} is damaged: {error}") from None
     except OSError as error:
-        raise EncoderError(f"{name} cannot be read: {error.strerror or error}") from None
+        raise DamagedModelError(f"{name} cannot be read: {error.strerror or error}") from None
     except (RuntimeError, NotImplementedError, ValueError) as error:
         # no such home, an encrypted member, an unknown compression, a NUL in the path
-        raise EncoderError(f"{name!r} cannot be read: {error}") from None
+        raise DamagedModelError(f"{name!r} cannot be read: {error}") from None

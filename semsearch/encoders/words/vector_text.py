@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.errors import EncoderError
+from semsearch.errors import DamagedModelError
 from semsearch.protocols import Matrix
 
 BLOCK_WORDS = 1024
@@ -48,23 +48,23 @@ def read_blocks(lines: Iterable[bytes], name: str) -> Iterator[Block]:
     numbered = _numbered(lines, name)
     first = next(numbered, None)
     if first is None:
-        raise EncoderError(f"{name} is empty; {EXPECTED}")
+        raise DamagedModelError(f"{name} is empty; {EXPECTED}")
     promised, dimension = _header(first[1])
     if promised is None:
         dimension = first[1].count(b" ")
         numbered = chain([first], numbered)
     if not 2 <= dimension <= MAX_DIMENSION:
-        raise EncoderError(f"{name}:1: these are no word vectors; {EXPECTED}")
+        raise DamagedModelError(f"{name}:1: these are no word vectors; {EXPECTED}")
     words = 0
     for block in _blocks(numbered, dimension, name):
         words += len(block.words)
         yield block
     if promised is not None and words != promised:
-        raise EncoderError(
+        raise DamagedModelError(
             f"{name} is not whole: its first line promises {promised:,} words, it has {words:,}"
         )
     if not words:
-        raise EncoderError(f"{name} holds no words; {EXPECTED}")
+        raise DamagedModelError(f"{name} holds no words; {EXPECTED}")
 
 
 def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) -> Iterator[Block]:
@@ -81,9 +81,9 @@ def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) ->
             what = f"not a word and {dimension} numbers"
             if number <= 2:
                 what = f"{what}; {EXPECTED}"
-            raise EncoderError(f"{name}:{number}: {what}") from None
+            raise DamagedModelError(f"{name}:{number}: {what}") from None
         if not numpy.isfinite(vectors[len(words)]).all():
-            raise EncoderError(f"{name}:{number}: a number is infinite or NaN")
+            raise DamagedModelError(f"{name}:{number}: a number is infinite or NaN")
         words.append(word)
         if len(words) == BLOCK_WORDS:
             yield Block(words, vectors)
@@ -96,7 +96,7 @@ def _numbered(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(lines, start=1):
         if len(line) == LINE_MAX_BYTES:
             limit = f"{LINE_MAX_BYTES:,} bytes"
-            raise EncoderError(f"{name}:{number}: a line longer than {limit}; {EXPECTED}")
+            raise DamagedModelError(f"{name}:{number}: a line longer than {limit}; {EXPECTED}")
         yield number, line.rstrip(b" \r\n")  # word2vec leaves a space at the end of a line
 
 

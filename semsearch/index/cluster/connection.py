@@ -15,8 +15,13 @@ from semsearch.errors import ClusterError, first_line
 #: Of Ray's server for clients, on the head node.
 PORT = 10001
 CONNECT_SECONDS = 5.0
+#: How often a connection is begun. The head starts a process for each, which now and then dies at
+#: once (https://github.com/ray-project/ray/issues/63202).
+ATTEMPTS = 3
 #: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
 STORE_BYTES = 200_000_000
+
+logger = logging.getLogger(__name__)
 
 
 class Head(NamedTuple):
@@ -59,13 +64,26 @@ def connect(head: Head | None) -> tuple[Any, bool]:
     with explained(head), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong is in the error
         if head is not None:
-            ray.init(f"ray://{head.host}:{head.port}", **options)
+            _init_client(f"ray://{head.host}:{head.port}", options)
             return ray, True
         try:
             ray.init("auto", **options)
         except ConnectionError:  # this machine belongs to none
             ray.init("local", include_dashboard=False, object_store_memory=STORE_BYTES, **options)
     return ray, True
+
+
+def _init_client(address: str, options: dict[str, Any]) -> None:
+    """Connect to the head of a cluster, at the latest with the last of the attempts."""
+    import ray
+
+    for _ in range(ATTEMPTS - 1):
+        try:
+            ray.init(address, **options)
+            return
+        except ConnectionAbortedError as error:
+            logger.warning("%s: %s; trying again", address, _last_line(error))
+    ray.init(address, **options)
 
 
 @contextmanager
@@ -82,6 +100,14 @@ def explained(head: Head | None = None) -> Iterator[None]:
             reason = "it runs other versions of Ray or Python: " + " ".join(told.split())
         elif isinstance(error, ray.exceptions.AuthenticationError):
             reason = "it refuses access; RAY_AUTH_TOKEN or ~/.ray/auth_token must hold its token"
+        elif isinstance(error, ConnectionAbortedError):
+            reason = _last_line(error)
         else:
             reason = f"{first_line(error)}; start it there with: ray start --head"
         raise ClusterError(f"{where} cannot be used: {reason}") from error
+
+
+def _last_line(error: ConnectionAbortedError) -> str:
+    """What happened on the head: the error at the end of its traceback."""
+    lines = str(error).strip().splitlines() or ["the connection was closed"]
+    return lines[-1].rstrip(".")

@@ -16,7 +16,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from queue import PriorityQueue
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from semsearch.errors import ClusterError, first_line
@@ -124,12 +123,7 @@ class RayWorkers:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _end(self) -> None:

@@ -51,6 +51,7 @@ export class AtlasMap {
 
   stop() {
     if (this.model) this.model.heard = {}; // what comes late is of no interest
+    this.predicate = null;
     this.remove?.();
   }
 
@@ -61,7 +62,9 @@ export class AtlasMap {
 
   /** Light up the passages of hits. */
   async highlight(hits) {
-    this.marks.show(hits.length ? await this.placesOf(hits) : []);
+    this.hits = hits;
+    const places = hits.length ? await this.placesOf(hits) : [];
+    if (this.hits === hits) this.marks.show(places); // answers may overtake each other
   }
 
   /** Go to the place of a hit. */
@@ -90,11 +93,12 @@ export class AtlasMap {
   }
 
   async select(predicate) {
+    this.predicate = predicate;
     if (!predicate) return this.onSelect(null);
     const { table } = this.about.data;
     const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
     const found = await this.ask({ type: "json", sql });
-    return this.onSelect(found.map(({ id }) => id));
+    if (this.predicate === predicate) this.onSelect(found.map(({ id }) => id));
   }
 }
 

@@ -18,11 +18,13 @@ from sqlalchemy.pool import QueuePool
 
 from semsearch.closing import closed_on_error
 from semsearch.errors import (
+    DamagedIndexError,
     IndexBusyError,
     IndexChangedError,
     IndexFormatError,
     IndexNotFoundError,
     IndexStoreError,
+    IndexVersionError,
 )
 from semsearch.stores.local.migrations import migrate
 from semsearch.stores.local.schema import (
@@ -297,7 +299,7 @@ class Database:
         deadline = time.monotonic() + CLAIM_SECONDS
         while not self._is_own_log():
             if time.monotonic() > deadline:
-                raise IndexFormatError(
+                raise DamagedIndexError(
                     f"{self.directory} was copied while the index was open, and the copy may be "
                     f"inconsistent; copy it again after closing the index, or check this copy "
                     f"with: semsearch verify --index {self.directory}"
@@ -327,14 +329,14 @@ class Database:
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is another program's database, not an index")
         if foreign is not None:
-            raise IndexFormatError(f"{self.file} has a {foreign} in it, which no index has")
+            raise DamagedIndexError(f"{self.file} has a {foreign} in it, which no index has")
         if version > FORMAT_VERSION:
-            raise IndexFormatError(
+            raise IndexVersionError(
                 f"{self.directory} has index format {version}; this semsearch reads up to "
                 f"{FORMAT_VERSION}: update semsearch"
             )
         if version < FORMAT_VERSION and not may_migrate:
-            raise IndexFormatError(
+            raise IndexVersionError(
                 f"{self.directory} has index format {version}, which a dry run leaves as it is; "
                 f"bring it to {FORMAT_VERSION} first: semsearch info --index {self.directory}"
             )
@@ -345,7 +347,7 @@ class Database:
         from semsearch.stores.lock import writer_lock  # most indexes are of this version
 
         if not self._is_writable():
-            raise IndexFormatError(
+            raise IndexVersionError(
                 f"{self.directory} has index format {version}, which has to be brought to "
                 f"{FORMAT_VERSION}, but cannot be written; copy it to where it can be"
             )
@@ -417,7 +419,7 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
         or code & 0xFF in _DAMAGE_CODES
         or any(words in message for words in _DAMAGE_WORDS)
     ):
-        return IndexFormatError(
+        return DamagedIndexError(
             f"{file} is not an SQLite database or is damaged ({message}); "
             "restore a copy of the index, or index the corpus again"
         )

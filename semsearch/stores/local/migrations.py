@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from semsearch.errors import IndexFormatError
+from semsearch.errors import IndexVersionError
 from semsearch.stores.local.kinds import rebuild_kinds
 from semsearch.stores.local.schema import (
     FORMAT_VERSION,
@@ -17,7 +17,7 @@ from semsearch.stores.local.schema import (
     indexed_fields,
 )
 from semsearch.stores.local.texts import guess_rests
-from semsearch.stores.local.words import rebuild_words
+from semsearch.stores.local.words import rebuild_words, wrongly_analysed
 
 
 def _to_format_2(connection: Connection) -> None:
@@ -48,11 +48,18 @@ def _to_format_4(connection: Connection) -> None:
         index.create(connection)
 
 
+def _to_format_5(connection: Connection) -> None:
+    """Find words by the plainer ones of their letters, such as lodz for Łódź."""
+    if wrongly_analysed(connection):
+        rebuild_words(connection)
+
+
 #: What makes format n + 1 of format n.
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _to_format_2,
     2: _to_format_3,
     3: _to_format_4,
+    4: _to_format_5,
 }
 
 
@@ -65,6 +72,6 @@ def migrate(connection: Connection) -> None:
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     for number in range(version, FORMAT_VERSION):
         if number not in STEPS:
-            raise IndexFormatError(f"no semsearch ever wrote index format {number}")
+            raise IndexVersionError(f"no semsearch ever wrote index format {number}")
         STEPS[number](connection)
         connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")

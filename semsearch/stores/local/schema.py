@@ -38,7 +38,7 @@ from semsearch.stores.local.stored import (
 #: "SEMS": tells our databases from other people's (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
 #: PRAGMA user_version; grows with every change that older programs could not read.
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 
 tables = MetaData()
 

@@ -11,7 +11,7 @@ import numpy
 from sqlalchemy import Connection, insert, select
 
 from semsearch.encoders.specs import pinned
-from semsearch.errors import IndexFormatError
+from semsearch.errors import DamagedIndexError, IndexFormatError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
 from semsearch.stores.local.schema import spaces
@@ -132,4 +132,4 @@ def _stored_type(space: Space) -> numpy.dtype[Any]:
 
 
 def _damage(space: Space) -> IndexFormatError:
-    return IndexFormatError(f"vectors of space '{space.name}' are damaged; see: semsearch verify")
+    return DamagedIndexError(f"vectors of space '{space.name}' are damaged; see: semsearch verify")

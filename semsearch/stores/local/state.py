@@ -57,6 +57,7 @@ from semsearch.stores.protocol import (
     TextVectors,
 )
 from semsearch.stores.space import Space, check_searchable
+from semsearch.texts import quantity
 from semsearch.vector_indexes import Ids, IndexType
 
 #: Documents that meet a filter are listed where they are less than this share: each is read for it,
@@ -377,7 +378,7 @@ class LocalState:
         if share:
             return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
         count = len(self._restrictions.chunks(restriction))
-        return f"{plan}; {count:,} passages match the filter, searched alone"
+        return f"{plan}; with the filter {quantity(count, 'passage')}, searched alone"
 
     def search_words(
         self,

@@ -58,4 +58,4 @@ def _counted(state: MilvusState) -> tuple[Totals, Counter[int]]:
 def _pages(state: MilvusState) -> Iterator[tuple[list[Row], list[Row]]]:
     """Documents and their passages, some at a time."""
     for owners in state.selected(EVERYTHING, ["fields"]):
-        yield owners, state.live_passages(owners, ["text"])
+        yield owners, state.reader.live_passages(owners, ["text"])

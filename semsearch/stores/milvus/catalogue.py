@@ -11,7 +11,12 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from semsearch.analysis import Language
-from semsearch.errors import IndexFormatError, IndexNotFoundError
+from semsearch.errors import (
+    DamagedIndexError,
+    IndexFormatError,
+    IndexNotFoundError,
+    IndexVersionError,
+)
 from semsearch.stores.milvus.connection import Connection
 from semsearch.stores.space import Space
 
@@ -89,7 +94,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
             "choose another name"
         )
     if properties[_FORMAT] != str(FORMAT_VERSION):
-        raise IndexFormatError(
+        raise IndexVersionError(
             f"{address} has format {properties[_FORMAT]}, this semsearch knows format "
             f"{FORMAT_VERSION}; update semsearch"
         )
@@ -101,7 +106,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
             json.loads(properties.get(_WRITER, "{}")),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise IndexFormatError(f"{address}: its properties are damaged ({error})") from error
+        raise DamagedIndexError(f"{address}: its properties are damaged ({error})") from error
 
 
 def first_properties(max_tokens: int, spaces: list[Space], bm25: Bm25) -> dict[str, str]:

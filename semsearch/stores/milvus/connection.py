@@ -21,6 +21,7 @@ from semsearch.errors import (
     IndexClosedError,
     IndexStoreError,
     MissingExtraError,
+    StoreUnreachableError,
     first_line,
 )
 
@@ -267,17 +268,19 @@ class Connection:
     def _told(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
         if "UNAVAILABLE" in str(error) or "connect" in reason.lower():
-            return IndexStoreError(
+            return StoreUnreachableError(
                 f"Milvus does not answer at {self.target.uri} (tried for {self.timeout:g} s); "
                 f"start it, or check the address of the index, {self.target.address}"
             )
         if "DEADLINE" in str(error):
-            return IndexStoreError(
+            return StoreUnreachableError(
                 f"Milvus at {self.target.uri} did not answer in {self.timeout:g} s; {TIMEOUT} "
                 "sets for how many seconds to wait"
             )
         if "auth" in reason.lower():
-            return IndexStoreError(f"Milvus refuses access; {TOKEN} names user:password ({reason})")
+            return StoreUnreachableError(
+                f"Milvus refuses access; {TOKEN} names user:password ({reason})"
+            )
         return IndexStoreError(f"Milvus, for {self.target.address}: {reason}")
 
 

@@ -121,13 +121,13 @@ def _vectors(
     for row in passages:
         vector = text_vectors[space.id, row["text_hash"]]
         yield {"chunk": row["chunk"], "document": row["document"], "vector": vector}
-    for row in state.live_vectors(space, kept, ["vector"]) if kept else []:
+    for row in state.reader.live_vectors(space, kept, ["vector"]) if kept else []:
         yield {name: row[name] for name in ("chunk", "document", "vector")}
 
 
 def _kept_spans(state: MilvusState, owners: Sequence[Row]) -> Mapping[int, list[tuple[int, int]]]:
     spans: dict[int, list[tuple[int, int]]] = {row["document"]: [] for row in owners}
-    for row in state.live_passages(owners, ["start", "end"]) if owners else []:
+    for row in state.reader.live_passages(owners, ["start", "end"]) if owners else []:
         spans[row["document"]].append((row["start"], row["end"]))
     return spans
 

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-import bisect
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy
 
 from semsearch.analysis import Analyser
-from semsearch.errors import IndexChangedError, IndexFormatError, IndexStoreError
-from semsearch.filters import Condition, Value, metadata_field, metadata_name
+from semsearch.errors import (
+    DamagedIndexError,
+    IndexChangedError,
+    IndexStoreError,
+    UnsupportedByStoreError,
+)
+from semsearch.filters import Condition, Value, metadata_field
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document
 from semsearch.stores.kinds import Field, Kind
 from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Bm25, Catalogue
 from semsearch.stores.milvus.collections import (
-    STEP,
     WORDS,
-    both,
     documents_of,
     key_of,
-    listed,
     passages_of,
     vectors_of,
 )
 from semsearch.stores.milvus.conditions import check, to_expression
 from semsearch.stores.milvus.connection import SPARSE_VECTORS, Connection, Row
-from semsearch.stores.milvus.kinds import Counts, elements, kind_of
+from semsearch.stores.milvus.kinds import Counts
+from semsearch.stores.milvus.reader import VERSIONS, Reader
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.search import VectorSearch
-from semsearch.stores.milvus.terms import NOT_NULL, field_key
+from semsearch.stores.milvus.values import FieldValues
 from semsearch.stores.milvus.words import Totals, matched_words, query_vector
 from semsearch.stores.protocol import (
     EVERYTHING,
@@ -53,8 +53,6 @@ from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import IndexType
 from semsearch.vectors import off_unit
 
-#: In how many documents examples and similar values are looked for.
-SAMPLE_DOCUMENTS = 10_000
 #: How many fields are listed with an example.
 EXAMPLES = 50
 
@@ -74,6 +72,8 @@ class MilvusState:
         self._connection = connection
         self._catalogue = catalogue
         self._run = run
+        self.reader = Reader(connection, catalogue.content)
+        self._values = FieldValues(self.reader)
 
     @property
     def max_tokens(self) -> int:
@@ -137,7 +137,7 @@ class MilvusState:
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of their coming."""
         rows: list[Row] = []
-        for some in self._in_order(documents_of(self._connection), "document", _WHOLE, last, limit):
+        for some in self.reader.documents(_WHOLE, last, limit):
             rows += some
             if len(rows) >= limit:
                 break
@@ -159,7 +159,7 @@ class MilvusState:
         owners = [row for rows in self.selected(Selection(ids), ["id"]) for row in rows]
         found: dict[str, list[NewPassage]] = {row["id"]: [] for row in owners}
         names = {row["document"]: row["id"] for row in owners}
-        for row in self.live_passages(owners, ["start", "end", "text", "text_hash"]):
+        for row in self.reader.live_passages(owners, ["start", "end", "text", "text_hash"]):
             passage = NewPassage(row["start"], row["end"], row["text"], row["text_hash"])
             found[names[row["document"]]].append(passage)
         return found
@@ -171,19 +171,18 @@ class MilvusState:
             return found
         digests = {
             row["chunk"]: row["text_hash"]
-            for rows in self._listed(
+            for row in self.reader.listed(
                 passages_of(self._connection), "text_hash", sorted(set(hashes)), ["chunk"]
             )
-            for row in rows
         }
         first = {digest: chunk for chunk, digest in sorted(digests.items(), reverse=True)}
         for space in self.spaces() if digests else []:
             collection = vectors_of(self._connection, space)
-            for rows in self._listed(collection, "chunk", sorted(first.values()), ["vector"]):
-                matrix = _matrix(space, rows)
-                for row, vector, is_off in zip(rows, matrix, off_unit(matrix), strict=True):
-                    if not is_off:
-                        found[space.id, digests[row["chunk"]]] = vector
+            rows = list(self.reader.listed(collection, "chunk", sorted(first.values()), ["vector"]))
+            matrix = _matrix(space, rows)
+            for row, vector, is_off in zip(rows, matrix, off_unit(matrix), strict=True):
+                if not is_off:
+                    found[space.id, digests[row["chunk"]]] = vector
         return found
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
@@ -193,7 +192,7 @@ class MilvusState:
         for owners in self.selected(Selection(condition=condition), ["id"]):
             names = {row["document"]: row["id"] for row in owners}
             vectors = self._vectors_of_documents(space, owners)
-            for row in self.live_passages(owners, ["text"]):
+            for row in self.reader.live_passages(owners, ["text"]):
                 if row["chunk"] not in vectors:
                     raise self._changed()
                 number = row["document"]
@@ -217,7 +216,7 @@ class MilvusState:
         vectors = self._vectors_of_documents(space, owners)
         names = {row["document"]: row["id"] for row in owners}
         found: dict[str, list[Matrix]] = {}
-        for row in self.live_passages(owners, []):
+        for row in self.reader.live_passages(owners, []):
             if row["chunk"] in vectors:
                 found.setdefault(names[row["document"]], []).append(vectors[row["chunk"]])
         return {name: numpy.array(rows) for name, rows in found.items()}
@@ -226,15 +225,13 @@ class MilvusState:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
         found: list[tuple[int, str, str]] = []
         fields = ["document", "version", "text"]
-        for rows in self._in_order(passages_of(self._connection), "chunk", fields, after, limit):
-            owners = self.owners([row["document"] for row in rows], ["id"])
+        passages, vectors = passages_of(self._connection), vectors_of(self._connection, space)
+        for rows in self.reader.in_order(passages, "chunk", fields, after, limit):
+            owners = self.reader.owners((row["document"] for row in rows), ["id"])
             chunks = [row["chunk"] for row in rows]
             held = {
                 row["chunk"]
-                for some in self._listed(
-                    vectors_of(self._connection, space), "chunk", chunks, ["document", "version"]
-                )
-                for row in some
+                for row in self.reader.listed(vectors, "chunk", chunks, ["document", "version"])
                 if row["document"] in owners
                 and row["version"] == owners[row["document"]]["version"]
             }
@@ -289,23 +286,13 @@ class MilvusState:
         """The words of chunks, as BM25 reads them, that a text or phrases have too."""
         if not self.has_words:
             return {}
-        collection = passages_of(self._connection)
-        texts = {
-            row["chunk"]: row["text"]
-            for rows in self._listed(collection, "chunk", list(chunk_ids), ["text"])
-            for row in rows
-        }
+        texts = {row["chunk"]: row["text"] for row in self.reader.chunks(chunk_ids, ["text"])}
         return matched_words(text, phrases, texts, self.analyser)
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
-        rows = [
-            row
-            for some in self._listed(
-                vectors_of(self._connection, space), "chunk", list(chunk_ids), ["vector"]
-            )
-            for row in some
-        ]
+        collection = vectors_of(self._connection, space)
+        rows = list(self.reader.listed(collection, "chunk", chunk_ids, ["vector"]))
         vectors = {
             row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
         }
@@ -318,15 +305,8 @@ class MilvusState:
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        fields = ["document", "start", "end", "text"]
-        rows = [
-            row
-            for some in self._listed(
-                passages_of(self._connection), "chunk", list(chunk_ids), fields
-            )
-            for row in some
-        ]
-        owners = self.owners([row["document"] for row in rows], ["id", "title", "metadata"])
+        rows = self.reader.chunks(chunk_ids, ["document", "start", "end", "text"])
+        owners = self.reader.owners((row["document"] for row in rows), ["id", "title", "metadata"])
         rows = [row for row in rows if row["document"] in owners]
         if len(rows) < len(set(chunk_ids)) and not missing_ok:
             raise self._changed()
@@ -359,9 +339,7 @@ class MilvusState:
 
     def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
         """A value of one of these kinds that a field holds."""
-        wanted = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
-        values = self._sample(field) if wanted else []
-        return next((value for value in values if kind_of(value) in wanted), None)
+        return self._values.example(field, kinds)
 
     def matches(self, condition: Condition) -> bool:
         """Whether any document meets a condition."""
@@ -369,24 +347,11 @@ class MilvusState:
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
         """The nearest values of a field on either side of one of the same kind."""
-        same = str if isinstance(value, str) else (int, float)
-        ordered: list[Any] = sorted(
-            {
-                each
-                for each in self._sample(field)
-                if isinstance(each, same) and not isinstance(each, bool)
-            }
-        )
-        place = bisect.bisect_left(ordered, value)
-        behind = ordered[place : place + 1]
-        return list(
-            dict.fromkeys([*(behind if value in behind else ordered[:place][-1:]), *behind])
-        )
+        return self._values.neighbours(field, value)
 
     def texts_of(self, field: str, max_characters: int) -> list[str]:
         """Different texts that a field holds, of a sample."""
-        texts = (value for value in self._sample(field) if isinstance(value, str))
-        return list(dict.fromkeys(text for text in texts if len(text) <= max_characters))
+        return self._values.texts(field, max_characters)
 
     # The present run.
 
@@ -430,20 +395,14 @@ class MilvusState:
 
     def selected(self, selection: Selection, fields: Sequence[str]) -> Iterator[list[Row]]:
         """The rows of documents that are selected, in the order of their coming, some at a time."""
-        collection, columns = documents_of(self._connection), [*fields, "id", *_VERSIONS]
-        condition = self._expression(selection.condition)
+        columns, condition = [*fields, "id", *VERSIONS], self._expression(selection.condition)
         if selection.ids is None:
-            pages: Iterable[list[Row]] = self._in_order(
-                collection, "document", columns, condition=condition
-            )
+            pages: Iterable[list[Row]] = self.reader.documents(columns, condition=condition)
         else:
+            collection = documents_of(self._connection)
             keys = sorted(map(key_of, set(selection.ids)))
-            listed_rows = [
-                row
-                for rows in self._listed(collection, "key", keys, columns, condition)
-                for row in rows
-            ]
-            pages = [sorted(listed_rows, key=lambda row: row["document"])] if listed_rows else []
+            named = self.reader.listed(collection, "key", keys, columns, condition)
+            pages = [sorted(named, key=lambda row: int(row["document"]))]
         for rows in pages:
             if selection.unseen:
                 seen = self._run.seen([row["id"] for row in rows])
@@ -451,146 +410,31 @@ class MilvusState:
             if rows:
                 yield rows
 
-    def owners(self, numbers: Sequence[int], fields: Sequence[str] = ()) -> dict[int, Row]:
-        """The rows of documents by their numbers."""
-        collection, wanted = documents_of(self._connection), sorted(set(numbers))
-        return {
-            row["document"]: row
-            for rows in self._listed(collection, "document", wanted, [*fields, *_VERSIONS])
-            for row in rows
-        }
-
-    def chunk_owners(self, chunk_ids: Sequence[int]) -> dict[int, Row]:
-        """The rows of the documents of chunks, with their terms, by the chunks' ids."""
-        rows = [
-            row
-            for some in self._listed(
-                passages_of(self._connection), "chunk", list(chunk_ids), ["document"]
-            )
-            for row in some
-        ]
-        owners = self.owners([row["document"] for row in rows], ["fields"])
-        return {row["chunk"]: owners[row["document"]] for row in rows}
-
-    def live_passages(self, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
-        """The passages of documents, whose rows are given, in their order."""
-        return self._live(passages_of(self._connection), owners, "text_version", fields)
-
-    def live_vectors(self, space: Space, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
-        """The vectors' rows of documents, whose rows are given, in the order of passages."""
-        columns = ["row", "chunk", *fields]
-        return self._live(vectors_of(self._connection, space), owners, "version", columns)
-
-    def all_rows(self, collection: str, key: str, fields: Sequence[str]) -> Iterator[list[Row]]:
-        """All rows of a collection in the order of a key, some at a time."""
-        return self._in_order(collection, key, fields)
-
-    def _live(
-        self, collection: str, owners: Sequence[Row], version: str, fields: Sequence[str]
-    ) -> list[Row]:
-        versions = {row["document"]: row[version] for row in owners}
-        found = [
-            row
-            for rows in self._listed(
-                collection, "document", sorted(versions), ["chunk", "version", *fields]
-            )
-            for row in rows
-            if row["version"] == versions[row["document"]]
-        ]
-        return sorted(found, key=lambda row: row["chunk"])
-
     def _vectors_of_documents(self, space: Space, owners: Sequence[Row]) -> dict[int, Matrix]:
-        rows = self.live_vectors(space, owners, ["vector"])
+        rows = self.reader.live_vectors(space, owners, ["vector"])
         return {
             row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
         }
 
     def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
         passages: dict[int, list[tuple[int, int, str]]] = {row["document"]: [] for row in rows}
-        for row in self.live_passages(rows, ["start", "end", "text"]):
+        for row in self.reader.live_passages(rows, ["start", "end", "text"]):
             passages[row["document"]].append((row["start"], row["end"], row["text"]))
         found = {}
         for row in rows:
             number = row["document"]
             if len(passages[number]) != row["passages"]:
-                if self.owners([number]).get(number, {}).get("version") != row["version"]:
+                if self.reader.owners([number]).get(number, {}).get("version") != row["version"]:
                     raise self._changed()
-                raise IndexFormatError(
+                raise DamagedIndexError(
                     f"document '{row['id']}' lacks passages; see: semsearch verify"
                 )
             text, title = joined(passages[number], row["rest"]), json.loads(row["title"])
             found[number] = Document(row["id"], text, title, json.loads(row["metadata"]))
         return found
 
-    def _listed(
-        self,
-        collection: str,
-        field: str,
-        values: Sequence[int] | Sequence[str],
-        fields: Sequence[str],
-        condition: str = "",
-    ) -> Iterator[list[Row]]:
-        """The rows of which a field has one of these values, some at a time."""
-        for one_of in listed(field, values):
-            yield self._connection.query(
-                collection, both(one_of, condition), _distinct(field, fields), self._since
-            )
-
-    def _in_order(
-        self,
-        collection: str,
-        key: str,
-        fields: Sequence[str],
-        last: int = 0,
-        step: int = STEP,
-        condition: str = "",
-    ) -> Iterator[list[Row]]:
-        """The rows above a number, in the order of a key, some at a time: pages without gaps."""
-        content = self._catalogue.content
-        end, step = (content.document if key == "document" else content.row), max(step, 64)
-        while last < end:
-            page = f"{key} > {last} and {key} <= {last + step}"
-            rows = self._connection.query(
-                collection, both(page, condition), _distinct(key, fields), self._since
-            )
-            last += step
-            if rows:
-                yield sorted(rows, key=lambda row: int(row[key]))
-            step = STEP if len(rows) < step // 8 else step
-
     def _expression(self, condition: Condition | None) -> str:
-        return "" if condition is None else to_expression(condition, self._matching)
-
-    def _matching(self, field: str, pattern: re.Pattern[str]) -> list[str]:
-        """The different texts of a field that match a pattern, of all documents."""
-        found: dict[str, None] = {}
-        pages = self._in_order(
-            documents_of(self._connection),
-            "document",
-            ["id", "title", "metadata"],
-            condition=_has(field),
-        )
-        for rows in pages:
-            for value in _values(rows, field):
-                if isinstance(value, str) and pattern.fullmatch(value):
-                    found[value] = None
-        return list(found)
-
-    def _sample(self, field: str) -> Iterator[Any]:
-        """Values of a field, and elements of its lists."""
-        left = SAMPLE_DOCUMENTS
-        pages = self._in_order(
-            documents_of(self._connection),
-            "document",
-            ["id", "title", "metadata"],
-            step=256,
-            condition=_has(field),
-        )
-        for rows in pages:
-            yield from _values(rows[:left], field)
-            left -= len(rows)
-            if left <= 0:
-                return
+        return "" if condition is None else to_expression(condition, self._values.matching)
 
     def _example_of(self, name: str, kinds: Mapping[str, int]) -> Value | None:
         most = next(iter(kinds)).rpartition(" ")[2]
@@ -612,7 +456,7 @@ class MilvusState:
 
     def _search(self, space: Space, restriction: Restriction) -> VectorSearch:
         if restriction.required or restriction.excluded:
-            raise IndexStoreError(
+            raise UnsupportedByStoreError(
                 f"{self._connection.target.address}: an index on Milvus finds no phrases and "
                 'leaves out no words; search without "…" and -word, or a copy of the index that '
                 "semsearch pull has made"
@@ -622,7 +466,7 @@ class MilvusState:
             vectors_of(self._connection, space),
             self._expression(restriction.condition),
             self._since,
-            self.owners,
+            self.reader.owners,
             self._is_exact or space == WORDS,
         )
 
@@ -636,37 +480,16 @@ class MilvusState:
                 f"{address}: its BM25 is being built; if that was interrupted, the next command "
                 "that writes the index builds it"
             )
-        raise IndexStoreError(
+        raise UnsupportedByStoreError(
             f"{address} has no BM25, which milvus-lite and Milvus from "
             f"{'.'.join(map(str, SPARSE_VECTORS))} on have (here: {self._connection.version}); "
             "search it with --mode semantic, or a copy of it that semsearch pull has made"
         )
 
 
-_VERSIONS = ("document", "version", "text_version")
-_WHOLE = ["id", "title", "metadata", "rest", "passages", *_VERSIONS]
-
-
-def _distinct(*names: str | Sequence[str]) -> list[str]:
-    flat = [one for name in names for one in ([name] if isinstance(name, str) else name)]
-    return list(dict.fromkeys(flat))
+_WHOLE = ["id", "title", "metadata", "rest", "passages", *VERSIONS]
 
 
 def _matrix(space: Space, rows: Sequence[Row]) -> Matrix:
     matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
     return matrix.reshape(len(rows), space.dimension)
-
-
-def _has(field: str) -> str:
-    """A condition that a field is not null."""
-    return f'json_contains_any(fields["{field_key(field)}"], ["{NOT_NULL}"])'
-
-
-def _values(rows: Sequence[Row], field: str) -> Iterator[Any]:
-    for row in rows:
-        if field == "id":
-            yield row["id"]
-        elif field == "title":
-            yield json.loads(row["title"])
-        else:
-            yield from elements(json.loads(row["metadata"]).get(metadata_name(field)))

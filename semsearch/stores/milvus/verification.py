@@ -63,7 +63,9 @@ def find_faults(connection: Connection, state: MilvusState) -> list[Fault]:
                 Fault(f"space '{space.name}': {quantity(len(left_over), 'vector')} of no document")
             )
         if damaged:
-            faults.append(Fault(f"space '{space.name}': {len(damaged):,} damaged vectors"))
+            faults.append(
+                Fault(f"space '{space.name}': {quantity(len(damaged), 'damaged vector')}")
+            )
     if state.has_words and not are_words_counted(connection, state):
         faults.append(Fault("BM25's counts of words are not those of the passages"))
     if recount(state) != state.field_counts:
@@ -122,7 +124,7 @@ def _passages(
     """How many passages each document has, and those of none."""
     held: Counter[int] = Counter()
     orphans: list[int] = []
-    for rows in state.all_rows(passages_of(connection), "chunk", ["document", "version"]):
+    for rows in state.reader.in_order(passages_of(connection), "chunk", ["document", "version"]):
         for row in rows:
             owner = owners.get(row["document"])
             if owner and owner.text_version == row["version"]:
@@ -140,7 +142,7 @@ def _vectors(
     orphans: list[int] = []
     damaged: list[int] = []
     fields = ["chunk", "document", "version", "vector"]
-    for rows in state.all_rows(vectors_of(connection, space), "row", fields):
+    for rows in state.reader.in_order(vectors_of(connection, space), "row", fields):
         for row, is_off in zip(rows, _off(space, rows), strict=True):
             owner = owners.get(row["document"])
             if not owner or owner.version != row["version"]:

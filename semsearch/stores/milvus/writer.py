@@ -16,7 +16,12 @@ from typing import Any, NoReturn
 
 from semsearch.analysis import Language
 from semsearch.encoders.specs import pinned
-from semsearch.errors import ArgumentError, IndexBusyError, IndexClosedError, IndexStoreError
+from semsearch.errors import (
+    IndexBusyError,
+    IndexClosedError,
+    IndexStoreError,
+    UnsupportedByStoreError,
+)
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES
 from semsearch.stores.milvus.building import build_words
@@ -146,7 +151,7 @@ class MilvusWriter:
         state, content = self._begin()
         first = content.row + 1
         content = self._reserve(content._replace(row=content.row + len(chunk_ids)))
-        owners = state.chunk_owners(chunk_ids)
+        owners = state.reader.chunk_owners(chunk_ids)
         rows = [
             {
                 "row": first + place,
@@ -169,21 +174,25 @@ class MilvusWriter:
     def choose_index_type(self, wanted: IndexType) -> None:
         """Ask for a kind of vector index, which `optimise` will build."""
         if wanted.kind not in ("auto", "flat", "hnsw"):
-            raise ArgumentError(f"on Milvus, an index is flat, hnsw or auto, not {wanted.kind}")
+            raise UnsupportedByStoreError(
+                f"on Milvus, an index is flat, hnsw or auto, not {wanted.kind}"
+            )
         if (wanted.recall, wanted.memory) != (IndexType().recall, None):
-            raise ArgumentError("on Milvus, recall and memory cannot be chosen")
+            raise UnsupportedByStoreError("on Milvus, recall and memory cannot be chosen")
         _, content = self._begin()
         write_catalogue(self._connection, content=content._replace(index_type=wanted.kind))
 
     def index_field(self, name: str) -> NoReturn:
         """Refused: Milvus tests the terms of all documents."""
-        raise IndexStoreError("an index on Milvus has no indexes of fields; filters work without")
+        raise UnsupportedByStoreError(
+            "an index on Milvus has no indexes of fields; filters work without"
+        )
 
     def set_language(self, language: Language) -> None:
         """Let BM25 stem words, and leave out stop words, as a language does."""
         _, content = self._begin()
         if not self._connection.has_sparse_vectors:
-            raise IndexStoreError(
+            raise UnsupportedByStoreError(
                 f"Milvus {self._connection.version} has no BM25, and so no language"
             )
         content = content.with_language(language)._replace(bm25=Bm25.BUILDING.value)
@@ -213,7 +222,7 @@ class MilvusWriter:
 
     def compact(self) -> NoReturn:
         """Refused: Milvus does it by itself, when it chooses to."""
-        raise IndexStoreError(
+        raise UnsupportedByStoreError(
             "an index on Milvus is not compacted by semsearch: Milvus drops deleted rows from its "
             "files by itself, some time after they were deleted"
         )
@@ -310,16 +319,12 @@ class MilvusWriter:
         """
         texts = {row["document"]: row["text_version"] for row in new}
         changed = [row for row in old if texts.get(row["document"]) != row["text_version"]]
-        passages = state.live_passages(changed, ["text"] if state.has_words else [])
-        for collection, rows, key in [
-            (passages_of(self._connection), passages, "chunk"),
-            *(
-                (vectors_of(self._connection, space), state.live_vectors(space, old, []), "row")
-                for space in spaces
-            ),
-        ]:
-            if rows:
-                self._connection.delete(collection, [row[key] for row in rows])
+        passages = state.reader.live_passages(changed, ["text"] if state.has_words else [])
+        chunks = [row["chunk"] for row in passages]
+        self._connection.delete(passages_of(self._connection), chunks)
+        for space in spaces:
+            rows = [row["row"] for row in state.reader.live_vectors(space, old, [])]
+            self._connection.delete(vectors_of(self._connection, space), rows)
         return [row["text"] for row in passages] if state.has_words else []
 
 
@@ -333,7 +338,7 @@ def described_space(
     """
     check_stored_type(dtype)
     if dtype not in (None, STORED_TYPES[0]):
-        raise ArgumentError(f"an index on Milvus stores {STORED_TYPES[0]}, not {dtype}")
+        raise UnsupportedByStoreError(f"an index on Milvus stores {STORED_TYPES[0]}, not {dtype}")
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
     return Space(

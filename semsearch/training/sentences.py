@@ -9,6 +9,7 @@ import numpy
 
 from semsearch.errors import TrainingError
 from semsearch.records import Document
+from semsearch.texts import split_sentences
 
 HELD_OUT_PART = 0.05
 HELD_OUT_LEAST = 4
@@ -55,7 +56,5 @@ def held_out(count: int, seed: int, kind: str, part: float = HELD_OUT_PART) -> H
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, without white space around them."""
-    from sentencex import segment  # its rules of English serve other languages' marks, too
-
-    found = (sentence.strip() for sentence in segment("en", text))
+    found = (sentence.strip() for sentence in split_sentences(text))
     return [sentence for sentence in found if sentence]

@@ -179,7 +179,7 @@ def free_ports(count: int) -> list[int]:
 
 def measured_apart(arguments: argparse.Namespace, environment: dict[str, str] | None) -> Measured:
     """One run, in a process of its own."""
-    command = [sys.executable, "-m", "scripts.bench.cluster", "--texts", str(arguments.texts)]
+    command = [sys.executable, "-m", "scripts.bench.ray", "--texts", str(arguments.texts)]
     command += ["--encoder", arguments.encoder, "--measure", "ray" if environment else "here"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 
-from scripts.bench import cluster
+from scripts.bench import ray
 
 
 def test_overhead_and_efficiency(monkeypatch, tmp_path, capsys):
@@ -18,13 +18,13 @@ def test_overhead_and_efficiency(monkeypatch, tmp_path, capsys):
         started.append([len(part) for part in parts])
         yield {} if parts else None
 
-    monkeypatch.setattr(cluster, "ray_nodes", ray_nodes)
-    monkeypatch.setattr(cluster, "measured_apart", lambda *_: cluster.Measured(1.0, next(rates)))
-    monkeypatch.setattr(cluster.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(ray, "ray_nodes", ray_nodes)
+    monkeypatch.setattr(ray, "measured_apart", lambda *_: ray.Measured(1.0, next(rates)))
+    monkeypatch.setattr(ray.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     file = tmp_path / "told.json"
     monkeypatch.setattr(sys, "argv", ["ray", "--repeats", "1", "--json", str(file)])
-    assert cluster.main() == 0
+    assert ray.main() == 0
     assert started == [[], [4], [2], [2, 2]]
     # 110 / 100 - 1, and 90 / (2 * 50)
     assert "overhead 10.0%, efficiency of 2 actors 90.0%" in capsys.readouterr().out

@@ -1,0 +1,144 @@
+"""What RESULTS.md shows of an encoder made from raw text: what each stage of its training earns."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.reproduce.page import difference, table
+from scripts.reproduce.work import Work, figure, spread, sts_scores, write_table
+from semsearch.datasets import load_retrieval_set, load_sts_set
+from semsearch.datasets.folder import data_folder
+from semsearch.evaluation import evaluate_sts, load_pair_scorer
+
+SIZE = ["--size", "tiny"]
+MASKED_STEPS = "3000"
+#: How many labelled pairs are learnt from, and how often each is seen.
+LABELS = {500: "20", 5749: "4"}
+#: The learning rates among which each model's is chosen, on the development set.
+RATES = ("2e-4", "5e-4", "1e-3")
+
+
+def raw_text(work: Work) -> str:
+    """Random weights, masked words, contrast, labels: each after the other."""
+    corpus = _corpus(work)
+    pooled: dict[str, list[float]] = {}
+    labelled: dict[tuple[str, int], list[Path]] = {}
+    for seed in map(str, work.seeds):
+        made = _stages(work, corpus, seed)
+        for title, model in made.items():
+            pooled.setdefault(title, []).append(_test_score(model))
+            for count in LABELS:
+                found = _fine_tuned(work, model, count, seed)
+                labelled.setdefault((title, count), []).append(found)
+    rows = [
+        [title, spread(scores)]
+        + [spread([_test_score(model) for model in labelled[title, count]]) for count in LABELS]
+        for title, scores in pooled.items()
+    ]
+    return "\n\n".join(
+        [
+            "### From raw text to a sentence encoder",
+            "`semsearch train pretrain CORPUS --size tiny` (`--steps 0` for random weights, "
+            f"`--steps {MASKED_STEPS}` for masked words and next sentences), `semsearch train "
+            "contrast CORPUS`, `semsearch train siamese` on pairs of STS Benchmark's training "
+            "set; CORPUS holds films, SciFact's abstracts and WordNet's definitions with their "
+            f"titles. The learning rate of `siamese` is the best of {', '.join(RATES)} on the "
+            "development set, for each model. Spearman x 100 on the test set:",
+            table(["", "pooled", *(f"{count:,} labelled pairs" for count in LABELS)], rows),
+            "Contrast above random weights, after the same labels, paired:",
+            table(["", *(f"{count:,} labelled pairs" for count in LABELS)], _gains(labelled, work)),
+        ]
+    )
+
+
+def _stages(work: Work, corpus: Path, seed: str) -> dict[str, Path]:
+    """The models before labels, by what was done."""
+    seeded = ["--seed", seed]
+    made = {}
+    for title, name, steps in (
+        ("random weights", "random", "0"),
+        ("masked words", "masked", MASKED_STEPS),
+    ):
+        start = work.once(
+            f"{name}-{seed}", "pretrain", str(corpus), *SIZE, "--steps", steps, *seeded
+        )
+        made[title] = start
+        made[f"{title}, then contrast"] = work.once(
+            f"{name}-contrast-{seed}", "contrast", str(corpus), "--base", str(start), *seeded
+        )
+    return made
+
+
+def _fine_tuned(work: Work, model: Path, count: int, seed: str) -> Path:
+    """The model after labels, of the learning rate that is best on the development set."""
+    file = work.folder / f"labels-{count}.csv"
+    if not file.exists():
+        pairs = load_sts_set("stsbenchmark", "train").subsets["stsbenchmark"]
+        drawn = random.Random(1).sample(list(pairs), min(count, len(pairs)))
+        rows = ((pair.left, pair.right, pair.gold) for pair in drawn)
+        write_table(file, ("sentence1", "sentence2", "score"), rows)
+    recipe = ["--data", str(file), "--scale", "0", "5", "--epochs", LABELS[count]]
+    recipe += ["--dev", "stsbenchmark:dev", "--test", "stsbenchmark", "--seed", seed]
+    tried = [
+        work.once(
+            f"{model.name}-{count}-{rate}",
+            *("siamese", "--base", str(model), *recipe, "--learning-rate", rate),
+        )
+        for rate in RATES
+    ]
+    return max(tried, key=_development_score)
+
+
+def _gains(labelled: dict[tuple[str, int], list[Path]], work: Work) -> list[list[str]]:
+    test = load_sts_set("stsbenchmark")
+    rows, values = [], []
+    for place, seed in enumerate(work.seeds):
+        found = []
+        for count in LABELS:
+            ours, other = (
+                load_pair_scorer(str(labelled[title, count][place]))
+                for title in ("random weights, then contrast", "random weights")
+            )
+            (one,) = evaluate_sts(test, [ours, other]).differences
+            found.append(one.difference)
+        values.append([one.value for one in found])
+        rows.append([f"seed {seed}", *map(difference, found)])
+    means = (statistics.mean(column) for column in zip(*values, strict=True))
+    return [*rows, ["mean", *(f"+{figure(mean)}" if mean > 0 else figure(mean) for mean in means)]]
+
+
+def _corpus(work: Work) -> Path:
+    """Titles and texts of three corpora, one after the other."""
+    file = work.folder / "raw-text.csv"
+    if not file.exists():
+        rows = ((number, *row) for number, row in enumerate(_titled()))
+        write_table(file, ("id", "title", "text"), rows)
+    return file
+
+
+def _titled() -> Iterator[tuple[str, str]]:
+    folder = data_folder() / "corpora"
+    for films in sorted((folder / "movies").glob("*.json")):
+        for film in json.loads(films.read_text("utf-8")):
+            if film.get("extract"):
+                yield film["title"], film["extract"]
+    with (folder / "wordnet_definitions.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            yield entry["lemma"], entry["text"]
+    for text in load_retrieval_set("scifact").documents.values():
+        yield "", text
+
+
+def _test_score(model: Path) -> float:
+    return sts_scores(str(model), [load_sts_set("stsbenchmark")])[0]
+
+
+def _development_score(model: Path) -> float:
+    record = json.loads((model / "training.json").read_text("utf-8"))
+    history = record["results"][0]["history"]
+    return max(one["score"] for one in history if one["step"] and "score" in one)

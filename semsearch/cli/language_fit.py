@@ -1,0 +1,58 @@
+"""Whether encoders read the language of an index."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+import numpy
+
+from semsearch.cli.render import visible
+from semsearch.encoders import DEFAULT_ENCODER
+from semsearch.encoders.specs import parse_spec
+from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, Fit, tokenizer_of, vocabulary_fit
+
+if TYPE_CHECKING:  # imported while the encoder is loading
+    from semsearch.index import Index
+    from semsearch.stores.space import Space
+
+
+def sampled_texts(index: Index, chunks: int) -> list[str]:
+    """Passages from all over an index of so many, the first documents' where these are gone."""
+    spread = numpy.linspace(1, chunks, min(chunks, SAMPLE_TEXTS), dtype=numpy.int64)
+    with index.read() as state:
+        found = state.fetch(spread.tolist(), missing_ok=True) if chunks else {}
+        texts = [passage.chunk.text for passage in found.values()]
+        if len(texts) < len(spread) / 2:
+            texts = [one.text for one in state.documents_after(0, SAMPLE_TEXTS).values()]
+    return texts
+
+
+def fit_of(space: Space, texts: Sequence[str]) -> Fit | None:
+    """How well the encoder of a space suits texts; None where it has no word pieces."""
+    tokenizer = tokenizer_of(space.spec)
+    return None if tokenizer is None else vocabulary_fit(tokenizer, texts)
+
+
+def poor_fit(space: Space, fit: Fit | None) -> str | None:
+    """What to say of an encoder that does not read the language of its texts, and what to do."""
+    if fit is None or not fit.is_poor:
+        return None
+    why = f"{fit.pieces_a_word:.1f} pieces a word"
+    if math.isnan(fit.pieces_a_word) or fit.pieces_a_word < 1.5:
+        why = "characters that it does not know"
+    spec = str(parse_spec(space.spec)._replace(dimension=None))  # a teacher has all its dimensions
+    teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {shlex.quote(spec)}"
+    return (
+        f"{space.name} does not read the language of {fit.poor} of {fit.texts} sampled passages "
+        f"well ({why}); teach it: semsearch train translate{teacher} --parallel FILE --output DIR"
+    )
+
+
+def tell_poor_fit(space: Space, texts: Sequence[str]) -> None:
+    """Say on standard error where the encoder of a space does not read the language of texts."""
+    if texts and (told := poor_fit(space, fit_of(space, texts))):
+        click.echo(visible(told), err=True)

@@ -1,0 +1,73 @@
+"""Vectors cut to their leading dimensions: ``MODEL@192d``.
+
+Any model can be cut; one trained for it (Kusupati et al. 2022, Matryoshka representation learning)
+loses less by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.sentences import EncodesSentences
+from semsearch.errors import EncoderError
+from semsearch.protocols import Encoder, Matrix, TokenSpans
+from semsearch.vectors import check_unit
+
+
+class TruncatedEncoder(EncodesSentences):
+    """An encoder of which the leading dimensions are kept, as unit vectors again.
+
+    Args:
+        encoder: gives all dimensions.
+        folder: its model, with the number of dimensions.
+
+    Raises:
+        EncoderError: it has fewer dimensions.
+    """
+
+    def __init__(self, encoder: Encoder, folder: ModelFolder) -> None:
+        dimension = folder.dimension or encoder.dimension
+        if dimension > encoder.dimension:
+            raise EncoderError(
+                f"model '{encoder.spec}' has {encoder.dimension} dimensions, not {dimension}"
+            )
+        self._encoder = encoder
+        self.spec = folder.spec
+        self.fingerprint = folder.fingerprint
+        self.dimension = dimension
+
+    @property
+    def max_document_tokens(self) -> int:
+        """How many tokens of a document it reads, besides its prompt and special tokens."""
+        return self._encoder.max_document_tokens
+
+    @property
+    def max_query_tokens(self) -> int | None:
+        """How many tokens of a query it reads; None where it reads all of any query."""
+        return self._encoder.max_query_tokens
+
+    def description(self) -> Mapping[str, Any]:
+        """That of the encoder, and how many dimensions it has."""
+        return {**self._encoder.description(), "dimensions": self._encoder.dimension}
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
+        return self._encoder.token_spans(text)
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of queries, shape (len(texts), dimension)."""
+        return self._truncated(self._encoder.encode_queries(texts))
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors of passages, shape (len(texts), dimension)."""
+        return self._truncated(self._encoder.encode_documents(texts))
+
+    def _truncated(self, matrix: Matrix) -> Matrix:
+        leading = matrix[:, : self.dimension]
+        with numpy.errstate(invalid="ignore"):  # all zeros: a vector that there is not
+            unit = leading / numpy.linalg.norm(leading, axis=1, keepdims=True)
+        return check_unit(unit, self.spec)

@@ -1,0 +1,123 @@
+"""Reading rows, each document as its row says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from semsearch.stores.milvus.catalogue import Content
+from semsearch.stores.milvus.collections import (
+    STEP,
+    both,
+    documents_of,
+    listed,
+    passages_of,
+    vectors_of,
+)
+from semsearch.stores.milvus.connection import Connection, Row
+from semsearch.stores.space import Space
+
+#: What each row of a document is read with.
+VERSIONS = ("document", "version", "text_version")
+#: The fewest numbers that are read at once.
+LEAST_STEP = 64
+
+
+class Reader:
+    """Reads the collections of an index.
+
+    Args:
+        connection: to Milvus.
+        content: as it was read before anything else.
+    """
+
+    def __init__(self, connection: Connection, content: Content) -> None:
+        self._connection = connection
+        self._content = content
+
+    def listed(
+        self,
+        collection: str,
+        field: str,
+        values: Sequence[int] | Sequence[str],
+        fields: Sequence[str],
+        condition: str = "",
+    ) -> Iterator[Row]:
+        """The rows of which a field has one of these values."""
+        for one_of in listed(field, values):
+            yield from self._connection.query(
+                collection,
+                both(one_of, condition),
+                _distinct(field, *fields),
+                self._content.written,
+            )
+
+    def in_order(
+        self,
+        collection: str,
+        key: str,
+        fields: Sequence[str],
+        last: int = 0,
+        step: int = STEP,
+        condition: str = "",
+    ) -> Iterator[list[Row]]:
+        """The rows above a number, in the order of a key, some at a time: pages without gaps."""
+        end = self._content.document if key == "document" else self._content.row
+        step = max(step, LEAST_STEP)
+        while last < end:
+            page = f"{key} > {last} and {key} <= {last + step}"
+            rows = self._connection.query(
+                collection, both(page, condition), _distinct(key, *fields), self._content.written
+            )
+            last += step
+            if rows:
+                yield sorted(rows, key=lambda row: int(row[key]))
+            step = STEP if len(rows) < step // 8 else step
+
+    def documents(
+        self,
+        fields: Sequence[str],
+        last: int = 0,
+        step: int = STEP,
+        condition: str = "",
+    ) -> Iterator[list[Row]]:
+        """The rows of documents above a number, in the order of their coming, some at a time."""
+        collection = documents_of(self._connection)
+        return self.in_order(collection, "document", fields, last, step, condition)
+
+    def owners(self, numbers: Iterable[int], fields: Sequence[str] = ()) -> dict[int, Row]:
+        """The rows of documents by their numbers."""
+        collection, columns = documents_of(self._connection), [*fields, *VERSIONS]
+        rows = self.listed(collection, "document", sorted(set(numbers)), columns)
+        return {row["document"]: row for row in rows}
+
+    def chunks(self, chunk_ids: Sequence[int], fields: Sequence[str]) -> list[Row]:
+        """The rows of passages by their ids."""
+        return list(self.listed(passages_of(self._connection), "chunk", chunk_ids, fields))
+
+    def chunk_owners(self, chunk_ids: Sequence[int]) -> dict[int, Row]:
+        """The rows of the documents of chunks, with their terms, by the chunks' ids."""
+        rows = self.chunks(chunk_ids, ["document"])
+        owners = self.owners((row["document"] for row in rows), ["fields"])
+        return {row["chunk"]: owners[row["document"]] for row in rows}
+
+    def live_passages(self, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
+        """The passages of documents, whose rows are given, in their order."""
+        return self._live(passages_of(self._connection), owners, "text_version", fields)
+
+    def live_vectors(self, space: Space, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
+        """The vectors' rows of documents, whose rows are given, in the order of passages."""
+        collection = vectors_of(self._connection, space)
+        return self._live(collection, owners, "version", ["row", *fields])
+
+    def _live(
+        self, collection: str, owners: Sequence[Row], version: str, fields: Sequence[str]
+    ) -> list[Row]:
+        versions = {row["document"]: row[version] for row in owners}
+        columns = ["chunk", "version", *fields]
+        rows = self.listed(collection, "document", sorted(versions), columns)
+        live = [row for row in rows if row["version"] == versions[row["document"]]]
+        return sorted(live, key=lambda row: int(row["chunk"]))
+
+
+def _distinct(*names: str) -> list[str]:
+    return list(dict.fromkeys(names))

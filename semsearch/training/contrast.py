@@ -1,0 +1,108 @@
+"""A bi-encoder from a corpus without labels: what stands together is found among the rest.
+
+Titles with the sentence after them and neighbouring sentences are positive pairs, the others of a
+large batch are the negatives (Logeswaran & Lee 2018, quick thoughts; the loss of Henderson et al.
+2017). Of a plain BERT, pre-trained or not, that makes a first encoder, on which labels then do
+more.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy
+
+from semsearch.encoders.model_files import model_modules
+from semsearch.encoders.model_folder import find_model
+from semsearch.records import Document
+from semsearch.training.checks import check_teachable, text_key, without_leaks
+from semsearch.training.data import load_examples
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.lessons import Course, Lesson
+from semsearch.training.recipe import Loss, Recipe
+from semsearch.training.sentences import distinct_documents, held_out, sentences
+from semsearch.training.siamese import Siamese
+
+#: In-batch negatives want large batches.
+RECIPE = Recipe(epochs=2, batch_size=256)
+#: How many pairs are learnt from; beyond, some are drawn.
+MOST_PAIRS = 500_000
+#: How many of the held-out pairs are scored.
+MOST_SCORED = 1_000
+#: The learning rates for a plain BERT of so many dimensions at most; wider ones, and sentence
+#: encoders, have learnt already.
+NEW_RATES = ((256, 1e-3), (512, 5e-4))
+
+
+class Contrast(Siamese):
+    """A bi-encoder that is to learn from a corpus.
+
+    Args:
+        documents: the corpus.
+        name: what it is called.
+    """
+
+    name = "contrast"
+    keeps_its_task = True
+
+    def __init__(self, documents: Iterable[Document], name: str) -> None:
+        super().__init__([Loss.RANKING])
+        self._documents = documents
+        self._name = name
+
+    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+        """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
+        (recipe,) = course.recipes
+        found = [
+            chain
+            for document in distinct_documents(self._documents)
+            if len(chain := _chain(document)) > 1
+        ]
+        parts = held_out(len(found), recipe.seed, "with a title or two sentences")
+        training = self._pairs([found[place] for place in parts.trained], "", MOST_PAIRS, recipe)
+        development = self._pairs(
+            [found[place] for place in parts.held_out], " (held out)", MOST_SCORED, recipe
+        )
+        tests = [
+            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
+            for spec in course.tests
+        ]
+        training = without_leaks(training, [development, *tests], course.keep_leaks, notify)
+        check_teachable(training)
+        return [Lesson(training, development, recipe)], tests
+
+    def _pairs(
+        self, chains: Sequence[Sequence[str]], part: str, most: int, recipe: Recipe
+    ) -> Examples:
+        pairs = [
+            pair
+            for chain in chains
+            for pair in pairwise(chain)
+            if text_key(pair[0]) != text_key(pair[1])
+        ]
+        if len(pairs) > most:
+            drawn = numpy.random.default_rng(recipe.seed).permutation(len(pairs))[:most]
+            pairs = [pairs[row] for row in sorted(drawn.tolist())]
+        texts = [left for left, _ in pairs], [right for _, right in pairs]
+        name = f"{self._name}{part}"
+        places = [f"{name}, pair {number}" for number in range(1, len(pairs) + 1)]
+        return Examples(name, Kind.POSITIVE, texts, places, [])
+
+
+def suiting_rate(base: str) -> float:
+    """The learning rate for a model: high for a small BERT that is no sentence encoder yet."""
+    folder = find_model(base).path
+    if model_modules(folder):
+        return RECIPE.learning_rate
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    width = config.get("hidden_size", math.inf)  # DistilBERT, among others, calls it otherwise
+    return next((rate for most, rate in NEW_RATES if width <= most), RECIPE.learning_rate)
+
+
+def _chain(document: Document) -> list[str]:
+    """The title, if there is one, and the sentences of a document."""
+    title = " ".join((document.title or "").split())
+    return [*([title] if title else []), *sentences(document.text)]

@@ -1,0 +1,98 @@
+"""``semsearch explain``, and examples of its pages that need more than a folder to be run in."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main, serve_command
+from semsearch.cli.completing import complete_code
+from semsearch.explanations import codes, page, summary
+from semsearch.stores.local.database import Database, _Access
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def error_shown(code):
+    """The error that the example of a page ends with."""
+    return re.findall(r"^Error: .*$", page(code), re.MULTILINE)[-1]
+
+
+def words(text):
+    """The words of a page, but for what is different in Markdown and as text."""
+    return [word for word in re.split(r"[\s\[\]()#$:]+|\.\./|docs/", text) if word]
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Index.create("indexes/tickets", "hashing:8") as index:
+        index.add([Document("1", "The printer is on fire")])
+        yield index
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_page_is_printed_as_text(code):
+    text = run("explain", code).stdout
+    assert text.startswith(f"{code}\n\n{summary(code)[:40]}")
+    assert not re.search(r"```|<!--|\]\(|^#", text, re.MULTILINE)
+    written = re.sub(r"<!--.*?-->", "", page(code))
+    written = re.sub(r'```\w*(?: title="(.*?)")?', r"\1", written)
+    assert words(text) == words(written)
+    prose = [line for line in text.splitlines() if not line.startswith("    ")]
+    assert max(map(len, prose)) <= 80
+
+
+def test_without_a_code_all_are_listed():
+    found = re.findall(r"^([a-z]+-[a-z-]+)  ", run("explain").stdout, re.MULTILINE)
+    assert found == codes()
+
+
+@pytest.mark.parametrize(
+    ("code", "way_out"),
+    [
+        ("colum-not-found", "nearest: column-not-found"),
+        ("Column-Not-Found", "nearest: column-not-found"),
+        ("xyz", "semsearch explain lists them all"),
+        ("../errors", "semsearch explain lists them all"),
+    ],
+)
+def test_an_unknown_code(code, way_out):
+    told = run("explain", code, code=1).stderr
+    assert told == f"Error: no error has the code '{code}'; {way_out} [invalid-argument]\n"
+
+
+def test_codes_are_completed():
+    assert [item.value for item in complete_code(None, None, "corpus-")] == [
+        "corpus-not-found",
+        "corpus-too-large",
+    ]
+
+
+def test_an_index_that_is_being_written(index):
+    with index.writer():
+        told = run("delete", "1", code=1).stderr
+    by = r"process \d+ since \d{4}-[-\d: +.]+"
+    assert re.sub(by, "", told) == re.sub(by, "", error_shown("index-busy")) + "\n"
+
+
+def test_an_index_that_changes_while_it_is_read(index, monkeypatch):
+    index.close()
+    states = itertools.count()
+    monkeypatch.setattr(Database, "_file_state", lambda database: next(states))
+    monkeypatch.setattr(Database, "_current_access", lambda database: _Access.IMMUTABLE)
+    told = run("info", code=1).stderr
+    assert told == error_shown("index-changed").replace("/mnt/shared", "indexes") + "\n"
+
+
+def test_an_extra_that_is_missing(monkeypatch):
+    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
+    assert run("serve", code=1).stderr == error_shown("missing-extra") + "\n"

@@ -1,0 +1,25 @@
+"""What is said of encoders that do not read a corpus is a command that works."""
+
+from __future__ import annotations
+
+import pytest
+
+from semsearch.cli.language_fit import poor_fit
+from semsearch.encoders.vocabulary_fit import Fit
+from semsearch.stores.space import Space
+
+
+@pytest.mark.parametrize(
+    ("spec", "command"),
+    [
+        ("minilm", "train translate --parallel"),
+        ("some/model", "train translate --teacher some/model --parallel"),
+        # A teacher has all its dimensions.
+        ("minilm@96d", "train translate --parallel"),
+        ("some/model@96d", "train translate --teacher some/model --parallel"),
+    ],
+)
+def test_the_command_names_a_teacher_that_can_be_taught(spec, command):
+    space = Space(1, "notes", spec, "f", 96, "float32", True, {})
+    assert command in poor_fit(space, Fit(texts=10, poor=9, pieces_a_word=1.9))
+    assert poor_fit(space, Fit(texts=10, poor=1, pieces_a_word=1.9)) is None

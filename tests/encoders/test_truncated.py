@@ -1,0 +1,87 @@
+"""Vectors cut to their leading dimensions, against sentence-transformers' `truncate_dim`."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from click.testing import CliRunner
+from sentence_transformers import SentenceTransformer
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.cli import main
+from semsearch.encoders.loading import current_fingerprint, load_reranker
+from semsearch.errors import EncoderError
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["a cat sleeps", "the weather is fine", "a b c d"]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_the_vectors_are_those_of_sentence_transformers(plain_bert, device):
+    encoder = load_encoder(f"{plain_bert}@5d", device=device, precision="fp32")
+    wanted = SentenceTransformer(str(plain_bert), truncate_dim=5, device="cpu").encode(
+        TEXTS, normalize_embeddings=True
+    )
+    assert encoder.dimension == 5
+    for found in (encoder.encode_documents(TEXTS), encoder.encode_queries(TEXTS)):
+        numpy.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_the_converted_model_is_shared(plain_bert, cache):
+    load_encoder(plain_bert)
+    made = sorted(cache.rglob("*"))
+    load_encoder(f"{plain_bert}@5d")
+    assert sorted(cache.rglob("*")) == made
+
+
+def test_each_dimension_is_another_encoder(plain_bert):
+    specs = [str(plain_bert), *(f"{plain_bert}@{name}" for name in ("5d", "6d", "mean@5d"))]
+    assert len({load_encoder(spec).fingerprint for spec in specs}) == len(specs)
+    for spec in specs:
+        assert load_encoder(spec).spec == spec
+        assert current_fingerprint(spec) == load_encoder(spec).fingerprint
+
+
+def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
+    documents = [Document(str(n), text) for n, text in enumerate(TEXTS)]
+    with Index.create(tmp_path / "index", f"{plain_bert}@5d") as index, index.writer() as writer:
+        writer.upsert(documents)
+    with Retriever.open(tmp_path / "index") as retriever:
+        assert retriever.search("the weather is fine", k=1)[0].document_id == "1"
+    with Index.open(tmp_path / "index") as index:
+        assert index.info().spaces[0].dimension == 5
+
+
+def test_what_cannot_be_shortened(plain_bert):
+    width = load_encoder(plain_bert).dimension
+    with pytest.raises(EncoderError, match=f"has {width} dimensions, not 999"):
+        load_encoder(f"{plain_bert}@999d")
+    with pytest.raises(
+        EncoderError, match="has only 5 dimensions here; name the model without @5d"
+    ):
+        load_reranker(f"{plain_bert}@5d")
+
+
+def test_the_option(tmp_path, monkeypatch, plain_bert):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("text\na cat\na dog\n")
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["index", *map(str, arguments)])
+
+    made = run("c.csv", "--encoder", plain_bert, "--dimension", 4)
+    assert made.exit_code == 0, made.output
+    assert run("c.csv", "--encoder", plain_bert, "--dimension", 4).exit_code == 0
+    index = ("--index", "indexes/c")
+    added = run("--add-space", plain_bert, "--dimension", 3, *index)
+    assert added.exit_code == 0, added.output
+    with Index.open(tmp_path / "indexes/c") as opened:
+        assert [space.dimension for space in opened.info().spaces] == [4, 3]
+    for wrong, told in [
+        (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "no model"),
+        (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
+        (("--index-type", "flat", "--dimension", 4, *index), "--dimension is for what is encoded"),
+    ]:
+        result = run(*wrong)
+        assert (result.exit_code, told in result.output) == (1, True), result.output

@@ -1,0 +1,86 @@
+"""Errors: each kind has a code, a page that is true, and places where it is raised."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.dev.examples import ERRORS, blocks
+from semsearch import errors
+from semsearch.errors import BadRowError, DuplicateIdError, SemsearchError, with_code
+from semsearch.explanations import codes, page, summary
+
+PACKAGE = Path(errors.__file__).parent
+CLASSES = {
+    name: value
+    for name, value in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(value, SemsearchError) and value is not SemsearchError
+}
+CODES = {value.code: name for name, value in CLASSES.items()}
+
+
+def test_each_class_has_a_code_of_its_own():
+    assert len(CODES) == len(CLASSES)
+    for name, value in CLASSES.items():
+        assert "code" in vars(value), name
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)+", value.code)
+
+
+def test_each_code_has_a_page_and_each_page_a_code():
+    assert codes() == sorted(CODES)
+    assert {file.stem for file in ERRORS.glob("*.md")} == set(CODES)
+
+
+def test_each_class_is_raised_somewhere_and_the_root_nowhere():
+    made = set()
+    for file in PACKAGE.rglob("*.py"):
+        made |= set(re.findall(r"(?<!class )\b(\w+Error)\(", file.read_text("utf-8")))
+    assert set(CLASSES) <= made
+    assert "SemsearchError" not in made
+
+
+def test_the_tree_at_the_top_of_the_module_is_that_of_the_classes():
+    drawn = {}
+    above = []
+    for line in errors.__doc__.splitlines():
+        if match := re.match(r"    ([│├└─ ]*)(\w+Error) ", line):
+            depth = len(match[1]) // 4
+            above[depth:] = [match[2]]
+            drawn[match[2]] = above[depth - 1] if depth else None
+    assert drawn.pop("SemsearchError") is None
+    assert set(drawn) == set(CLASSES)
+    for name, parent in drawn.items():
+        assert parent in [base.__name__ for base in CLASSES[name].__bases__], name
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_has_all_that_it_needs(code):
+    """That its example prints what is shown is tested with those of all pages."""
+    text = page(code)
+    assert text.startswith(f"# {code}\n\n")
+    assert text.endswith(f"\n\nIn Python: `semsearch.errors.{CODES[code]}`.\n")
+    assert len(summary(code)) < 110
+    assert summary(code).endswith(".")
+    shown = [block.body for block in blocks(text) if block.language in ("console", "text")]
+    assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
+
+
+def test_what_people_see():
+    assert with_code(DuplicateIdError("a.csv:3", "duplicate id '7'")) == (
+        "a.csv:3: duplicate id '7' [duplicate-id]"
+    )
+    assert with_code(SemsearchError("of a plugin")) == "of a plugin"
+
+
+def test_a_way_out_is_added():
+    error = BadRowError("a.csv:3", "empty text", "7")
+    error.add_way_out("leave it out")
+    assert str(error) == "a.csv:3: empty text; leave it out"
+    assert (error.source, error.reason, error.document_id) == (
+        "a.csv:3",
+        "empty text; leave it out",
+        "7",
+    )
