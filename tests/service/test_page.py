@@ -430,6 +430,22 @@ class TestMap:
         page.wait_for_timeout(300)
         assert page.evaluate(marks) == second
 
+    def test_typing_while_it_loads_opens_it_once(self, page):
+        asked = []
+        page.route("**/map", lambda route: asked.append(route))
+        show(page, "bird sings", view="map")
+        page.fill("#query", "fish")
+        until(page, "document.getElementById('query').value === 'fish'")
+        page.wait_for_timeout(400)
+        page.click("#toggle-map")
+        page.click("#toggle-map")
+        page.wait_for_timeout(200)
+        for route in list(asked):
+            route.continue_()
+        until(page, LIT)
+        assert len(asked) == 1
+        assert page.locator(".embedding-atlas-widget-container").count() == 1
+
     def test_without_a_map_it_says_how_to_make_one(self, page):
         show(page, "bird", index="other", view="map")
         page.get_by_text("semsearch map").wait_for()

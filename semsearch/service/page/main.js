@@ -17,7 +17,7 @@ let indexes = [];
 let fields = [];
 let hits = [];
 let selection = null; // ids of the documents that are selected on the map
-let map = null;
+let shown = null; // the index whose map is shown, and that map once it is open
 let running = null; // stops the search that is under way
 
 // What is asked.
@@ -85,13 +85,13 @@ async function compare(signal) {
 function showHits(found, told) {
   hits = found;
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
-  if (state.view === "map") actions.push(["Place on the map", "p", (hit) => map?.goTo(hit)]);
+  if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
   byId("status").textContent = `${plural(hits.length, "hit")}, ${told}`;
   byId("export").disabled = !hits.length;
   byId("more").hidden = hits.length < state.k;
-  map?.highlight(hits);
+  shown?.map?.highlight(hits);
 }
 
 function showNothing() {
@@ -131,20 +131,25 @@ function showFilters() {
 async function showMap() {
   const section = byId("map");
   section.hidden = state.view !== "map";
-  if (section.hidden || map?.index === state.index) return;
+  if (section.hidden || shown?.index === state.index) return;
   closeMap();
   section.replaceChildren(element("p", {}, "loading the map"));
+  const opening = (shown = { index: state.index, map: null });
   try {
-    map = await AtlasMap.open(section, state.index, select);
+    const map = await AtlasMap.open(section, opening.index, () => shown === opening, select);
+    if (!map) return;
+    opening.map = map;
     map.highlight(hits);
   } catch (error) {
+    if (shown !== opening) return;
+    shown = null;
     section.replaceChildren(element("p", {}, error.message));
   }
 }
 
 function closeMap() {
-  map?.close();
-  map = null;
+  shown?.map?.close();
+  shown = null;
   select(null, false);
 }
 

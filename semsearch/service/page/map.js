@@ -7,11 +7,14 @@ export const MAX_SELECTED = 2000;
 
 /** A map in a section of the page. */
 export class AtlasMap {
-  /** `onSelect` is called with the ids of the documents that are selected; null for all. */
-  static async open(section, index, onSelect) {
+  /**
+   * Load and show the map of an index; null when `isWanted()` no longer holds once it is loaded.
+   * `onSelect` is called with the ids of the documents that are selected; null for all.
+   */
+  static async open(section, index, isWanted, onSelect) {
     const about = await getJson(indexPath(index, "map"));
     const { default: widget } = await import("../atlas/index.js");
-    return new AtlasMap(section, index, about, widget, onSelect);
+    return isWanted() ? new AtlasMap(section, index, about, widget, onSelect) : null;
   }
 
   constructor(section, index, about, widget, onSelect) {
