@@ -203,9 +203,10 @@ class Connection:
         condition: str,
         fields: Sequence[str],
         since: int,
+        metric: str,
         parameters: Mapping[str, Any],
     ) -> list[list[tuple[float, Row]]]:
-        """The rows nearest to each query by inner product, with it, best first."""
+        """The rows nearest to each query, with their scores, best first."""
         found = self.call(
             "search",
             collection,
@@ -213,7 +214,7 @@ class Connection:
             limit=limit,
             filter=condition,
             output_fields=list(fields),
-            search_params={"metric_type": "IP", "params": dict(parameters)},
+            search_params={"metric_type": metric, "params": dict(parameters)},
             anns_field="vector",
             **_reading(since),
         )

@@ -31,7 +31,9 @@ from semsearch.stores.milvus.collections import (
     build_index,
     documents_of,
     make_vectors,
+    metric_of,
     passages_of,
+    rounded,
     vectors_of,
 )
 from semsearch.stores.milvus.connection import Connection, Row
@@ -161,7 +163,9 @@ class MilvusWriter:
                 "fields": owners[chunk]["fields"],
                 "vector": vector,
             }
-            for place, (chunk, vector) in enumerate(zip(chunk_ids, vectors, strict=True))
+            for place, (chunk, vector) in enumerate(
+                zip(chunk_ids, rounded(space, vectors), strict=True)
+            )
         ]
         self._connection.upsert(vectors_of(self._connection, space), rows)
         self._commit(content)
@@ -213,7 +217,7 @@ class MilvusWriter:
             if found["index_type"] != kind:
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
-                build_index(self._connection, collection, kind)
+                build_index(self._connection, collection, kind, metric_of(space))
         if content.is_graph != is_graph:
             write_catalogue(self._connection, content=content._replace(is_graph=is_graph))
         if self._connection.target.is_file and state.has_words:
@@ -334,11 +338,9 @@ def described_space(
     """A new space for an encoder's vectors, named after its spec.
 
     Raises:
-        ArgumentError: its vectors are to be stored in another type than float32.
+        ArgumentError: `dtype` is neither float32 nor float16.
     """
     check_stored_type(dtype)
-    if dtype not in (None, STORED_TYPES[0]):
-        raise UnsupportedByStoreError(f"an index on Milvus stores {STORED_TYPES[0]}, not {dtype}")
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
     return Space(
@@ -347,7 +349,7 @@ def described_space(
         spec=spec,
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
-        dtype=STORED_TYPES[0],
+        dtype=dtype or STORED_TYPES[0],
         complete=complete,
         description=description,
     )
