@@ -28,9 +28,10 @@ class Server:
     Args:
         folder: where its data go.
         lock: a file that all processes of a run of tests share.
+        settings: what differs from the package's `config.yaml.template`.
     """
 
-    def __init__(self, folder: Path, lock: Path) -> None:
+    def __init__(self, folder: Path, lock: Path, **settings: object) -> None:
         from milvus import MilvusServer, MilvusServerConfig
 
         self._folder = folder
@@ -39,6 +40,8 @@ class Server:
             self.port, client, peer = free_ports(3)
         self._server = MilvusServer(MilvusServerConfig(data_dir=str(folder)))
         self._server.config.configs |= {"proxy_port": self.port, "etcd_port": client}
+        for name, value in settings.items():
+            self._server.config.set(name, value)
         # Without it, the etcd in every server listens to the others' on port 2380.
         self._etcd = folder / "etcd.yaml"
         self._etcd.write_text(

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,12 @@ _PASSING = re.compile(
     r"not found.*(shard|channel|leader|node)|(shard|channel|leader|node).*not found|"
     r"connection|deadline|timeout|timed out|context canceled|failed to (search|query)",
     re.IGNORECASE,
+)
+
+#: How gRPC describes a token or a right, or a certificate, that is refused.
+_REFUSED = re.compile(
+    r"StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)\s+details = \"(.*)\"|"
+    r"[Hh]andshake failed .*OPENSSL_internal:(\w+)"
 )
 
 #: Names of collections; ours get up to 20 characters behind them.
@@ -224,14 +231,14 @@ class Connection:
         ]
 
     def _connect(self) -> Any:
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each handshake that fails
         from pymilvus import MilvusClient, MilvusException
 
         for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if not self.target.is_file:
-            options = {"token": os.environ.get(TOKEN, "")}
-            if AUTHORITY in os.environ:
-                options["ca_pem_path"] = os.environ[AUTHORITY]
+            # One of its own: the client shares connections without regard to their certificates.
+            options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
             return self._tried(MilvusClient, uri=self.target.uri, **options)
         folder = Path(self.target.uri).parent
         if not folder.is_dir():
@@ -261,13 +268,23 @@ class Connection:
                 if error.code == _NOT_LOADED:
                     self._opened.load_collection(args[0], timeout=left)
             except _rpc_errors() as error:
-                if time.monotonic() + pause > until:
+                if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
                     raise self._told(error) from error
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
     def _told(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
+        if refused := _REFUSED.search(f"{error}\n{error.__cause__}"):
+            if refused[1]:
+                return StoreUnreachableError(
+                    f"Milvus refuses access; {TOKEN} must be user:password or an API key "
+                    f"({refused[1]})"
+                )
+            return StoreUnreachableError(
+                f"the certificate of {self.target.uri} is not of an authority that is trusted here "
+                f"({refused[2]}); {AUTHORITY} names the file with the certificate of its authority"
+            )
         if "UNAVAILABLE" in str(error) or "connect" in reason.lower():
             return StoreUnreachableError(
                 f"Milvus does not answer at {self.target.uri} (tried for {self.timeout:g} s); "
@@ -278,11 +295,26 @@ class Connection:
                 f"Milvus at {self.target.uri} did not answer in {self.timeout:g} s; {TIMEOUT} "
                 "sets for how many seconds to wait"
             )
-        if "auth" in reason.lower():
-            return StoreUnreachableError(
-                f"Milvus refuses access; {TOKEN} names user:password ({reason})"
-            )
         return IndexStoreError(f"Milvus, for {self.target.address}: {reason}")
+
+
+def _authority() -> dict[str, str]:
+    """The client's option for the authority that the environment names.
+
+    Raises:
+        ArgumentError: its file holds no certificate.
+    """
+    path = os.environ.get(AUTHORITY)
+    if path is None:
+        return {}
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise ArgumentError(
+            f"{AUTHORITY} must name a file with a certificate (PEM), not '{path}' "
+            f"({first_line(error)})"
+        ) from error
+    return {"server_pem_path": path}
 
 
 def _timeout() -> float:
@@ -304,6 +336,8 @@ def _rpc_errors() -> tuple[type[Exception], ...]:
 
 def _may_pass(error: Any) -> bool:
     """Whether what failed may succeed a little later."""
+    if _REFUSED.search(str(error.__cause__)):
+        return False
     return error.code not in _PERMANENT or _PASSING.search(str(error.message)) is not None
 
 
