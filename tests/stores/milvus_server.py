@@ -40,7 +40,8 @@ class Server:
             self.port, client, peer = free_ports(3)
         self._server = MilvusServer(MilvusServerConfig(data_dir=str(folder)))
         self._server.config.configs |= {"proxy_port": self.port, "etcd_port": client}
-        for name, value in settings.items():
+        # A server that starts again waits until the sessions of the one that was killed have ended.
+        for name, value in {"common.session.ttl": 10, **settings}.items():
             self._server.config.set(name, value)
         # Without it, the etcd in every server listens to the others' on port 2380.
         self._etcd = folder / "etcd.yaml"
