@@ -349,7 +349,7 @@ def test_a_node_has_an_actor_or_one_for_each_gpu(package):
 
 @pytest.mark.parametrize("on", ["", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"])
 def test_what_is_no_cluster(on):
-    with pytest.raises(ArgumentError, match="named by ray or ray://HOST"):
+    with pytest.raises(ArgumentError, match="on must be ray or ray://HOST"):
         workers_on(on)
 
 

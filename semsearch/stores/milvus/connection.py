@@ -126,7 +126,7 @@ class Connection:
 
     @property
     def has_sparse_vectors(self) -> bool:
-        """Whether it can search what BM25 makes of passages."""
+        """Whether it can search the sparse vectors of BM25."""
         version = re.match(r"v?(\d+)\.(\d+)", self.version)
         return self.target.is_file or (
             version is not None and (int(version[1]), int(version[2])) >= SPARSE_VECTORS
@@ -138,7 +138,7 @@ class Connection:
         return self.target.name
 
     def close(self) -> None:
-        """Let go of it; of a file, when nobody else in this process uses it."""
+        """Close it; a file of milvus-lite once nothing else in this process uses it."""
         client, self._opened = self._opened, None
         if client is None:
             return
@@ -264,16 +264,16 @@ class Connection:
                 return method(*args, timeout=left, **options)
             except MilvusException as error:
                 if not _may_pass(error) or time.monotonic() + pause > until:
-                    raise self._told(error) from error
+                    raise self._explained(error) from error
                 if error.code == _NOT_LOADED:
                     self._opened.load_collection(args[0], timeout=left)
             except _rpc_errors() as error:
                 if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
-                    raise self._told(error) from error
+                    raise self._explained(error) from error
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
-    def _told(self, error: Exception) -> IndexStoreError:
+    def _explained(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
         if refused := _REFUSED.search(f"{error}\n{error.__cause__}"):
             if refused[1]:
@@ -335,14 +335,14 @@ def _rpc_errors() -> tuple[type[Exception], ...]:
 
 
 def _may_pass(error: Any) -> bool:
-    """Whether what failed may succeed a little later."""
+    """Whether a request that failed may succeed a little later."""
     if _REFUSED.search(str(error.__cause__)):
         return False
     return error.code not in _PERMANENT or _PASSING.search(str(error.message)) is not None
 
 
 def _reading(since: int) -> dict[str, Any]:
-    """How a request makes sure to see what was written."""
+    """The consistency options of a request."""
     if not since:
         return {"consistency_level": "Strong"}
     return {"consistency_level": "Customized", "guarantee_timestamp": since}

@@ -26,7 +26,7 @@ from semsearch.stores.space import Space
 
 
 class NewRows(NamedTuple):
-    """What is written of some documents, and what it replaces."""
+    """The rows of a commit, and those that it replaces."""
 
     documents: list[Row]
     passages: list[Row]

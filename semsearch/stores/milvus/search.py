@@ -1,4 +1,4 @@
-"""The best passages, exactly as many as are asked for, whatever takes their places."""
+"""Search for exactly k passages, however many candidates are filtered out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
 
 
 class VectorSearch:
-    """Searches of one space, or of words, under one condition.
+    """Searches one space, or words, under one condition.
 
     Args:
         connection: to Milvus.
@@ -128,7 +128,7 @@ class VectorSearch:
         ]
 
     def _live(self, answers: list[list[_Found]]) -> list[tuple[list[_Found], list[_Found]]]:
-        """Each answer, and what of it is of its document's present version."""
+        """Each answer, and the part of it that belongs to its documents' present versions."""
         owners = self._owners([one.document for answer in answers for one in answer])
         versions = {number: row["version"] for number, row in owners.items()}
         return [
@@ -188,7 +188,7 @@ def _rounding(query: Any, found: Sequence[_Found]) -> float:
 
 
 def _best(found: list[_Found], per_document: int) -> list[_Found]:
-    """Of what is in order, the first ones of each document."""
+    """The first ones of each document, of rows in order."""
     taken: Counter[int] = Counter()
     kept = []
     for one in found:

@@ -1,4 +1,4 @@
-"""What is read of an index on Milvus."""
+"""Reading an index on Milvus."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ EXAMPLES = 50
 
 
 class MilvusState:
-    """What is there by now, each document whole; see `semsearch.stores.protocol.StoreState`.
+    """The committed documents, each of them whole; see `semsearch.stores.protocol.StoreState`.
 
     Milvus keeps no older states: what is written while this one is read is read, too.
 

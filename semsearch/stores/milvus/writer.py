@@ -79,7 +79,7 @@ class MilvusWriter:
         yield self._read()
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the right to write."""
         connection, self._opened = self._opened, None
         with suppress(IndexStoreError):  # what failed before may fail here again; the lease expires
             if (
@@ -89,7 +89,7 @@ class MilvusWriter:
                 write_catalogue(connection, writer={})
 
     def recover(self) -> None:
-        """Delete what an interrupted commit has left, and count anew."""
+        """Delete what an interrupted commit has left, and count again."""
         content = read_catalogue(self._connection).content
         if not content.clean:
             self._restore(content)
@@ -266,7 +266,7 @@ class MilvusWriter:
         return self._read(), catalogue.content
 
     def _reserve(self, content: Content) -> Content:
-        """Take numbers, so that no other commit does, and note that one is under way."""
+        """Reserve numbers, and record that a commit is under way."""
         content = content._replace(clean=False)
         now = time.time()
         if now - self._lease["seen"] > RENEWAL_SECONDS:
@@ -275,7 +275,7 @@ class MilvusWriter:
         return content
 
     def _commit(self, content: Content) -> None:
-        """Note that a commit has ended: whoever reads from now on waits for what it wrote."""
+        """Record that a commit has ended: readers from now on wait for what it wrote."""
         written = self._connection.now()
         write_catalogue(self._connection, content=content._replace(written=written, clean=True))
 
@@ -294,7 +294,7 @@ class MilvusWriter:
         return content.with_totals(change.totals)
 
     def _with_words(self, content: Content) -> Content:
-        """With BM25, where there is to be one, made anew."""
+        """The content after BM25, if the index has it, was rebuilt."""
         if content.bm25 == Bm25.NONE.value:
             return content
         content = content._replace(bm25=Bm25.BUILDING.value, clean=False)
