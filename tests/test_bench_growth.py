@@ -69,6 +69,27 @@ def test_the_page_has_what_is_computed_from_what_was_measured():
         assert table.strip() in page, name
 
 
+def test_the_text_has_them_too():
+    page = " ".join((ROOT / "docs" / "scale.md").read_text("utf-8").split())
+    measured = json.loads((ROOT / "docs" / "scale.json").read_text("utf-8"))
+    projection = Projection(measured, parsed([]))
+    scale, rates = measured["scale"], measured["texts per second"]
+    in_24, in_64 = (projection.most_loaded(gib) / 1e6 for gib in (24, 64))
+    times = [scale[count]["p50 ms"] for count in ("1000000", "100000")]
+    cores = 32 * rates["semsearch, 2 cores"]
+    short, long = (rates[f"word pieces, {tokens} tokens, 1 core"] for tokens in (60, 128))
+    for sentence in (
+        f"24 GiB end at {in_24:.0f} million passages, 64 GiB at {in_64:.0f} million",
+        f"one among 100,000 ({times[0]:.1f} and {times[1]:.1f} ms)",
+        f"64 cores send {cores * 4 * 384 / 1e6:.0f} MB of vectors a second",
+        f"64 cores encode {cores:,}",
+        f"one cuts {short:,} texts of 60 tokens a second ({long:,} of 128",
+        f"{1000 * scale['1000000']['load s'] / 3600:.0f} hours for a billion",
+        f"{scale['1000000']['SQLite MB'] / 1000:.1f} KB a passage",
+    ):
+        assert sentence in page
+
+
 def test_numbers_by_hand():
     assert (significant(0.164), significant(1234), significant(16.4)) == ("0.16", "1,200", "16")
     assert (duration(0.5), duration(11.3), duration(113)) == ("30 min", "11 h", "4.7 days")

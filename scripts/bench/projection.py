@@ -21,6 +21,7 @@ MEBI, GIBI = 2**20, 2**30
 MONTH_HOURS = 730
 
 DIMENSION = 384
+VECTOR_BYTES = 4 * DIMENSION
 #: A million passages are a segment of Milvus at its default of 1 GB, or one FAISS file of ours.
 SEGMENT = 10**6
 
@@ -113,21 +114,17 @@ class Projection:
 
     def bytes_of(self, one: Code) -> int:
         """Of a vector, in memory."""
-        code = self._codes[one.code]["bytes"] if one.code else 4 * DIMENSION
+        code = self._codes[one.code]["bytes"] if one.code else VECTOR_BYTES
         return int(code) + one.overhead
 
     def one_machine(self) -> str:
         """Along the curves of a million passages."""
         million = self._scale["1000000"]
-        vectors = 4 * DIMENSION
-        beside = max(
-            one["load MiB"] * MEBI - int(count) * vectors for count, one in self._scale.items()
-        )
         files = 1e6 * (million["SQLite MB"] + million["vectors MB"])
         #: What a million takes, and how each of them grows with the number of millions.
         rows = {
             "load, without encoding": lambda n: duration(n * million["load s"] / 3600),
-            "memory of loading": lambda n: amount(n * SEGMENT * vectors + beside),
+            "memory of loading": lambda n: amount(n * SEGMENT * VECTOR_BYTES + self._beside()),
             "files": lambda n: amount(n * files),
             "codes in memory": lambda n: amount(n * SEGMENT * self.bytes_of(CODES[3])),
             "semantic query (√n)": lambda n: milliseconds(math.sqrt(n) * million["p50 ms"]),
@@ -137,6 +134,16 @@ class Projection:
         return table(
             ["", *(f"{size:,}" for size in SIZES)],
             [[name, *(told(size / SEGMENT) for size in SIZES)] for name, told in rows.items()],
+        )
+
+    def most_loaded(self, gib: float) -> float:
+        """How many passages can be loaded in a memory."""
+        return (gib * GIBI - self._beside()) / VECTOR_BYTES
+
+    def _beside(self) -> float:
+        """The memory that loading takes beside the vectors, at most."""
+        return max(
+            one["load MiB"] * MEBI - int(count) * VECTOR_BYTES for count, one in self._scale.items()
         )
 
     def machines(self) -> str:

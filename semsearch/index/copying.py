@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.closing import closed_on_error
 from semsearch.encoders import EncodesSentences
 from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
 from semsearch.protocols import Matrix, TokenSpans
-from semsearch.records import STORED_TYPES
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import (
     NewDocument,
@@ -33,8 +31,9 @@ logger = logging.getLogger(__name__)
 DOCUMENTS_AT_ONCE = 1024
 #: How many documents are compared at the end, spread over all.
 SAMPLE_DOCUMENTS = 100
-#: How far apart the components of a vector may be after it has been copied.
-TOLERANCE = 1e-3
+#: How far apart the components of a vector may be: what is copied is equal, but for the rounding of
+#: stores that normalise what they read.
+TOLERANCE = 1e-6
 
 
 class Copied(NamedTuple):
@@ -67,7 +66,8 @@ def copy_index(
         on_batch: called after each batch with the documents that are done, and how many there are.
 
     Raises:
-        SpaceError: the target has spaces of other encoders, or a space of the source lacks vectors.
+        SpaceError: the target has spaces of other encoders or stores their vectors in another type,
+            or a space of the source lacks vectors.
         RemovalError: more would be removed than is allowed; what was written stays.
         IndexStoreError: the copy is not equal to the source.
     """
@@ -80,6 +80,7 @@ def copy_index(
             closing(_target(target, state.max_tokens, spaces)) as written,
             written.writer(wait=wait) as writer,
         ):
+            _take_spaces(writer, state.max_tokens, spaces, target)
             _carry_language(state, writer)
             count = _copy(state, writer, on_batch)
             removed = _remove_others(writer, allow_removals)
@@ -90,7 +91,7 @@ def copy_index(
 
 
 class _Described(EncodesSentences):
-    """What an index says of an encoder, for the index that is to have its vectors."""
+    """What an index records about an encoder, for the index that is to have its vectors."""
 
     def __init__(self, space: Space, max_tokens: int) -> None:
         self.spec = space.spec
@@ -114,16 +115,37 @@ class _Described(EncodesSentences):
 
 
 def _target(place: Path, max_tokens: int, spaces: Sequence[Space]) -> Store:
-    store = create_store(place, max_tokens, [_Described(space, max_tokens) for space in spaces])
-    with closed_on_error(store), store.read() as state:
-        found = {space.fingerprint: space.name for space in state.spaces()}
-        wanted = {space.fingerprint: space.name for space in spaces}
-        if found.keys() != wanted.keys():
-            raise SpaceError(
-                f"{place} has the spaces {', '.join(found.values())}, not "
-                f"{', '.join(wanted.values())} by the same models; choose another place"
-            )
-    return store
+    """The target, created with the first space if there is none."""
+    return create_store(place, max_tokens, [_Described(spaces[0], max_tokens)], spaces[0].dtype)
+
+
+def _take_spaces(
+    writer: StoreWriter, max_tokens: int, spaces: Sequence[Space], place: Path
+) -> None:
+    """Add the spaces that an empty target lacks, and check that it has no others.
+
+    Raises:
+        SpaceError: it has others, or stores vectors in another type.
+    """
+    with writer.state() as copy:
+        held = {space.fingerprint: space for space in copy.spaces()}
+        is_empty = not copy.count()
+    for space in spaces if is_empty else ():
+        if space.fingerprint not in held:
+            added = writer.add_space(_Described(space, max_tokens), space.dtype)
+            held[space.fingerprint] = added
+        writer.mark_complete(held[space.fingerprint])
+    if held.keys() != {space.fingerprint for space in spaces}:
+        raise SpaceError(
+            f"{place} has the spaces {_listed(held.values())}, not {_listed(spaces)} of the same "
+            "models; choose another place"
+        )
+    for space in spaces:
+        held[space.fingerprint].check_dtype(space.dtype)
+
+
+def _listed(spaces: Iterable[Space]) -> str:
+    return ", ".join(space.name for space in spaces)
 
 
 def _carry_language(state: StoreState, writer: StoreWriter) -> None:
@@ -144,9 +166,6 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
             writer.index_field(name)
         except IndexStoreError:
             logger.warning("the index of field '%s' stays behind; filters work without", name)
-    narrow = sorted({space.name for space in source.spaces if space.dtype != STORED_TYPES[0]})
-    if narrow and all(space.dtype == STORED_TYPES[0] for space in target.spaces):
-        logger.warning("vectors of %s become float32 in the copy", ", ".join(narrow))
 
 
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:
@@ -197,16 +216,8 @@ def _matching(spaces: Sequence[Space], others: Sequence[Space]) -> dict[int, Spa
 
 
 def _renumbered(vectors: TextVectors, spaces: Mapping[int, Space]) -> TextVectors:
-    """The vectors by the numbers of the other spaces, of unit length, as float16 is not quite."""
-    return {
-        (spaces[space_id].id, digest): _unit(vector)
-        for (space_id, digest), vector in vectors.items()
-    }
-
-
-def _unit(vector: Matrix) -> Matrix:
-    norm = float(numpy.linalg.norm(vector.astype(numpy.float64)))
-    return vector if abs(norm - 1) < 1e-6 else (vector / norm).astype(numpy.float32)
+    """The vectors by the numbers of the other spaces."""
+    return {(spaces[space].id, digest): vector for (space, digest), vector in vectors.items()}
 
 
 def _remove_others(writer: StoreWriter, allow_removals: Allowance) -> int:

@@ -162,6 +162,17 @@ def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
 
 
 @pytest.mark.slow
+def test_into_milvus(run, package, tmp_path):
+    package("pymilvus")
+    package("milvus_lite")
+    texts, address = texts_of(600), f"milvus-lite:{tmp_path}/file.db/one"
+    ended(run(write(tmp_path, texts), "--encoder", "hashing", "--index", address))
+    with Index.open(address) as index, index.writer() as writer:
+        assert writer.verify() == []
+        assert [document.text for document in index] == texts
+
+
+@pytest.mark.slow
 def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
     """A corpus is fed until the node has a batch."""
     if len(cluster.nodes) > 1:
@@ -349,7 +360,7 @@ def test_a_node_has_an_actor_or_one_for_each_gpu(package):
 
 @pytest.mark.parametrize("on", ["", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"])
 def test_what_is_no_cluster(on):
-    with pytest.raises(ArgumentError, match="named by ray or ray://HOST"):
+    with pytest.raises(ArgumentError, match="on must be ray or ray://HOST"):
         workers_on(on)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from milvus_server import Server
 
@@ -13,9 +15,9 @@ def make_server(package, tmp_path_factory):
     package("milvus")
     servers = []
 
-    def make() -> Server:
-        folder = tmp_path_factory.mktemp("milvus")
-        server = Server(folder, folder.parent.parent / "milvus.lock")
+    def make(folder: Path | None = None, **settings: object) -> Server:
+        lock = tmp_path_factory.getbasetemp().parent / "milvus.lock"
+        server = Server(folder or tmp_path_factory.mktemp("milvus"), lock, **settings)
         servers.append(server)
         server.start()
         return server

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import socket
 import subprocess
+import time
+import urllib.request
 import uuid
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -28,17 +30,25 @@ class Server:
     Args:
         folder: where its data go.
         lock: a file that all processes of a run of tests share.
+        settings: what differs from the package's `config.yaml.template`.
     """
 
-    def __init__(self, folder: Path, lock: Path) -> None:
+    def __init__(self, folder: Path, lock: Path, **settings: object) -> None:
         from milvus import MilvusServer, MilvusServerConfig
 
         self._folder = folder
         self._lock = FileLock(lock)
+        config = MilvusServerConfig(data_dir=str(folder))
+        self._server = MilvusServer(config)
+        # It would take the first free ones above fixed numbers, and so those of a killed server.
+        names = [name for name in config.configurable_items if name.endswith("_port")]
         with self._lock:
-            self.port, client, peer = free_ports(3)
-        self._server = MilvusServer(MilvusServerConfig(data_dir=str(folder)))
-        self._server.config.configs |= {"proxy_port": self.port, "etcd_port": client}
+            peer, self._server.webservice_port, *ports = free_ports(2 + len(names))
+        config.configs |= dict(zip(names, ports, strict=True))
+        self.port, client = config.configs["proxy_port"], config.configs["etcd_port"]
+        # A server that starts again waits until the sessions of the one that was killed have ended.
+        for name, value in {"common.session.ttl": 10, **settings}.items():
+            config.set(name, value)
         # Without it, the etcd in every server listens to the others' on port 2380.
         self._etcd = folder / "etcd.yaml"
         self._etcd.write_text(
@@ -74,7 +84,13 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        self._server.wait_started()
+        health = f"http://127.0.0.1:{self._server.webservice_port}/healthz"
+        while self._server.server_proc.poll() is None:
+            with suppress(OSError), urllib.request.urlopen(health, timeout=10) as answer:
+                if b"OK" in answer.read():
+                    return
+            time.sleep(0.1)
+        raise RuntimeError(f"the server has ended; see {self._folder}/logs/restarted.log")
 
     def stop(self) -> None:
         self._server.stop()

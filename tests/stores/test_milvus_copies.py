@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
 from click.testing import CliRunner
@@ -128,11 +129,50 @@ def test_the_language_goes_along_and_what_does_not_is_told(local, lite, tmp_path
             assert copy.search("birches", 1, mode="bm25")
 
 
-def test_float16_is_told(lite, tmp_path, caplog):
-    with Index.create(tmp_path / "one", "hashing:64", dtype="float16") as index:
-        index.add(DOCUMENTS[:3])
+def test_float16_comes_back_bit_for_bit(lite, tmp_path):
+    """Its rounded vectors are not of unit length; what is copied is not normalised."""
+    path, back = tmp_path / "one", tmp_path / "back"
+    with Index.create(path, "hashing:64", dtype="float16") as index, index.writer() as writer:
+        writer.upsert(DOCUMENTS)
+        writer.add_space(load_encoder("hashing:32"), "float32")
+    copy_index(path, place(lite))
+    copy_index(place(lite), back)
+    with Index.open(path) as left, Index.open(place(lite)) as copy, Index.open(back) as right:
+        types = [[space.dtype for space in index.spaces()] for index in (left, copy, right)]
+        assert types == [["float16", "float32"]] * 3
+        for space in ("hashing-64", "hashing-32"):
+            found = [
+                [(hit.document_id, hit.score) for hit in index.search("birch 7", 31, space=space)]
+                for index in (left, copy)
+            ]
+            assert [name for name, _ in found[0]] == [name for name, _ in found[1]]
+            scores = [[score for _, score in one] for one in found]
+            assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+    stored = [
+        sqlite3.connect(place / "index.sqlite").execute(
+            "SELECT space_id, chunk_id, vector FROM vectors ORDER BY 1, 2"
+        )
+        for place in (path, back)
+    ]
+    rows = [found.fetchall() for found in stored]
+    assert len(rows[0][0][2]) == 2 * 64
+    assert rows[0] == rows[1]
+
+
+def test_another_stored_type_is_refused(lite, tmp_path):
+    for name, dtype in (("one", "float16"), ("other", "float32")):
+        with Index.create(tmp_path / name, "hashing:64", dtype=dtype) as index:
+            index.add(DOCUMENTS[:3])
     copy_index(tmp_path / "one", place(lite))
-    assert "vectors of hashing-64 become float32 in the copy" in caplog.text
+    with pytest.raises(SpaceError, match="'hashing-64' stores float16, not float32"):
+        copy_index(tmp_path / "other", place(lite))
+
+
+def test_a_copy_whose_creation_was_interrupted_gets_its_other_spaces(local, lite):
+    with Index.create(lite, "hashing:64"):
+        pass
+    copy_index(local, place(lite))
+    assert content(local) == content(place(lite))
 
 
 def test_from_the_shell(local, lite, tmp_path):

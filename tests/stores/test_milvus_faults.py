@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -94,6 +95,44 @@ def test_a_writer_waits_for_the_server(server, expected, monkeypatch):
         assert index.add(until(800, restart)).added == len(DOCUMENTS)
         back.join()
         check_sound(index, expected)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 400 MB, of which a new server takes 290."""
+    folder = tmp_path / "server" / "data"
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400m", "none", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_of_the_server(make_server, small_disk, expected):
+    """The server ends; when there is room again, it has all that was acknowledged."""
+    ballast, acknowledged = small_disk / "ballast", []
+    server = make_server(small_disk.parent)
+
+    def fill():
+        ballast.write_bytes(bytes(shutil.disk_usage(small_disk).free))
+        index._store._connection.timeout = 2
+
+    try:
+        with Index.create(server.address(), "hashing:64") as index:
+            with pytest.raises(IndexStoreError, match="Milvus"):
+                index.add(until(800, fill), on_batch=acknowledged.append)
+            server.kill()
+            ballast.unlink()
+            server.restart()
+            index._store._connection.timeout = 90
+            held = [document.id for document in index]
+            count = acknowledged[-1].documents
+            assert held[:count] == [document.id for document in DOCUMENTS[:count]]
+            check_sound(index, expected)
+    finally:
+        server.kill()
 
 
 class Network:

@@ -196,6 +196,27 @@ def test_documents(indexes):
         numpy.testing.assert_allclose(passages[0].vectors, passages[1].vectors, atol=1e-6)
 
 
+def test_float16(server, package, tmp_path, encoders):
+    """Scores are those of the rounded vectors, normalised, and ties stay ties."""
+    package("milvus_lite")
+    places = [str(tmp_path / "local"), f"milvus-lite:{tmp_path}/lite.db/one", server.address()]
+    indexes = [
+        Index(create_store(place(text), 64, encoders[:1], "float16"), encoders) for text in places
+    ]
+    try:
+        for index in indexes:
+            index.add(CORPUS)
+            assert index.space().dtype == "float16"
+        for query in ("amber", "cedar delta", "東京 fjord"):
+            check_same(indexes, query, 1000)
+        vectors = [index.passages().vectors for index in indexes]
+        for other in vectors[1:]:
+            numpy.testing.assert_allclose(other, vectors[0], atol=1e-7)
+    finally:
+        for index in indexes:
+            index.close()
+
+
 def test_a_history(server, package, tmp_path, encoders):
     """Changes, deletions, a sync, spaces: after each the same everywhere, and nothing is wrong."""
     package("milvus_lite")

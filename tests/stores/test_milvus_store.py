@@ -369,10 +369,6 @@ class TestRefusals:
         assert output.count("\n") == 1
         assert message in output
 
-    def test_float16(self, lite):
-        with pytest.raises(ArgumentError, match="stores float32, not float16"):
-            Index.create(lite, "hashing", dtype="float16")
-
     @pytest.mark.parametrize(
         ("document", "message"),
         [

@@ -29,7 +29,7 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
         return LocalWorkers
     found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
     if not found:
-        raise ArgumentError(f"a cluster is named by ray or ray://HOST[:PORT], not '{on}'")
+        raise ArgumentError(f"on must be ray or ray://HOST[:PORT], not '{on}'")
     for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
         if find_spec(package) is None:
             raise MissingExtraError(distribution, "ray", "encoding on a cluster")

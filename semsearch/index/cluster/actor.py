@@ -22,7 +22,7 @@ class Model(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why something cannot be done. It is returned: not every error of ours survives the way."""
+    """Why an actor refuses. It is returned: not all of our exceptions can be pickled."""
 
     reason: str
 

@@ -32,7 +32,7 @@ class Head(NamedTuple):
 
 
 def check_answers(head: Head) -> None:
-    """Refuse a head that nobody answers at; Ray itself would go on trying.
+    """Check that something listens at the head's address; Ray itself would keep trying.
 
     Raises:
         ClusterError: nothing answers there.
@@ -74,7 +74,7 @@ def connect(head: Head | None) -> tuple[Any, bool]:
 
 
 def _init_client(address: str, options: dict[str, Any]) -> None:
-    """Connect to the head of a cluster, at the latest with the last of the attempts."""
+    """Connect to the head of a cluster, in up to `ATTEMPTS` attempts."""
     import ray
 
     for _ in range(ATTEMPTS - 1):
@@ -88,7 +88,7 @@ def _init_client(address: str, options: dict[str, Any]) -> None:
 
 @contextmanager
 def explained(head: Head | None = None) -> Iterator[None]:
-    """What Ray raises as an error of ours."""
+    """Convert Ray's exceptions into `ClusterError`."""
     import ray
 
     where = f"ray://{head.host}:{head.port}" if head else "the Ray cluster of this machine"
@@ -108,6 +108,6 @@ def explained(head: Head | None = None) -> Iterator[None]:
 
 
 def _last_line(error: ConnectionAbortedError) -> str:
-    """What happened on the head: the error at the end of its traceback."""
+    """The error at the end of the head's traceback."""
     lines = str(error).strip().splitlines() or ["the connection was closed"]
     return lines[-1].rstrip(".")

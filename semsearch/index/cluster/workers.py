@@ -72,7 +72,7 @@ class _Seat(NamedTuple):
 
 
 class RayWorkers:
-    """The actors of a cluster, while it is entered.
+    """Workers that run as actors on a Ray cluster, from `__enter__` on.
 
     Args:
         head: of the cluster; None for the one that this machine belongs to, or else a new one.
@@ -161,7 +161,9 @@ class RayWorkers:
         with explained(self._head):
             seats = [seat for node in self._ray.nodes() for seat in _seats(node)]
         if not seats and not self._known:
-            raise ClusterError("no node of the cluster has a processor for an actor (ray status)")
+            raise ClusterError(
+                "no node of the cluster has a processor for an actor; see: ray status"
+            )
         for seat in seats:
             if seat.node not in self._known:
                 with self._lock:
@@ -251,7 +253,7 @@ class RayWorkers:
         return False
 
     def _leave(self, seat: _Seat, reason: str) -> None:
-        """Leave a seat empty; when it was the last one, everything that waits fails."""
+        """Stop using a seat; after the last one, everything that waits fails."""
         told = f"node {seat.address} is left out: {reason}"
         with self._lock:
             self._serving.remove(seat)

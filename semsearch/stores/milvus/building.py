@@ -1,4 +1,4 @@
-"""What BM25 needs on Milvus, made from the passages."""
+"""Building the collections for BM25 from the passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semsearch.stores.protocol import EVERYTHING
 
 
 def build_words(connection: Connection, state: MilvusState) -> Totals:
-    """Make the words of all passages anew, in the state's language."""
+    """Rebuild the words of all passages in the index's language."""
     make_words(connection)
     totals, terms = _counted(state)
     change_terms(connection, terms, 0)
@@ -36,7 +36,7 @@ def build_words(connection: Connection, state: MilvusState) -> Totals:
 
 
 def are_words_counted(connection: Connection, state: MilvusState) -> bool:
-    """Whether BM25 knows in how many passages each word is."""
+    """Whether the stored counts of passages by word are right."""
     totals, terms = _counted(state)
     return (
         totals == state.totals

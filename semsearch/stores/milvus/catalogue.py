@@ -1,4 +1,4 @@
-"""What an index on Milvus is, in the properties of its collection of documents.
+"""The description of an index, in the properties of its collection of documents.
 
 Milvus keeps them in its coordinator, so a reader sees them as they were written last.
 """
@@ -28,7 +28,7 @@ _FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER = (
 
 
 class Bm25(Enum):
-    """Whether passages are found by their words."""
+    """Whether an index has BM25."""
 
     NONE = "none"
     BUILDING = "building"
@@ -36,7 +36,7 @@ class Bm25(Enum):
 
 
 class Content(NamedTuple):
-    """What each commit changes."""
+    """The part of the description that each commit changes."""
 
     document: int = 0  #: the highest number that a document ever had
     row: int = 0  #: the same of passages, rows and versions, which share a sequence

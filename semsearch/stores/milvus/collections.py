@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
+import numpy
+
 from semsearch.errors import IndexStoreError
+from semsearch.protocols import Matrix
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.space import Space
 
@@ -52,6 +55,16 @@ def terms_of(connection: Connection) -> str:
     return f"{connection.name}_terms"
 
 
+def metric_of(space: Space) -> str:
+    """How vectors of a space are compared: float16 changes their length, as in a directory."""
+    return "COSINE" if space.dtype == "float16" else "IP"
+
+
+def rounded(space: Space, vectors: Matrix) -> Matrix:
+    """Vectors as a space keeps them: float32, with the values of its type."""
+    return vectors.astype(space.dtype).astype(numpy.float32)
+
+
 def make_documents(connection: Connection, properties: dict[str, str]) -> None:
     """Make the collection of documents."""
     columns = {
@@ -85,7 +98,8 @@ def make_passages(connection: Connection) -> None:
 def make_vectors(connection: Connection, space: Space) -> None:
     """Make the collection of a space's vectors."""
     columns = {"chunk": "INT64", "document": "INT64", "version": "INT64", "fields": "JSON"}
-    _make(connection, vectors_of(connection, space), ("row", "INT64"), columns, space.dimension)
+    name, metric = vectors_of(connection, space), metric_of(space)
+    _make(connection, name, ("row", "INT64"), columns, space.dimension, metric=metric)
 
 
 def make_words(connection: Connection) -> None:
@@ -101,6 +115,7 @@ def _make(
     columns: dict[str, str],
     dimension: int,
     properties: dict[str, str] | None = None,
+    metric: str = "IP",
 ) -> None:
     from pymilvus import DataType, MilvusClient
 
@@ -121,16 +136,16 @@ def _make(
         consistency_level="Strong",
         properties=properties or {},
     )
-    build_index(connection, name, "FLAT" if dimension else "SPARSE_INVERTED_INDEX")
+    build_index(connection, name, "FLAT" if dimension else "SPARSE_INVERTED_INDEX", metric)
 
 
-def build_index(connection: Connection, collection: str, kind: str) -> None:
+def build_index(connection: Connection, collection: str, kind: str, metric: str) -> None:
     """Have the vectors of a collection indexed and loaded; requests wait until they are."""
     from pymilvus import MilvusClient
 
     parameters = {"M": LINKS, "efConstruction": BUILD_CANDIDATES} if kind == "HNSW" else {}
     indexes = MilvusClient.prepare_index_params()
-    indexes.add_index("vector", index_type=kind, metric_type="IP", params=parameters)
+    indexes.add_index("vector", index_type=kind, metric_type=metric, params=parameters)
     connection.call("create_index", collection, indexes, sync=False)
     connection.call("load_collection", collection, _async=True)
 

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,12 @@ _PASSING = re.compile(
     r"not found.*(shard|channel|leader|node)|(shard|channel|leader|node).*not found|"
     r"connection|deadline|timeout|timed out|context canceled|failed to (search|query)",
     re.IGNORECASE,
+)
+
+#: How gRPC describes a token or a right, or a certificate, that is refused.
+_REFUSED = re.compile(
+    r"StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)\s+details = \"(.*)\"|"
+    r"[Hh]andshake failed .*OPENSSL_internal:(\w+)"
 )
 
 #: Names of collections; ours get up to 20 characters behind them.
@@ -119,7 +126,7 @@ class Connection:
 
     @property
     def has_sparse_vectors(self) -> bool:
-        """Whether it can search what BM25 makes of passages."""
+        """Whether it can search the sparse vectors of BM25."""
         version = re.match(r"v?(\d+)\.(\d+)", self.version)
         return self.target.is_file or (
             version is not None and (int(version[1]), int(version[2])) >= SPARSE_VECTORS
@@ -131,7 +138,7 @@ class Connection:
         return self.target.name
 
     def close(self) -> None:
-        """Let go of it; of a file, when nobody else in this process uses it."""
+        """Close it; a file of milvus-lite once nothing else in this process uses it."""
         client, self._opened = self._opened, None
         if client is None:
             return
@@ -203,9 +210,10 @@ class Connection:
         condition: str,
         fields: Sequence[str],
         since: int,
+        metric: str,
         parameters: Mapping[str, Any],
     ) -> list[list[tuple[float, Row]]]:
-        """The rows nearest to each query by inner product, with it, best first."""
+        """The rows nearest to each query, with their scores, best first."""
         found = self.call(
             "search",
             collection,
@@ -213,7 +221,7 @@ class Connection:
             limit=limit,
             filter=condition,
             output_fields=list(fields),
-            search_params={"metric_type": "IP", "params": dict(parameters)},
+            search_params={"metric_type": metric, "params": dict(parameters)},
             anns_field="vector",
             **_reading(since),
         )
@@ -223,14 +231,14 @@ class Connection:
         ]
 
     def _connect(self) -> Any:
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each handshake that fails
         from pymilvus import MilvusClient, MilvusException
 
         for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if not self.target.is_file:
-            options = {"token": os.environ.get(TOKEN, "")}
-            if AUTHORITY in os.environ:
-                options["ca_pem_path"] = os.environ[AUTHORITY]
+            # One of its own: the client shares connections without regard to their certificates.
+            options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
             return self._tried(MilvusClient, uri=self.target.uri, **options)
         folder = Path(self.target.uri).parent
         if not folder.is_dir():
@@ -256,17 +264,27 @@ class Connection:
                 return method(*args, timeout=left, **options)
             except MilvusException as error:
                 if not _may_pass(error) or time.monotonic() + pause > until:
-                    raise self._told(error) from error
+                    raise self._explained(error) from error
                 if error.code == _NOT_LOADED:
                     self._opened.load_collection(args[0], timeout=left)
             except _rpc_errors() as error:
-                if time.monotonic() + pause > until:
-                    raise self._told(error) from error
+                if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
+                    raise self._explained(error) from error
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
-    def _told(self, error: Exception) -> IndexStoreError:
+    def _explained(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
+        if refused := _REFUSED.search(f"{error}\n{error.__cause__}"):
+            if refused[1]:
+                return StoreUnreachableError(
+                    f"Milvus refuses access; {TOKEN} must be user:password or an API key "
+                    f"({refused[1]})"
+                )
+            return StoreUnreachableError(
+                f"the certificate of {self.target.uri} is not of an authority that is trusted here "
+                f"({refused[2]}); {AUTHORITY} names the file with the certificate of its authority"
+            )
         if "UNAVAILABLE" in str(error) or "connect" in reason.lower():
             return StoreUnreachableError(
                 f"Milvus does not answer at {self.target.uri} (tried for {self.timeout:g} s); "
@@ -277,11 +295,26 @@ class Connection:
                 f"Milvus at {self.target.uri} did not answer in {self.timeout:g} s; {TIMEOUT} "
                 "sets for how many seconds to wait"
             )
-        if "auth" in reason.lower():
-            return StoreUnreachableError(
-                f"Milvus refuses access; {TOKEN} names user:password ({reason})"
-            )
         return IndexStoreError(f"Milvus, for {self.target.address}: {reason}")
+
+
+def _authority() -> dict[str, str]:
+    """The client's option for the authority that the environment names.
+
+    Raises:
+        ArgumentError: its file holds no certificate.
+    """
+    path = os.environ.get(AUTHORITY)
+    if path is None:
+        return {}
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise ArgumentError(
+            f"{AUTHORITY} must name a file with a certificate (PEM), not '{path}' "
+            f"({first_line(error)})"
+        ) from error
+    return {"server_pem_path": path}
 
 
 def _timeout() -> float:
@@ -302,12 +335,14 @@ def _rpc_errors() -> tuple[type[Exception], ...]:
 
 
 def _may_pass(error: Any) -> bool:
-    """Whether what failed may succeed a little later."""
+    """Whether a request that failed may succeed a little later."""
+    if _REFUSED.search(str(error.__cause__)):
+        return False
     return error.code not in _PERMANENT or _PASSING.search(str(error.message)) is not None
 
 
 def _reading(since: int) -> dict[str, Any]:
-    """How a request makes sure to see what was written."""
+    """The consistency options of a request."""
     if not since:
         return {"consistency_level": "Strong"}
     return {"consistency_level": "Customized", "guarantee_timestamp": since}

@@ -1,4 +1,4 @@
-"""Reading rows, each document as its row says."""
+"""Reading rows: the present version of each document."""
 
 from __future__ import annotations
 

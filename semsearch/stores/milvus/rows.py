@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 from semsearch.errors import IndexStoreError
 from semsearch.stores.milvus.catalogue import Content
-from semsearch.stores.milvus.collections import MAX_BYTES, WORDS, key_of, without_vector
+from semsearch.stores.milvus.collections import (
+    MAX_BYTES,
+    WORDS,
+    key_of,
+    rounded,
+    without_vector,
+)
 from semsearch.stores.milvus.connection import Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.terms import document_terms
@@ -20,7 +26,7 @@ from semsearch.stores.space import Space
 
 
 class NewRows(NamedTuple):
-    """What is written of some documents, and what it replaces."""
+    """The rows of a commit, and those that it replaces."""
 
     documents: list[Row]
     passages: list[Row]
@@ -120,6 +126,8 @@ def _vectors(
     """Chunks, their documents and vectors: of new passages, and of those that are kept."""
     for row in passages:
         vector = text_vectors[space.id, row["text_hash"]]
+        if space != WORDS:
+            vector = rounded(space, vector)
         yield {"chunk": row["chunk"], "document": row["document"], "vector": vector}
     for row in state.reader.live_vectors(space, kept, ["vector"]) if kept else []:
         yield {name: row[name] for name in ("chunk", "document", "vector")}

@@ -1,4 +1,4 @@
-"""Which documents the present run has read, on this machine: Milvus need not know."""
+"""The documents that the present run has read, kept on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Run:
         )
 
     def begin(self) -> None:
-        """Forget all."""
+        """Begin a run: no document has been read."""
         self._database.execute("DELETE FROM seen")
 
     def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
@@ -35,7 +35,7 @@ class Run:
         return found
 
     def mark(self, seen: Mapping[str, Seen]) -> None:
-        """Remember some."""
+        """Record documents as read."""
         rows = [(name, *one) for name, one in seen.items()]
         self._database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
 

@@ -1,4 +1,4 @@
-"""The best passages, exactly as many as are asked for, whatever takes their places."""
+"""Search for exactly k passages, however many candidates are filtered out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
 
 
 class VectorSearch:
-    """Searches of one space, or of words, under one condition.
+    """Searches one space, or words, under one condition.
 
     Args:
         connection: to Milvus.
@@ -41,6 +41,7 @@ class VectorSearch:
         condition: an expression; empty for none.
         since: see `Connection.query`.
         owners: gives the rows of documents by their numbers.
+        metric: how vectors are compared.
         is_exact: whether Milvus compares all vectors.
     """
 
@@ -51,6 +52,7 @@ class VectorSearch:
         condition: str,
         since: int,
         owners: Callable[[Sequence[int]], dict[int, Row]],
+        metric: str,
         is_exact: bool,
     ) -> None:
         self._connection = connection
@@ -58,6 +60,7 @@ class VectorSearch:
         self._condition = condition
         self._since = since
         self._owners = owners
+        self._metric = metric
         self._is_exact = is_exact
 
     def best(
@@ -115,6 +118,7 @@ class VectorSearch:
             both(self._condition, rest),
             ["row", "chunk", "document", "version"],
             self._since,
+            self._metric,
             parameters,
         )
         self._versions = {row["row"]: row["version"] for answer in answers for _, row in answer}
@@ -124,7 +128,7 @@ class VectorSearch:
         ]
 
     def _live(self, answers: list[list[_Found]]) -> list[tuple[list[_Found], list[_Found]]]:
-        """Each answer, and what of it is of its document's present version."""
+        """Each answer, and the part of it that belongs to its documents' present versions."""
         owners = self._owners([one.document for answer in answers for one in answer])
         versions = {number: row["version"] for number, row in owners.items()}
         return [
@@ -145,7 +149,7 @@ class VectorSearch:
             return found
         rows = [found[place].row for place in places]
         settled = {
-            int(row["row"]): _product(query, row["vector"])
+            int(row["row"]): self._score(query, row["vector"])
             for one_of in listed("row", rows)
             for row in self._connection.query(
                 self._collection, one_of, ["row", "vector"], self._since
@@ -153,6 +157,14 @@ class VectorSearch:
         }
         renewed = [one._replace(score=settled.get(one.row, one.score)) for one in found]
         return sorted(renewed, key=lambda one: (-one.score, one.chunk))
+
+    def _score(self, query: Any, vector: Any) -> float:
+        if isinstance(query, Mapping):
+            return float(sum(weight * vector.get(term, 0.0) for term, weight in query.items()))
+        exact = numpy.array(vector, numpy.float64)
+        if self._metric == "COSINE":
+            exact /= numpy.linalg.norm(exact)
+        return round(float(exact @ numpy.array(query, numpy.float64)), 9)
 
     def _without(
         self, seen: list[_Found], live: list[_Found], least: float, per_document: int
@@ -169,13 +181,6 @@ class VectorSearch:
         return both(*conditions)
 
 
-def _product(query: Any, vector: Any) -> float:
-    if isinstance(query, Mapping):
-        return float(sum(weight * vector.get(term, 0.0) for term, weight in query.items()))
-    exact = numpy.array(query, numpy.float64)
-    return round(float(numpy.array(vector, numpy.float64) @ exact), 9)
-
-
 def _rounding(query: Any, found: Sequence[_Found]) -> float:
     if isinstance(query, Mapping):
         return ROUNDING * max((one.score for one in found), default=0.0)
@@ -183,7 +188,7 @@ def _rounding(query: Any, found: Sequence[_Found]) -> float:
 
 
 def _best(found: list[_Found], per_document: int) -> list[_Found]:
-    """Of what is in order, the first ones of each document."""
+    """The first ones of each document, of rows in order."""
     taken: Counter[int] = Counter()
     kept = []
     for one in found:

@@ -1,4 +1,4 @@
-"""What is read of an index on Milvus."""
+"""Reading an index on Milvus."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from semsearch.stores.milvus.collections import (
     WORDS,
     documents_of,
     key_of,
+    metric_of,
     passages_of,
     vectors_of,
 )
@@ -58,7 +59,7 @@ EXAMPLES = 50
 
 
 class MilvusState:
-    """What is there by now, each document whole; see `semsearch.stores.protocol.StoreState`.
+    """The committed documents, each of them whole; see `semsearch.stores.protocol.StoreState`.
 
     Milvus keeps no older states: what is written while this one is read is read, too.
 
@@ -294,7 +295,7 @@ class MilvusState:
         collection = vectors_of(self._connection, space)
         rows = list(self.reader.listed(collection, "chunk", chunk_ids, ["vector"]))
         vectors = {
-            row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
+            row["chunk"]: vector for row, vector in zip(rows, _unit(space, rows), strict=True)
         }
         if not vectors.keys() >= set(chunk_ids):
             raise self._changed()
@@ -412,9 +413,7 @@ class MilvusState:
 
     def _vectors_of_documents(self, space: Space, owners: Sequence[Row]) -> dict[int, Matrix]:
         rows = self.reader.live_vectors(space, owners, ["vector"])
-        return {
-            row["chunk"]: vector for row, vector in zip(rows, _matrix(space, rows), strict=True)
-        }
+        return {row["chunk"]: vector for row, vector in zip(rows, _unit(space, rows), strict=True)}
 
     def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
         passages: dict[int, list[tuple[int, int, str]]] = {row["document"]: [] for row in rows}
@@ -467,6 +466,7 @@ class MilvusState:
             self._expression(restriction.condition),
             self._since,
             self.reader.owners,
+            metric_of(space),
             self._is_exact or space == WORDS,
         )
 
@@ -488,6 +488,13 @@ class MilvusState:
 
 
 _WHOLE = ["id", "title", "metadata", "rest", "passages", *VERSIONS]
+
+
+def _unit(space: Space, rows: Sequence[Row]) -> Matrix:
+    matrix = _matrix(space, rows)
+    if space.dtype == "float16":  # rounding changed their length
+        matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix
 
 
 def _matrix(space: Space, rows: Sequence[Row]) -> Matrix:

@@ -96,7 +96,7 @@ class MilvusStore:
         return folder
 
     def _take_lease(self, *, wait: bool) -> dict[str, str | float]:
-        """Note in the index who is writing.
+        """Record in the index who is writing.
 
         Raises:
             IndexBusyError: somebody on another machine is.

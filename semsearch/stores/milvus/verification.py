@@ -1,4 +1,4 @@
-"""Whether the collections of an index agree, and what is deleted where they do not."""
+"""Consistency checks of an index's collections, and repairs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Owner(NamedTuple):
-    """What a document's row says of the others."""
+    """A document's row: what the rows of the other collections must match."""
 
     id: str
     key: str

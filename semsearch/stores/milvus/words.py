@@ -56,14 +56,14 @@ class Totals(NamedTuple):
         return Totals(passages, words)
 
     def weights(self, counts: Counts) -> Sparse:
-        """What a passage is to BM25, by the mean length of the passages."""
+        """A passage as a sparse vector, by the mean length of the passages."""
         mean = self.words / self.passages if self.words else 1.0
         norm = K1 * (1 - B + B * sum(counts.values()) / mean)
         found = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
         return found or {_NO_TERM: 1.0}
 
     def idf(self, passages: int) -> float:
-        """How much a word counts that so many passages have."""
+        """The weight of a word that so many passages have (inverse document frequency)."""
         return max(
             math.log((self.passages - passages + 0.5) / (passages + 0.5))
             if passages < self.passages
@@ -73,7 +73,7 @@ class Totals(NamedTuple):
 
 
 class WordChange:
-    """What a commit changes of the counts.
+    """Changes of the counts in one commit.
 
     Args:
         totals: before it.
@@ -86,12 +86,12 @@ class WordChange:
         self._analyser = analyser
 
     def add(self, counts: Sequence[Counts]) -> None:
-        """Passages have come."""
+        """Count passages that are added."""
         self.totals = self.totals.changed(counts, [])
         self.terms.update(term for each in counts for term in each)
 
     def remove(self, texts: Sequence[str]) -> None:
-        """Passages have gone."""
+        """Count passages that are removed."""
         counts = count_words(texts, self._analyser)
         self.totals = self.totals.changed([], counts)
         self.terms.subtract(term for each in counts for term in each)
@@ -129,7 +129,7 @@ def matched_words(
 def query_vector(
     connection: Connection, text: str, analyser: Analyser, totals: Totals, since: int
 ) -> Sparse:
-    """What a query is to BM25; empty where no passage has one of its words."""
+    """A query as a sparse vector; empty where no passage has one of its words."""
     words = " ".join(term.rstrip(" *").strip('"') for term in analyser.query_terms(text))
     [counts] = _counts([words], analyser)
     held = held_terms(connection, list(counts), since)
@@ -146,7 +146,7 @@ def held_terms(connection: Connection, terms: Sequence[int], since: int) -> dict
 
 
 def change_terms(connection: Connection, change: Mapping[int, int], since: int) -> None:
-    """Note that so many more passages have each of these terms, or fewer."""
+    """Add to the numbers of passages that have these terms."""
     terms = [term for term, count in change.items() if count]
     held = held_terms(connection, terms, since)
     rows: Iterator[Row] = (

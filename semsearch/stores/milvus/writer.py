@@ -31,7 +31,9 @@ from semsearch.stores.milvus.collections import (
     build_index,
     documents_of,
     make_vectors,
+    metric_of,
     passages_of,
+    rounded,
     vectors_of,
 )
 from semsearch.stores.milvus.connection import Connection, Row
@@ -77,7 +79,7 @@ class MilvusWriter:
         yield self._read()
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the right to write."""
         connection, self._opened = self._opened, None
         with suppress(IndexStoreError):  # what failed before may fail here again; the lease expires
             if (
@@ -87,7 +89,7 @@ class MilvusWriter:
                 write_catalogue(connection, writer={})
 
     def recover(self) -> None:
-        """Delete what an interrupted commit has left, and count anew."""
+        """Delete what an interrupted commit has left, and count again."""
         content = read_catalogue(self._connection).content
         if not content.clean:
             self._restore(content)
@@ -161,7 +163,9 @@ class MilvusWriter:
                 "fields": owners[chunk]["fields"],
                 "vector": vector,
             }
-            for place, (chunk, vector) in enumerate(zip(chunk_ids, vectors, strict=True))
+            for place, (chunk, vector) in enumerate(
+                zip(chunk_ids, rounded(space, vectors), strict=True)
+            )
         ]
         self._connection.upsert(vectors_of(self._connection, space), rows)
         self._commit(content)
@@ -213,7 +217,7 @@ class MilvusWriter:
             if found["index_type"] != kind:
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
-                build_index(self._connection, collection, kind)
+                build_index(self._connection, collection, kind, metric_of(space))
         if content.is_graph != is_graph:
             write_catalogue(self._connection, content=content._replace(is_graph=is_graph))
         if self._connection.target.is_file and state.has_words:
@@ -262,7 +266,7 @@ class MilvusWriter:
         return self._read(), catalogue.content
 
     def _reserve(self, content: Content) -> Content:
-        """Take numbers, so that no other commit does, and note that one is under way."""
+        """Reserve numbers, and record that a commit is under way."""
         content = content._replace(clean=False)
         now = time.time()
         if now - self._lease["seen"] > RENEWAL_SECONDS:
@@ -271,7 +275,7 @@ class MilvusWriter:
         return content
 
     def _commit(self, content: Content) -> None:
-        """Note that a commit has ended: whoever reads from now on waits for what it wrote."""
+        """Record that a commit has ended: readers from now on wait for what it wrote."""
         written = self._connection.now()
         write_catalogue(self._connection, content=content._replace(written=written, clean=True))
 
@@ -290,7 +294,7 @@ class MilvusWriter:
         return content.with_totals(change.totals)
 
     def _with_words(self, content: Content) -> Content:
-        """With BM25, where there is to be one, made anew."""
+        """The content after BM25, if the index has it, was rebuilt."""
         if content.bm25 == Bm25.NONE.value:
             return content
         content = content._replace(bm25=Bm25.BUILDING.value, clean=False)
@@ -334,11 +338,9 @@ def described_space(
     """A new space for an encoder's vectors, named after its spec.
 
     Raises:
-        ArgumentError: its vectors are to be stored in another type than float32.
+        ArgumentError: `dtype` is neither float32 nor float16.
     """
     check_stored_type(dtype)
-    if dtype not in (None, STORED_TYPES[0]):
-        raise UnsupportedByStoreError(f"an index on Milvus stores {STORED_TYPES[0]}, not {dtype}")
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
     return Space(
@@ -347,7 +349,7 @@ def described_space(
         spec=spec,
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
-        dtype=STORED_TYPES[0],
+        dtype=dtype or STORED_TYPES[0],
         complete=complete,
         description=description,
     )
