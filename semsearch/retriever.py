@@ -12,9 +12,8 @@ from semsearch.errors import ArgumentError, IndexClosedError
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.records import Hits
-from semsearch.search.options import Options, SearchOptions
-from semsearch.search.queries import Query
-from semsearch.search.ranking import rank
+from semsearch.search import rank
+from semsearch.search.queries import Options, Query, SearchOptions
 
 
 class Retriever:

@@ -23,7 +23,7 @@ from semsearch.errors import (
     SpaceError,
 )
 from semsearch.protocols import SearchBackend
-from semsearch.search.options import SearchOptions
+from semsearch.search.queries import SearchOptions
 
 PETS = [Document("a", "red apple", metadata={"year": 1990}), Document("ab", "blue sky")]
 

@@ -29,7 +29,7 @@ from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
-from semsearch.search.options import RERANK_DEPTH, Fusion
+from semsearch.search.queries import RERANK_DEPTH, Fusion
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -171,26 +171,27 @@ def command(**parameters: Any) -> None:
     arguments = QueryArguments.of(parameters)
     directory = existing_index(arguments.directory)
     encoders = preload_for_queries(directory, arguments.space) if arguments.needs_encoder else []
-    from semsearch.retriever import Retriever  # while the model loads
+    from semsearch.index import Index  # while the model loads
 
     with ExitStack() as stack:
-        retriever = stack.enter_context(Retriever.open(directory, arguments.space, encoders))
-        output = stack.enter_context(arguments.output(retriever.index))
-        options = arguments.options | {"rerank": _reranker(arguments.reranker)}
+        index = stack.enter_context(Index.open(directory, encoders))
+        space = index.complete_space(arguments.space).name
+        output = stack.enter_context(arguments.output(index))
+        options = arguments.options | {"space": space, "rerank": _reranker(arguments.reranker)}
         if arguments.is_single:
-            found = retriever.search(arguments.query(arguments.text), **options)
+            found = index.search(arguments.query(arguments.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
                 _tell(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             lines = _lines(arguments.queries, arguments.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in retriever.search_many(map(arguments.query, block), **options):
+                for hits in index.search_many(map(arguments.query, block), **options):
                     output.add(hits, heading=True)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(retriever.search(arguments.query(line), **options), heading=False)
+                    output.add(index.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
                     _tell(f"Error: {with_code(error)}")
         else:

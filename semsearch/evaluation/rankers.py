@@ -24,8 +24,8 @@ from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
 from semsearch.retriever import Retriever
-from semsearch.search.options import RERANK_DEPTH, Fusion
-from semsearch.search.ranking import HYBRID_DEPTH
+from semsearch.search import HYBRID_DEPTH
+from semsearch.search.queries import RERANK_DEPTH, Fusion
 from semsearch.search.reranking import reranked
 
 #: How many documents a ranking holds, as usual in TREC.

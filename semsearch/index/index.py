@@ -35,9 +35,8 @@ from semsearch.errors import (
 from semsearch.filters import Condition
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
-from semsearch.search.options import Examples, Options, SearchOptions
-from semsearch.search.queries import Query
-from semsearch.search.ranking import rank
+from semsearch.search import rank
+from semsearch.search.queries import Examples, Options, Query, SearchOptions
 from semsearch.stores import create_store, open_store
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.kinds import Field

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy
+
+from semsearch.search.queries import Fusion, Options
+from semsearch.stores.protocol import Candidate
 
 #: Items with their scores, best first.
 Ranking: TypeAlias = Sequence[tuple[int, float]]
@@ -60,6 +64,27 @@ def zscore_fusion(
         for item in items:
             scores[item] += weight * found.get(item, least)
     return _ordered(scores)
+
+
+def fused_scores(
+    sides: Sequence[Mapping[int, Candidate]], options: Options, depth: int
+) -> list[tuple[int, float]]:
+    """Items with their scores, best first.
+
+    The first of both sides are fused by themselves, so that the first pages are the same however
+    many hits are asked for. The others follow, with lower scores.
+    """
+    fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
+    weights = [options.dense_weight, 1 - options.dense_weight]
+    rankings = [[(item, one.score) for item, one in side.items()] for side in sides]
+    chunks = {item: one.chunk_id for side in reversed(sides) for item, one in side.items()}
+    scores = dict(fuse([ranking[:depth] for ranking in rankings], weights))
+    if len(scores) < len(chunks):
+        others = [scored for scored in fuse(rankings, weights) if scored[0] not in scores]
+        below = math.nextafter(min(scores.values()), -math.inf)
+        excess = max(0.0, others[0][1] - below)
+        scores |= {item: min(score - excess, below) for item, score in others}
+    return sorted(scores.items(), key=lambda scored: (-scored[1], chunks[scored[0]]))
 
 
 def _ordered(scores: dict[int, float]) -> list[tuple[int, float]]:
