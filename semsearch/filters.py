@@ -35,7 +35,7 @@ Meaning:
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
     An index converts or refuses a literal of a type that the field never has
-    (`semsearch.stores.literals`).
+    (`semsearch.stores.filtering`).
 *   Text is equal when its code points are; code points give it its order too.
 *   ``like`` matches the whole text: ``%`` stands for any run of characters, ``_`` for any one, a
     backslash makes the next character ordinary. Only A-Z equal their small letters.
@@ -56,14 +56,17 @@ from typing import NamedTuple, TypeAlias
 
 from semsearch.arguments import check_text
 from semsearch.errors import FilterError
-from semsearch.records import METADATA_PREFIX, column_name
+from semsearch.records import (
+    BUILT_IN_FIELDS,
+    METADATA_PREFIX,
+    metadata_field,
+    metadata_name,
+    qualified,
+)
 
 #: The longest expression that is read, and how deep parentheses and `not` may be nested in it.
 MAX_CHARACTERS = 100_000
 MAX_NESTING = 100
-
-#: What every document has, whatever its metadata holds.
-BUILT_IN_FIELDS = ("id", "title")
 
 Value: TypeAlias = str | int | float | bool
 
@@ -182,21 +185,6 @@ def fields(condition: Condition) -> set[str]:
             return set().union(*map(fields, conditions))
         case _:
             return {condition.field}
-
-
-def metadata_field(name: str) -> str:
-    """What conditions call the metadata field of a name: ``year``, but ``metadata.id``."""
-    return column_name(name, BUILT_IN_FIELDS)
-
-
-def metadata_name(field: str) -> str:
-    """The name of a metadata field, given what conditions call it."""
-    return field.removeprefix(METADATA_PREFIX)
-
-
-def qualified(field: str) -> str:
-    """What conditions call a field, which may have the prefix without need."""
-    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
 
 
 def field_text(field: str) -> str:

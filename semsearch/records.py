@@ -10,9 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 from uuid import UUID
 
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import BadRowError, UndecodableError
-from semsearch.notebook import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +23,9 @@ Metadata = Mapping[str, Any]
 
 #: Stands before a metadata field's name where the bare name would mean something else.
 METADATA_PREFIX = "metadata."
+
+#: What every document has, whatever its metadata holds.
+BUILT_IN_FIELDS = ("id", "title")
 
 #: How exact a score is as JSON; float32 has seven digits.
 SCORE_DECIMALS = 6
@@ -244,7 +245,9 @@ class Hits(list[Hit]):
         return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
 
     def _repr_html_(self) -> str:
-        """How notebooks show them."""
+        """An HTML table for notebooks."""
+        from semsearch.notebook import table_html
+
         parts = self.parts()
         rows = []
         for hit in self:
@@ -265,6 +268,21 @@ def field_name(column: str, taken: Collection[str]) -> str:
     """The metadata field that `column_name` gave this column; any other column's own name."""
     field = column.removeprefix(METADATA_PREFIX)
     return field if column_name(field, taken) == column else column
+
+
+def metadata_field(name: str) -> str:
+    """What conditions call the metadata field of a name: ``year``, but ``metadata.id``."""
+    return column_name(name, BUILT_IN_FIELDS)
+
+
+def metadata_name(field: str) -> str:
+    """The name of a metadata field, given what conditions call it."""
+    return field.removeprefix(METADATA_PREFIX)
+
+
+def qualified(field: str) -> str:
+    """What conditions call a field, which may have the prefix without need."""
+    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
 
 
 class SearchMode(Enum):
@@ -310,6 +328,8 @@ def _check_characters(text: str, name: str, source: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
+        from semsearch.encodings import ESCAPED_BYTE, first_escaped
+
         wrong = text[error.start]
         if ESCAPED_BYTE.match(wrong):
             raise UndecodableError(source, f"{name} holds {first_escaped(wrong)}") from None

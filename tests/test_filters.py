@@ -18,9 +18,9 @@ from semsearch.filters import (
     Operator,
     Or,
     fields,
-    metadata_field,
     parse,
 )
+from semsearch.records import metadata_field
 
 A, B, C = (Comparison(name, Operator.EQUAL, 1) for name in "abc")
 

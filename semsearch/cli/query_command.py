@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.completing import complete_field
 from semsearch.cli.options import (
     Duration,
+    complete_field,
+    existing_index,
     format_option,
     index_option,
     no_encoder_option,
@@ -22,18 +23,15 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
-from semsearch.cli.places import existing_index
 from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
 from semsearch.errors import CombinationError, FieldNotFoundError, SemsearchError, with_code
-from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
-from semsearch.protocols import Reranker
-from semsearch.records import SearchMode
+from semsearch.records import BUILT_IN_FIELDS, SearchMode, metadata_field, qualified
 from semsearch.search.queries import RERANK_DEPTH, Fusion
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index
+    from semsearch.protocols import Reranker
     from semsearch.search.queries import Query
 
 QUERIES_AT_ONCE = 256
@@ -182,6 +180,8 @@ def command(**parameters: Any) -> None:
             found = index.search(arguments.query(arguments.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
+                from semsearch.texts import quantity
+
                 _tell(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             lines = _lines(arguments.queries, arguments.encoding)
@@ -283,7 +283,8 @@ def _reranker(spec: str | None) -> Reranker | None:
 
 def _lines(name: str, encoding: str | None) -> Iterator[str]:
     """The queries of a file; blank lines are left out, and reported at its end."""
-    from semsearch.corpus import text_lines  # seldom needed
+    from semsearch.corpus import text_lines
+    from semsearch.texts import quantity
 
     read = blank = 0
     first_blank: list[int] = []

@@ -17,7 +17,7 @@ from semsearch.encoders import (
     load_encoder,
     load_reranker,
 )
-from semsearch.encoders.precision import Precision, computed_precision
+from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.closing import closed_on_error
 from semsearch.encoders import EncodesSentences
 from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
@@ -21,12 +20,13 @@ from semsearch.stores.protocol import (
     NewDocument,
     Seen,
     Selection,
+    Space,
     Store,
     StoreState,
     StoreWriter,
     TextVectors,
+    closed_on_error,
 )
-from semsearch.stores.space import Space
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,7 @@
-"""Searching an index: queries in, ranked hits out: by vectors, by words, by both, reranked."""
+"""Search: from queries to ranked hits, by vectors, by words or both.
+
+`rank` is the whole way; the other modules are steps that only some searches take.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy
 
 from semsearch.errors import IndexChangedError
-from semsearch.filters import Condition
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode, Stage
 from semsearch.search.queries import (
@@ -22,16 +24,18 @@ from semsearch.search.queries import (
     example_vector,
     query_vectors,
 )
-from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, StoreState
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, Space, StoreState
 
-#: How many documents of each side decide what a hybrid search finds first.
+if TYPE_CHECKING:
+    from semsearch.filters import Condition
+
+#: Documents of each ranking that determine the first results of hybrid search.
 HYBRID_DEPTH = 100
 
-#: How many hits maximal marginal relevance reorders.
+#: Hits that maximal marginal relevance reorders.
 MMR_DEPTH = 100
 
-#: How many passages are read from the store at once.
+#: Passages read from the store at once.
 PASSAGES_AT_ONCE = 10_000
 
 
@@ -42,20 +46,20 @@ class Searched(Protocol):
         """One committed state."""
 
     def has_loaded(self, space: Space) -> bool:
-        """Whether the encoder of a space is at hand."""
+        """Whether the encoder of a space is loaded."""
 
     def encoder(self, space: Space) -> Encoder:
         """The encoder of a space."""
 
     def filter(self, state: StoreState, where: str) -> Condition:
-        """A filter for documents."""
+        """Parse and check a filter."""
 
     def explain_no_match(self, state: StoreState, condition: Condition) -> None:
-        """Log that a filter matches no document, if it does not."""
+        """Log a warning if a filter matches no document."""
 
 
 class Ranked(NamedTuple):
-    """A chunk that a search found, by its place on each side."""
+    """A chunk that a search found, with its rank by vectors and by words."""
 
     document_id: int
     chunk_id: int
@@ -69,18 +73,18 @@ class Answer(NamedTuple):
     """The hits of one query before they are reranked and cut, with their vectors if needed."""
 
     hits: Hits
-    found: int  #: how many there were, with the examples
-    vectors: Mapping[int, Matrix]  #: by chunk id; empty where none are needed
+    found: int  #: how many chunks were found, those of the examples included
+    vectors: Mapping[int, Matrix]  #: by chunk id; empty unless needed
 
 
 def rank(index: Searched, space: Space, queries: Iterable[Query], options: Options) -> list[Hits]:
-    """The answers to several queries, in their order. See `SearchOptions`.
+    """The hits of several queries, in their order. See `SearchOptions`.
 
     Args:
-        index: what is searched.
+        index: the index to search.
         space: the embedding space.
         queries: texts, which are encoded together, or vectors.
-        options: checked.
+        options: of the search.
     """
     clock = Stopwatch()
     wanted = checked_queries(queries, space, options)
@@ -92,14 +96,14 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
     while True:
         try:
             answers = _answers(index, space, wanted, vectors, depth, options, clock)
-        except IndexChangedError:  # written since; a new state is there
+        except IndexChangedError:  # the index was written meanwhile: read the new state
             answers = _answers(index, space, wanted, vectors, depth, options, clock)
         if not any(_lacks_hits(answer, depth, options) for answer in answers):
             break
         depth *= 4
     chosen = [_chosen(answer, options, clock) for answer in answers]
     if options.explain:
-        from semsearch.search.explaining import explained  # seldom needed
+        from semsearch.search.explaining import explained
 
         encoder = index.encoder(space) if vectors is not None else None
         with clock("explain"), index.read() as state:
@@ -113,7 +117,7 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
 
 
 def _look_ahead(index: Searched, space: Space, where: str | None) -> None:
-    """Report a wrong filter before a model is loaded; read vectors while one is loading."""
+    """Check the filter before a model is loaded, and read vectors while it is loading."""
     with suppress(IndexChangedError), index.read() as state:
         if where is not None:
             index.filter(state, where)
@@ -134,7 +138,7 @@ def _vectors(
 
 
 def _depth(options: Options) -> int:
-    """How many hits are needed to choose those that are asked for."""
+    """How many candidates are needed for the requested hits."""
     wanted = options.offset + options.k + len(options.examples) * options.per_document
     if options.rerank is not None:
         wanted = max(wanted, options.rerank_depth)
@@ -142,7 +146,7 @@ def _depth(options: Options) -> int:
 
 
 def _lacks_hits(answer: Answer, depth: int, options: Options) -> bool:
-    """Whether duplicates take the place of hits that a deeper search would find."""
+    """Whether a deeper search would find hits in place of the duplicates dropped."""
     if not options.fold_duplicates or answer.found < depth:
         return False
     from semsearch.search.diversity import without_duplicates
@@ -161,7 +165,7 @@ def _answers(
     options: Options,
     clock: Stopwatch,
 ) -> list[Answer]:
-    """At most `wanted` hits for each query, of one committed state, before they are reranked."""
+    """At most `wanted` hits per query from one committed state, before reranking."""
     needs_vectors = options.fold_duplicates or options.mmr is not None
     with index.read() as state:
         condition = None if options.where is None else index.filter(state, options.where)
@@ -219,7 +223,7 @@ def _rankings(
 def _fused(
     dense: Sequence[Candidate], words: Sequence[Candidate], options: Options
 ) -> list[Ranked]:
-    """One ranking of two; of the only one, where there is one."""
+    """The ranking by vectors or by words, or both fused."""
     if options.mode is SearchMode.SEMANTIC:
         return [
             Ranked(*item, HitScores(cosine=item.score), dense_rank=place)
@@ -250,7 +254,7 @@ def _fused(
 
 
 def _item(candidate: Candidate, options: Options) -> int:
-    """What is fused: documents, or passages where several of a document may be hits."""
+    """The key of fusion: documents, or passages if a document may have several hits."""
     return candidate.document_id if options.per_document == 1 else candidate.chunk_id
 
 
@@ -260,15 +264,15 @@ def _fetched(
     rankings: Sequence[Sequence[Ranked]],
     options: Options,
 ) -> list[Hits]:
-    """What was found, with passages and metadata: read for several queries at once."""
+    """The hits of all queries, with passages and metadata, read for several queries at once."""
     found: list[Hits] = []
     step = max(1, PASSAGES_AT_ONCE // (max(map(len, rankings), default=0) or 1))
     for start in range(0, len(queries), step):
-        some = rankings[start : start + step]
-        passages = state.fetch(list({one.chunk_id for ranked in some for one in ranked}))
+        block = rankings[start : start + step]
+        passages = state.fetch(list({item.chunk_id for ranked in block for item in ranked}))
         found += [
             _hits(query.text, ranked, passages, options)
-            for query, ranked in zip(queries[start : start + step], some, strict=True)
+            for query, ranked in zip(queries[start : start + step], block, strict=True)
         ]
     return found
 
@@ -279,7 +283,7 @@ def _hits(
     passages: Mapping[int, FoundPassage],
     options: Options,
 ) -> Hits:
-    """The passages that were found, without those of the examples."""
+    """The passages found, without those of the examples, as hits."""
     hits = Hits(query)
     for one in ranked:
         chunk, metadata, title = passages[one.chunk_id]
@@ -306,10 +310,10 @@ def _hits(
 
 
 def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
-    """The part of the hits that is asked for."""
+    """The requested hits, reranked, without duplicates, diversified."""
     hits = answer.hits
     if options.rerank is not None:
-        from semsearch.search.reranking import reranked  # seldom needed
+        from semsearch.search.reranking import reranked
 
         with clock("rerank"):
             hits = reranked(hits, options.rerank, options.rerank_depth, options.rerank_budget)
@@ -331,14 +335,14 @@ def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
 
 
 class Stopwatch:
-    """Adds up the time of each stage."""
+    """Measures the total time of each stage of a search."""
 
     def __init__(self) -> None:
         self._stages: dict[str, Stage] = {}
 
     @contextmanager
     def __call__(self, name: str, plan: str = "") -> Iterator[None]:
-        """Time a block as a part of the stage of that name."""
+        """Add the time of a block to the stage of this name."""
         started = time.perf_counter()
         yield
         spent = (time.perf_counter() - started) * 1000
@@ -347,5 +351,5 @@ class Stopwatch:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages in the order in which they began."""
+        """The stages in the order of their first start."""
         return tuple(self._stages.values())

@@ -1,4 +1,4 @@
-"""Two rankings of the same things into one."""
+"""Fusion of several rankings of the same items into one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def reciprocal_rank_fusion(
     """Items with the sum of their reciprocal ranks (Cormack, Clarke & Büttcher, SIGIR 2009).
 
     Args:
-        rankings: an item that a ranking lacks adds nothing there.
-        weights: how much each counts; all the same by default.
-        constant: how much the first ranks stand out; the paper's 60.
+        rankings: a ranking adds nothing to items that it does not contain.
+        weights: the weight of each ranking; equal by default.
+        constant: larger values reduce the advantage of the first ranks; 60 in the paper.
     """
     scores: dict[int, float] = defaultdict(float)
     for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
@@ -38,13 +38,13 @@ def zscore_fusion(
 ) -> list[tuple[int, float]]:
     """Items with the weighted mean of their standard scores (z-scores) in all rankings.
 
-    A ranking that is shorter than the longest one is filled up with scores of 0: it did not find
-    those items. An item that a ranking lacks has its least standard score. So a ranking in which
-    few items stand out decides where the other one hardly differs.
+    A ranking that is shorter than the longest one is padded with scores of 0 for the items that it
+    did not find. An item that a ranking does not contain gets its lowest standard score. So the
+    ranking with the clearer differences has more influence.
 
     Args:
-        rankings: mean and standard deviation are those of all scores of a ranking.
-        weights: how much each counts; all the same by default.
+        rankings: each is standardised by the mean and standard deviation of all its scores.
+        weights: the weight of each ranking; equal by default.
     """
     length = max(map(len, rankings), default=0)
     if not length:
@@ -56,7 +56,7 @@ def zscore_fusion(
         values = numpy.zeros(length)
         values[: len(ranking)] = [score for _, score in ranking]
         deviation = values.std()
-        if deviation == 0:  # it tells nothing apart
+        if deviation == 0:  # all scores are equal
             deviation = 1
         standard = ((values - values.mean()) / deviation).tolist()
         found = dict(zip((item for item, _ in ranking), standard, strict=False))
@@ -69,10 +69,10 @@ def zscore_fusion(
 def fused_scores(
     sides: Sequence[Mapping[int, Candidate]], options: Options, depth: int
 ) -> list[tuple[int, float]]:
-    """Items with their scores, best first.
+    """Items with their fused scores, best first.
 
-    The first of both sides are fused by themselves, so that the first pages are the same however
-    many hits are asked for. The others follow, with lower scores.
+    The first `depth` items of both rankings are fused on their own, so that the first pages of
+    results do not depend on how many hits are requested. The others follow, with lower scores.
     """
     fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
     weights = [options.dense_weight, 1 - options.dense_weight]

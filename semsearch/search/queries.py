@@ -29,15 +29,13 @@ from semsearch.errors import (
     NoVectorError,
     QueryError,
 )
-from semsearch.protocols import Encoder, Matrix, Reranker
+from semsearch.protocols import Encoder, Matrix, Reranker, check_unit
 from semsearch.records import SearchMode
-from semsearch.stores.protocol import StoreState
-from semsearch.stores.space import Space
-from semsearch.vectors import check_unit
+from semsearch.stores.protocol import Space, StoreState
 
 logger = logging.getLogger(__name__)
 
-#: Ids of documents, or one, or weights by id.
+#: The id of a document, several ids, or weights by id.
 Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
 
 #: How many documents a cross-encoder reads by default.
@@ -55,7 +53,7 @@ class Fusion(Enum):
 
 
 class SearchOptions(TypedDict, total=False):
-    """What `search` and `search_many` take, of an index as of a retriever. All can be left out.
+    """Options of `search` and `search_many`, of an index or a retriever. All are optional.
 
     Attributes:
         offset: how many of the best hits to skip, for pages after the first.
@@ -100,10 +98,10 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a search, which check themselves; see `SearchOptions`.
+    """The validated options of a search; see `SearchOptions`.
 
     Raises:
-        ArgumentError: one of them cannot be used.
+        ArgumentError: an option has an invalid type or value.
     """
 
     k: int = 10
@@ -122,7 +120,7 @@ class Options:
     rerank_depth: int = RERANK_DEPTH
     rerank_budget: float | None = None
     explain: bool = False
-    examples: Mapping[str, float] = field(init=False)  #: weights by id, of like and unlike
+    examples: Mapping[str, float] = field(init=False)  #: weights of `like` and `unlike`, by id
 
     def __post_init__(self) -> None:
         if self.where is not None:
@@ -156,10 +154,10 @@ class Options:
 
 
 def _weights(examples: Examples) -> dict[str, float]:
-    """Documents by id with their weights.
+    """The weights of documents, by id.
 
     Raises:
-        ArgumentError: an id is no string, or a weight no number.
+        ArgumentError: an id is not a string, or a weight is not a number.
     """
     if isinstance(examples, Mapping):
         weights: dict[str, Any] = dict(examples)
@@ -173,32 +171,32 @@ def _weights(examples: Examples) -> dict[str, float]:
     return weights
 
 
-#: What is searched for: a text, several texts at once, or a vector of the space's width.
+#: A query: a text, several texts whose vectors are added, or a vector of the space's dimension.
 Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
 
-#: Below this length, a sum of examples is rounding errors.
+#: Shorter sums of vectors are rounding errors.
 MIN_NORM = 1e-4
 
 
 class Wanted(NamedTuple):
-    """A query, checked: texts or a vector; neither where there are examples alone."""
+    """A validated query: texts or a vector; neither if it has only examples."""
 
-    text: str  #: as it was asked
+    text: str  #: of the query, for results
     to_encode: tuple[str, ...] = ()
     vector: Matrix | None = None
     words: str = ""  #: for BM25
-    required: tuple[str, ...] = ()  #: phrases that documents must have
-    excluded: tuple[str, ...] = ()  #: words and phrases that they must not have
+    required: tuple[str, ...] = ()  #: phrases that documents must contain
+    excluded: tuple[str, ...] = ()  #: words and phrases that they must not contain
 
 
 def checked_queries(queries: Iterable[Query], space: Space, options: Options) -> list[Wanted]:
-    """The queries, if they can be searched for.
+    """Validate queries.
 
     Raises:
-        ArgumentError: one of them is empty or cannot be read, or is a vector of another width.
+        ArgumentError: a query is empty, not Unicode, or a vector of the wrong dimension.
     """
     if isinstance(queries, str):
-        raise ArgumentError("search_many takes a list of texts; for one text there is search")
+        raise ArgumentError("search_many takes a list of texts; use search for one text")
     if isinstance(queries, numpy.ndarray):
         queries = list(queries)
     return [_checked(query, space, options) for query in check_items("queries", queries, "queries")]
@@ -210,13 +208,13 @@ def query_vectors(
     """The unit vector of each query, shape (len(queries), dimension).
 
     Args:
-        encoder: of their texts; None where they have none.
-        queries: a query of several texts, or with examples, is their sum.
-        examples: what is added to each.
+        encoder: encodes their texts; None if there are no texts.
+        queries: the vector of several texts, or of a query with examples, is their sum.
+        examples: the vector of the examples, added to each query.
 
     Raises:
         NoVectorError: the encoder returns no vector for a text.
-        ArgumentError: what is added up cancels itself out.
+        ArgumentError: the vectors to add cancel each other out.
     """
     texts = [text for query in queries for text in query.to_encode]
     encoded = iter(_encoded(encoder, texts) if encoder is not None else ())
@@ -229,7 +227,7 @@ def query_vectors(
 
 
 def _direction(parts: Sequence[Matrix]) -> Matrix:
-    """The sum of vectors, of unit length."""
+    """The sum of vectors, normalised."""
     total = numpy.sum(parts, axis=0)
     length = numpy.linalg.norm(total)
     if not length > MIN_NORM:
@@ -239,10 +237,10 @@ def _direction(parts: Sequence[Matrix]) -> Matrix:
 
 
 def example_vector(state: StoreState, space: Space, weights: Mapping[str, float]) -> Matrix:
-    """The weighted sum of documents' vectors, each the mean of its passages', of unit length.
+    """The weighted sum of document vectors: of each, the normalised mean of its passages.
 
     Raises:
-        ArgumentError: the index has no document of such an id.
+        ArgumentError: the index has no document with such an id.
     """
     found = state.document_vectors(space, list(weights))
     if missing := [name for name in weights if name not in found]:
@@ -262,7 +260,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         texts = query
     elif isinstance(query, (list, tuple)) and not query and options.examples:
         if options.mode is SearchMode.HYBRID or options.rerank is not None:
-            raise CombinationError("examples alone have no words: mode must be 'semantic'")
+            raise CombinationError("examples have no words to search for: mode must be 'semantic'")
         return Wanted("")
     else:
         return Wanted("", vector=_unit(query, space, options))
@@ -285,7 +283,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
 
 
 def _unit(vector: Any, space: Space, options: Options) -> Matrix:
-    """A vector of unit length, if it can be searched for."""
+    """Validate a query vector, and normalise it."""
     if not isinstance(vector, (list, tuple, numpy.ndarray)):
         check_readable("the query", vector)
     if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
@@ -318,18 +316,18 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
 
 
 def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
-    """Report each query that the encoder does not read to its end."""
+    """Log a warning for each query that is longer than the encoder reads."""
     limit = encoder.max_query_tokens
     if limit is None:
         return
     for text in texts:
-        # A token is at least a byte: a query of so few need not be tokenised.
+        # A token is at least a byte, so shorter queries need not be tokenised.
         if len(text) > limit // 4 and len(text.encode()) > limit:
             tokens = encoder.token_spans(text)
             if len(tokens) > limit:
                 rest = text[tokens[limit][0] :]
                 logger.warning(
-                    "the query has %d tokens, of which %s reads the first %d; left out: %s",
+                    "the query has %d tokens; %s reads only the first %d, without: %s",
                     len(tokens),
                     encoder.spec,
                     limit,

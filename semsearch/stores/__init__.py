@@ -9,7 +9,6 @@ from typing import cast
 
 from semsearch.addresses import STORES, store_of
 from semsearch.errors import ArgumentError
-from semsearch.plugins import find_plugin
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Store, StoreModule
 
@@ -35,6 +34,8 @@ def _module(path: Path) -> StoreModule:
     name = store_of(path)
     if name is not None:
         return cast("StoreModule", import_module(name))
+    from semsearch.plugins import find_plugin
+
     engine = str(path).partition(":")[0]
     plugin = find_plugin(GROUP, engine)
     if plugin is None:

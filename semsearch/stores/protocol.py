@@ -1,8 +1,8 @@
-"""What a store is: the protocol between search and indexing on one side, and a database.
+"""The interface of stores: what search and indexing need of a database, and the records of both.
 
-A store holds documents, their passages, and one vector per passage and embedding space. It is read
-a committed state at a time (`StoreState`) and written by one process at a time (`StoreWriter`).
-Filters cross as parsed conditions (`semsearch.filters`), which each store translates.
+A store holds documents, their passages, and one vector per passage and embedding space. Readers get
+one committed state at a time (`StoreState`); one process at a time writes (`StoreWriter`). Filters
+are passed as parsed conditions (`semsearch.filters`), which each store translates.
 
 A store is a package below `semsearch.stores` with the two functions of `StoreModule`.
 """
@@ -10,21 +10,169 @@ A store is a package below `semsearch.stores` with the two functions of `StoreMo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import NamedTuple, Protocol
+import logging
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy import int64
 from numpy.typing import NDArray
 
-from semsearch.analysis import Language
-from semsearch.filters import Condition, Value
+from semsearch.arguments import shown
+from semsearch.encoders.specs import Precision, described_precision, unpinned
+from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Chunk, Document, Metadata
-from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.space import Space
-from semsearch.vector_indexes import IndexType
+from semsearch.records import STORED_TYPES, Chunk, Document, Metadata
+
+if TYPE_CHECKING:
+    from semsearch.analysis import Language
+    from semsearch.filters import Condition, Value
+    from semsearch.vector_indexes import IndexType
+
+logger = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """The kinds of values: JSON's types, and dates among the texts."""
+
+    TEXT = "text"
+    DATE = "date"  #: a text such as 2019-05-01 or 2019-05-01T10:00
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    OBJECT = "object"
+    LIST = "list"  #: an empty one, or one in a list
+    NULL = "null"
+
+
+class Field(NamedTuple):
+    """A metadata field."""
+
+    name: str
+    kinds: dict[str, int]  #: documents by kind, such as ``number`` or ``list of text``
+    example: Value | None = None  #: a value, or an element of a list, of the most frequent kind
+
+
+NAME_MAX_CHARACTERS = 64
+
+
+class Space(NamedTuple):
+    """What an index knows of the encoder that made a set of its vectors."""
+
+    id: int
+    name: str
+    spec: str
+    fingerprint: str
+    dimension: int
+    dtype: str
+    complete: bool  # False while chunks from before it still lack their vectors
+    description: dict[str, Any]
+
+    @property
+    def precision(self) -> Precision:
+        """How its encoder is to be loaded; the int8 of a space is its documents' own."""
+        return described_precision(self.description)
+
+    def check(self, encoder: Encoder, index: Path) -> None:
+        """Refuse an encoder whose vectors mean something else.
+
+        Args:
+            encoder: what the space's spec names now.
+            index: the directory.
+
+        Raises:
+            SpaceError: its fingerprint is not the space's.
+        """
+        if encoder.fingerprint != self.fingerprint:
+            raise SpaceError(
+                f"space '{self.name}' was made by another model than '{encoder.spec}' is now, or "
+                "by a version of semsearch that looked at fewer of its files (fingerprint "
+                f"{self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here); use the model "
+                f"it was made with, or encode the passages again: semsearch index --add-space "
+                f"{encoder.spec} --index {index}, then --drop-space {self.name}"
+            )
+
+    def check_dtype(self, dtype: str | None) -> None:
+        """Refuse another number type than the one that its vectors are stored in.
+
+        Raises:
+            SpaceError: it is another one.
+        """
+        check_stored_type(dtype)
+        if dtype not in (None, self.dtype):
+            raise SpaceError(
+                f"space '{self.name}' stores {self.dtype}, not {dtype}; "
+                "the type is chosen when a space is made"
+            )
+
+
+def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
+    """Warn of an encoder that reads less than the passages of an index may hold."""
+    if encoder.max_document_tokens < max_tokens:
+        logger.warning(
+            "%s reads %d tokens; passages here have up to %d, whose ends it will not see",
+            encoder.spec,
+            encoder.max_document_tokens,
+            max_tokens,
+        )
+
+
+def check_stored_type(dtype: str | None) -> None:
+    """Refuse a number type that no space can have.
+
+    Raises:
+        ArgumentError: it is neither one of `STORED_TYPES` nor None, which leaves the choice.
+    """
+    if dtype is not None and dtype not in STORED_TYPES:
+        choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
+        raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
+def free_name(spec: str, taken: Collection[str]) -> str:
+    """A short name that is safe in a file name: `sentence-transformers/all-X` → `all-x`."""
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
+    slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
+    name, number = slug, 1
+    while name in taken:
+        number += 1
+        name = f"{slug}-{number}"
+    return name
+
+
+def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
+    """The space called `name`; without a name, the first one.
+
+    Raises:
+        SpaceError: there is none of that name.
+    """
+    for space in spaces:
+        if name is None or space.name == name:
+            return space
+    names = ", ".join(space.name for space in spaces)
+    raise SpaceNotFoundError(f"no space '{name}' in this index (spaces: {names})")
+
+
+def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
+    """Refuse to answer from a space that the index no longer has, or has not in full.
+
+    Args:
+        space: as it was when it was opened.
+        spaces: those that the index has now.
+
+    Raises:
+        SpaceError: it was dropped, or lacks the vectors of some passages.
+    """
+    for found in spaces:
+        if found.id == space.id:
+            if not found.complete:
+                raise SpaceError(
+                    f"space '{space.name}' lacks vectors of some passages; complete it with: "
+                    f"semsearch index --add-space {space.spec}"
+                )
+            return
+    raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")
 
 
 class Candidate(NamedTuple):
@@ -421,3 +569,38 @@ class StoreModule(Protocol):
 def text_hash(text: str) -> str:
     """What texts are recognised by: 128 bits of BLAKE2b, as hex digits."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The characters of a text outside these ranges, which are in order."""
+    parts, place = [], 0
+    for start, end in spans:
+        parts.append(text[place:start])
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
+    """The text that these passages and the characters outside them are of."""
+    parts: list[str] = []
+    place = used = 0
+    for start, end, text in passages:
+        gap = start - place
+        parts += (rest[used : used + gap], text)
+        place, used = end, used + gap
+    return "".join([*parts, rest[used:]])
+
+
+class _Closes(Protocol):
+    def close(self) -> None:
+        """Release resources."""
+
+
+@contextmanager
+def closed_on_error(opened: _Closes) -> Iterator[None]:
+    """Close `opened` if the block raises: its caller never gets it and cannot close it."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise

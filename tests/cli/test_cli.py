@@ -364,7 +364,7 @@ class TestQuery:
         result = run("query", "word " * 254 + "end", "-k", "1")
         assert result.stdout.splitlines()[1].endswith("  a")
         assert result.stderr == (
-            "the query has 255 tokens, of which minilm reads the first 254; left out: 'end'\n"
+            "the query has 255 tokens; minilm reads only the first 254, without: 'end'\n"
         )
 
     def test_queries_with_a_byte_order_mark(self, indexed, tmp_path):

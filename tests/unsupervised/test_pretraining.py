@@ -255,11 +255,12 @@ def test_settings_that_cannot_be(wrong):
 
 
 def test_bf16_is_used_where_it_is_fast(monkeypatch):
-    from semsearch.encoders.precision import Precision
+    from semsearch.encoders.specs import Precision
 
     for precision in (Precision.FP32, Precision.BF16):
         monkeypatch.setattr(
-            "semsearch.encoders.precision.float_precision", lambda _, answer=precision: answer
+            "semsearch.encoders.openvino_runtime.float_precision",
+            lambda _, answer=precision: answer,
         )
         with loop.autocast("cpu"):
             product = torch.ones(2, 2) @ torch.ones(2, 2)

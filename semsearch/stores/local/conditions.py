@@ -47,9 +47,9 @@ from semsearch.filters import (
     Or,
     Value,
     filter_error,
-    metadata_name,
 )
-from semsearch.stores.local.field_index import TEXT_CHARACTERS
+from semsearch.records import metadata_name
+from semsearch.stores.local.fields import TEXT_CHARACTERS
 from semsearch.stores.local.schema import documents, field_values
 
 #: SQLite takes expressions up to 1,000 operators deep, and a chain is as deep as it is long. Far

@@ -16,7 +16,6 @@ from sqlalchemy import Connection, ExceptionContext, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from semsearch.closing import closed_on_error
 from semsearch.errors import (
     DamagedIndexError,
     IndexBusyError,
@@ -26,14 +25,15 @@ from semsearch.errors import (
     IndexStoreError,
     IndexVersionError,
 )
-from semsearch.stores.local.migrations import migrate
 from semsearch.stores.local.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
+    DamageError,
     create_tables,
+    get_setting,
+    put_setting,
 )
-from semsearch.stores.local.settings import get_setting, put_setting
-from semsearch.stores.local.stored import DamageError
+from semsearch.stores.protocol import closed_on_error
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Database:
     Args:
         directory: the index.
         accept_copy: open the index even if it was copied while it was being written, which can
-            have mixed two states; see `semsearch.stores.local.verification`.
+            have mixed two states; see `semsearch.stores.local.maintenance`.
         may_migrate: bring an index of an older format to the present one.
 
     Raises:
@@ -344,7 +344,9 @@ class Database:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        from semsearch.stores.lock import writer_lock  # most indexes are of this version
+        # Most indexes are of this version.
+        from semsearch.stores.local.migrations import migrate
+        from semsearch.stores.lock import writer_lock
 
         if not self._is_writable():
             raise IndexVersionError(

@@ -7,16 +7,22 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.stores.local.schema import snapshots, spaces, vectors
-from semsearch.stores.local.settings import get_index_type, get_setting, put_setting
+from semsearch.stores.local.schema import (
+    get_index_type,
+    get_setting,
+    put_setting,
+    snapshots,
+    spaces,
+    vectors,
+)
 from semsearch.stores.local.snapshot import (
     SnapshotRecord,
     snapshot_fault,
     snapshot_name,
     write_snapshot,
 )
-from semsearch.stores.local.view import snapshot_record, vector_blocks
-from semsearch.stores.space import Space
+from semsearch.stores.local.spaces import snapshot_record, vector_blocks
+from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
 #: A snapshot is rewritten when more than this part of it was deleted or stands in the tail.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexVersionError
-from semsearch.stores.local.kinds import rebuild_kinds
+from semsearch.stores.local.fields import rebuild_kinds
 from semsearch.stores.local.schema import (
     FORMAT_VERSION,
     create_words,

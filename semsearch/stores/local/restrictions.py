@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy
 from sqlalchemy import (
@@ -21,16 +21,15 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.analysis import Analyser
-from semsearch.filters import Condition
-from semsearch.stores.local import kinds
-from semsearch.stores.local.conditions import is_found_by_index, to_sql
-from semsearch.stores.local.field_index import indexed
-from semsearch.stores.local.schema import chunks, documents
-from semsearch.stores.local.settings import get_language, get_setting
-from semsearch.stores.local.values import values
+from semsearch.stores.local import fields as kinds
+from semsearch.stores.local.fields import indexed
+from semsearch.stores.local.schema import chunks, documents, get_language, get_setting, values
 from semsearch.stores.protocol import Restriction
-from semsearch.vector_indexes import Ids
+from semsearch.vector_indexes.flat import Ids
+
+if TYPE_CHECKING:
+    from semsearch.analysis import Analyser
+    from semsearch.filters import Condition
 
 #: The share of documents that meet a restriction is estimated from so many.
 SAMPLE_DOCUMENTS = 500
@@ -71,6 +70,8 @@ class Restrictions:
     @cached_property
     def analyser(self) -> Analyser:
         """Reads texts as BM25 does."""
+        from semsearch.analysis import Analyser  # of BM25 alone
+
         return Analyser(get_language(self._connection))
 
     def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
@@ -114,7 +115,11 @@ class Restrictions:
     def is_indexed(self, restriction: Restriction) -> bool:
         """Whether documents are found without reading any."""
         condition = restriction.condition
-        return condition is None or is_found_by_index(condition, self._indexed)
+        if condition is None:
+            return True
+        from semsearch.stores.local.conditions import is_found_by_index  # of filters alone
+
+        return is_found_by_index(condition, self._indexed)
 
     def chunks(self, restriction: Restriction) -> Ids:
         """The sorted ids of all chunks whose document may be found; the last lists are kept."""
@@ -150,6 +155,8 @@ class Restrictions:
         number: ColumnElement[int] = _NUMBER,
     ) -> ColumnElement[bool]:
         """A condition in SQL: with indexed fields, to find all documents that meet it."""
+        from semsearch.stores.local.conditions import to_sql  # of filters alone
+
         return to_sql(
             condition,
             metadata=documents.c.metadata,

@@ -16,17 +16,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.encoders.hashes import stream_sha256
+from semsearch.encoders.cache import stream_sha256
 from semsearch.errors import IndexStoreError
-from semsearch.stores.space import Space
-from semsearch.vector_indexes import (
-    FLAT,
-    Blocks,
-    IndexType,
-    VectorIndex,
-    index_class,
-    measured_recall,
-)
+from semsearch.stores.protocol import Space
+from semsearch.vector_indexes import FLAT, IndexType, index_class
+from semsearch.vector_indexes.flat import Blocks, VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -89,12 +83,14 @@ def write_snapshot(
         generation: the number of the snapshot.
         count: how many vectors there are.
         blocks: gives chunk ids, ascending, and their vectors, as often as it is called.
-        kind: of vector index; see `semsearch.vector_indexes.choice`.
+        kind: of vector index; see `semsearch.vector_indexes`.
         recall: what an approximate one is tuned to find, of the 10 nearest.
 
     Raises:
         IndexStoreError: it cannot be written.
     """
+    from semsearch.vector_indexes.refined import measured_recall  # searching does without it
+
     build = index_class(kind)
     if build is None:
         raise IndexStoreError(f"no index type {kind!r}")

@@ -8,16 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Integer,
+    MetaData,
+    Table,
     Text,
     and_,
     bindparam,
+    delete,
     exists,
     func,
     literal_column,
@@ -25,40 +29,59 @@ from sqlalchemy import (
     table,
     true,
 )
+from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.filters import Condition, Value, metadata_name
 from semsearch.protocols import Matrix
-from semsearch.records import Chunk, Document
-from semsearch.stores.kinds import Kind
-from semsearch.stores.local import kinds
-from semsearch.stores.local.field_index import indexed
+from semsearch.records import Chunk, Document, metadata_name
+from semsearch.stores.local import fields as kinds
+from semsearch.stores.local.fields import indexed
 from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
-from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
-from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
-from semsearch.stores.local.settings import get_index_type, get_language, get_setting
-from semsearch.stores.local.spaces import all_spaces, damaged, from_bytes, stored_matrix
-from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
-from semsearch.stores.local.texts import whole_documents
-from semsearch.stores.local.values import values, values_later
-from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
+from semsearch.stores.local.schema import (
+    FORMAT_VERSION,
+    DamageError,
+    StoredFloat,
+    chunks,
+    documents,
+    get_index_type,
+    get_language,
+    get_setting,
+    stored_json,
+    values,
+    values_later,
+    vectors,
+)
+from semsearch.stores.local.spaces import (
+    SpaceView,
+    all_spaces,
+    damaged,
+    from_bytes,
+    snapshot_record,
+    stored_matrix,
+    vector_blocks,
+)
 from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
     Candidate,
     FoundPassage,
+    Kind,
     NewPassage,
     Passages,
     Restriction,
     Seen,
     Selection,
     SnapshotInfo,
+    Space,
     StoredDocument,
     StoreInfo,
     TextVectors,
+    check_searchable,
 )
-from semsearch.stores.space import Space, check_searchable
-from semsearch.texts import quantity
-from semsearch.vector_indexes import Ids, IndexType
+from semsearch.vector_indexes import IndexType
+from semsearch.vector_indexes.flat import Ids
+
+if TYPE_CHECKING:
+    from semsearch.filters import Condition, Value
 
 #: Documents that meet a filter are listed where they are less than this share: each is read for it,
 #: or none is where an index of fields tells.
@@ -188,12 +211,16 @@ class LocalState:
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents of these ids, as they were added."""
+        from semsearch.stores.local.texts import whole_documents  # searching does without it
+
         wanted = documents.c.external_id.in_(values(ids))
         found = whole_documents(self.connection, wanted).values()
         return {str(document.id): document for document in found}
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of their coming."""
+        from semsearch.stores.local.texts import whole_documents  # searching does without it
+
         numbers = select(documents.c.document_id).where(documents.c.document_id > last)
         numbers = numbers.order_by(documents.c.document_id).limit(limit)
         return whole_documents(self.connection, documents.c.document_id.in_(numbers))
@@ -377,6 +404,8 @@ class LocalState:
         share = self._listed_share(restriction, self._least_share(restriction))
         if share:
             return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
+        from semsearch.texts import quantity
+
         count = len(self._restrictions.chunks(restriction))
         return f"{plan}; with the filter {quantity(count, 'passage')}, searched alone"
 
@@ -535,3 +564,38 @@ def _best(
             taken[document_id] += 1
             found.append(Candidate(document_id, chunk_id, score))
     return found
+
+
+seen = Table(
+    "seen",
+    MetaData(),
+    Column("external_id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("repeats", Integer, nullable=False),
+    prefixes=["TEMPORARY"],
+)
+
+
+def forget_seen(connection: Connection) -> None:
+    """Begin a run: no document of its corpus has been seen."""
+    seen.create(connection, checkfirst=True)
+    connection.execute(delete(seen))
+
+
+def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
+    """The ones of these ids that have been seen."""
+    rows = connection.execute(select(seen).where(seen.c.external_id.in_(values(ids))))
+    return {row.external_id: Seen(row.source, row.repeats) for row in rows}
+
+
+def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
+    """Remember documents; of those that were seen before, how often they were repeated."""
+    statement = insert(seen)
+    rows = [{"external_id": name, **one._asdict()} for name, one in documents.items()]
+    if rows:
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["external_id"], set_={"repeats": statement.excluded.repeats}
+            ),
+            rows,
+        )

@@ -9,11 +9,8 @@ from itertools import groupby
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select, update
 
 from semsearch.records import Document
-from semsearch.stores.local.schema import chunks, documents
-from semsearch.stores.local.stored import DamageError, stored_json
-from semsearch.stores.local.values import values
-from semsearch.stores.protocol import text_hash
-from semsearch.stores.rests import joined
+from semsearch.stores.local.schema import DamageError, chunks, documents, stored_json, values
+from semsearch.stores.protocol import joined, text_hash
 
 DOCUMENTS_AT_ONCE = 1024
 

@@ -18,8 +18,14 @@ from sqlalchemy import (
 )
 
 from semsearch.analysis import Analyser, Language
-from semsearch.stores.local.schema import chunks, chunks_fts, create_words, documents
-from semsearch.stores.local.settings import get_language, put_language
+from semsearch.stores.local.schema import (
+    chunks,
+    chunks_fts,
+    create_words,
+    documents,
+    get_language,
+    put_language,
+)
 
 CHUNKS_AT_ONCE = 4096
 
@@ -49,7 +55,7 @@ def set_language(connection: Connection, language: Language) -> None:
     """Build the BM25 index with the stems of a language."""
     put_language(connection, language)
     connection.exec_driver_sql("DROP TABLE chunks_fts")
-    create_words(connection, Analyser(language).tokenizer)
+    create_words(connection, language)
     rebuild_words(connection)
 
 

@@ -14,30 +14,31 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.local.compaction import compact
-from semsearch.stores.local.field_index import add_values, index_field
+from semsearch.stores.local.fields import add_kinds, add_values, index_field, subtract_kinds
 from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
-from semsearch.stores.local.kinds import add_kinds, subtract_kinds
-from semsearch.stores.local.repair import discard_bad_vectors, rebuild
-from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
-from semsearch.stores.local.settings import (
+from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
+from semsearch.stores.local.schema import (
+    DamageError,
+    StoredInteger,
+    chunks,
+    chunks_fts,
+    documents,
     get_index_type,
     get_language,
     get_setting,
+    insert_rows,
     next_revision,
     put_index_type,
     put_setting,
+    spaces,
+    values,
+    vectors,
 )
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.local.stored import DamageError, StoredInteger
 from semsearch.stores.local.texts import spans_of
-from semsearch.stores.local.values import insert_rows, values
-from semsearch.stores.local.verification import find_faults
 from semsearch.stores.local.words import analysed_text, remove_words, set_language
-from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
-from semsearch.stores.rests import rest_of
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
 from semsearch.vector_indexes import IndexType
 
 #: While so many passages come in at once, their vectors are folded, so that queries need not read

@@ -1,20 +1,23 @@
-"""Where a model is made: beside its place, until it is whole.
+"""What every training run has: folders in which the model is built, and a way to interrupt it.
 
 ``DIR.training`` holds the plan and the checkpoints; ``DIR`` appears at once, at the end. A run
-that was killed goes on from its last whole checkpoint.
+that was killed resumes from its last complete checkpoint.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
-from semsearch.errors import OutputError, ResumeError, TrainingError
+from semsearch.errors import OutputError, ResumeError, TrainingError, TrainingStoppedError
 
 PLAN = "plan.json"
 #: The files by which a model's folder is known.
@@ -134,3 +137,36 @@ def _difference(before: object, now: object, name: str = "plan") -> str | None:
     elif isinstance(before, list) and isinstance(now, list):
         found = (_difference(*values, name) for values in zip_longest(before, now))
     return next(filter(None, found), f"{name} {json.dumps(before)}, not {json.dumps(now)}")
+
+
+class Interruption:
+    """Notes that the run should end, while it is entered."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others have no signals
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def stopped(self, step: int) -> TrainingStoppedError:
+        """What to raise when the checkpoint of that step is written."""
+        return TrainingStoppedError(
+            f"stopped after step {step:,}; the same command with --resume goes on"
+        )
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,26 +1,37 @@
-"""Checking an index against itself: every fault by name, with the command that repairs it."""
+"""Verification, repair and compaction of an index."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, delete, func, or_, select, update
 from sqlalchemy.exc import DatabaseError
 
-from semsearch.stores.local.field_index import values_are_right
-from semsearch.stores.local.folding import leftovers
-from semsearch.stores.local.kinds import kinds_are_right
-from semsearch.stores.local.schema import chunks, documents, vectors
+from semsearch.errors import IndexBusyError
+from semsearch.stores.local.fields import (
+    kinds_are_right,
+    rebuild_kinds,
+    rebuild_values,
+    values_are_right,
+)
+from semsearch.stores.local.folding import fold, leftovers, remove_leftovers
+from semsearch.stores.local.schema import (
+    DamageError,
+    chunks,
+    documents,
+    next_revision,
+    snapshots,
+    spaces,
+    values,
+    vectors,
+)
 from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
-from semsearch.stores.local.spaces import all_spaces, damaged
-from semsearch.stores.local.stored import DamageError
+from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
 from semsearch.stores.local.texts import wrong_texts
-from semsearch.stores.local.view import snapshot_record, vector_blocks
-from semsearch.stores.local.words import wrongly_analysed
-from semsearch.stores.protocol import Fault, text_hash
-from semsearch.stores.space import Space
+from semsearch.stores.local.words import rebuild_words, wrongly_analysed
+from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
 
 ROWS_AT_ONCE = 4096
@@ -138,3 +149,70 @@ def _same_vectors(
         if (snapshot.index.vectors(covered) != matrix[: len(covered)]).any():
             return False
     return True
+
+
+def rebuild(connection: Connection) -> None:
+    """Rebuild SQLite's own indexes, the words for BM25 and the list of fields.
+
+    Rows that belong to nothing are removed, all snapshots forgotten, and wrong characters between
+    passages, which the next run over the corpus knows.
+    """
+    with connection.begin():
+        connection.exec_driver_sql("REINDEX")
+        owners = select(documents.c.document_id)
+        connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
+        chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
+        connection.execute(
+            delete(vectors).where(
+                vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
+            )
+        )
+        wrong = values(list(wrong_texts(connection)))
+        connection.execute(
+            update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
+        )
+        rebuild_kinds(connection)
+        rebuild_values(connection)
+        rebuild_words(connection)
+        connection.execute(delete(snapshots))
+        next_revision(connection)
+
+
+def discard_bad_vectors(connection: Connection, space: Space) -> None:
+    """Remove the damaged vectors of a space, which is incomplete until they are there again."""
+    with connection.begin():
+        bad = values(bad_vectors(connection, space))
+        connection.execute(
+            delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
+        )
+        # Until it is complete again, readers refuse rather than miss passages.
+        connection.execute(update(spaces).where(spaces.c.space_id == space.id).values(complete=0))
+        next_revision(connection)
+
+
+def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:
+    """Rewrite all files of an index without what was deleted.
+
+    SQLite zeroes what it frees (`secure_delete`), but BM25 keeps deleted words until it is built
+    again, freed pages and the write-ahead log keep their places, and snapshots keep deleted
+    vectors. The index can be read meanwhile and survives being killed at any moment.
+
+    Raises:
+        IndexBusyError: a reader holds an older state; what was deleted is still in the log.
+    """
+    for space in spaces:
+        fold(connection, directory, space, thoroughly=True)
+    with connection.begin():
+        rebuild_kinds(connection)
+        rebuild_words(connection)
+    remove_leftovers(connection, directory, keep_previous=False)
+    raw = connection.connection.driver_connection
+    if raw is None:
+        raise AssertionError("the connection is open")
+    raw.execute("VACUUM")
+    busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        raise IndexBusyError(
+            f"{directory} is being read by another process, whose state the log must keep; "
+            "what was deleted leaves the log at the next compaction without readers"
+        )

@@ -1,24 +1,30 @@
-"""What the metadata fields hold: in how many documents there is a value of which kind.
+"""Metadata fields: counts of the kinds of their values, and indexes of their values for filters.
 
-The table `fields` has the counts, exact after every write. A count can be 0: until the index is
-compacted, the fields of deleted documents are known, and a filter that tests one is no mistake.
-The values are in the documents alone, so that no text of a deleted document stays behind.
+The table `fields` counts in how many documents a field has a value of each kind, exactly, after
+every write. A count can be 0: until the index is compacted, the fields of deleted documents
+stay known, so a filter that tests one is no error. Values are stored in the documents only, so that
+no text of a deleted document remains.
+
+The table `field_values` holds the values of fields that were given an index, elements of lists
+included. It is derived. (SQLite refuses indexes over expressions under ``trusted_schema = OFF``.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    Table,
     Text,
     and_,
     case,
     delete,
     func,
+    insert,
     literal,
     select,
     true,
@@ -26,11 +32,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from semsearch.filters import BUILT_IN_FIELDS, Value, metadata_field, metadata_name
-from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.local.schema import documents, fields
-from semsearch.stores.local.stored import DamageError
-from semsearch.stores.local.values import values_later
+from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
+from semsearch.stores.local.schema import (
+    DamageError,
+    documents,
+    field_values,
+    fields,
+    indexed_fields,
+    values_later,
+)
+from semsearch.stores.protocol import Field, Kind
+
+if TYPE_CHECKING:
+    from semsearch.filters import Value
 
 #: The fields that are columns and no part of the metadata.
 BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
@@ -43,6 +57,9 @@ EXAMPLES = 50
 SAMPLE_DOCUMENTS = 20_000
 #: How many texts are compared with one that a filter looks for.
 TEXTS = 5_000
+
+#: What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
+_SOUND_METADATA = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 _OF_FIELDS = select(fields).where(fields.c.name.in_(values_later("names")))
@@ -156,10 +173,8 @@ def rebuild_kinds(connection: Connection) -> None:
 
 def kinds_are_right(connection: Connection) -> bool:
     """Whether the counts are those of the documents."""
-    counted, stored = _counts(true()), select(fields).where(fields.c.documents != 0)
-    return all(
-        connection.execute(left.except_(right).limit(1)).first() is None
-        for left, right in ((counted, stored), (stored, counted))
+    return _have_equal_rows(
+        connection, _counts(true()), select(fields).where(fields.c.documents != 0)
     )
 
 
@@ -175,9 +190,7 @@ def _count(connection: Connection, condition: ColumnElement[bool], sign: int) ->
 
 def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
     """Rows for `fields`."""
-    # What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
-    sound = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
-    each = _Values(sound)
+    each = _Values(_SOUND_METADATA)
     key = (each.name, each.kind, each.in_list)
     return (
         select(*key, sign * func.count(documents.c.document_id.distinct()))
@@ -194,7 +207,7 @@ class _Values:
         field = func.json_each(metadata).table_valued("key", "type", "value", name="field")
         items = case((field.c.type == "array", field.c.value))
         element = func.json_each(items).table_valued("type", "value", name="element")
-        json_type = func.coalesce(element.c.type, field.c.type)
+        json_type = self.json_type = func.coalesce(element.c.type, field.c.type)
         self.name = field.c.key
         self.value = func.coalesce(element.c.value, field.c.value)
         self.in_list = element.c.type.is_not(None)
@@ -210,9 +223,12 @@ class _Values:
         self.kind = case(kinds, value=json_type, else_=json_type)
         self._field, self._element = field, element
 
-    def joined_to(self, rows: Any) -> Any:
-        """The values of each of these rows."""
-        return rows.join(self._field, true()).outerjoin(self._element, true())
+    def joined_to(self, rows: Any, names: Table | None = None) -> Any:
+        """The values of each of these rows; with a table of field names, of these fields only."""
+        joined = rows.join(self._field, true())
+        if names is not None:  # before elements: SQLite does not reorder outer joins
+            joined = joined.join(names, names.c.name == self.name)
+        return joined.outerjoin(self._element, true())
 
 
 def _kind(name: str) -> Kind:
@@ -220,3 +236,73 @@ def _kind(name: str) -> Kind:
         return Kind(name)
     except ValueError:
         raise DamageError(f"'{name[:40]}' is no kind of values") from None
+
+
+#: Of a text, so many characters are kept; longer ones are not looked for here.
+TEXT_CHARACTERS = 64
+
+
+def indexed(connection: Connection) -> Mapping[str, int]:
+    """The fields that have an index, as conditions call them, with their numbers."""
+    rows = connection.execute(select(indexed_fields))
+    return {metadata_field(row.name): row.field_id for row in rows}
+
+
+def index_field(connection: Connection, name: str) -> bool:
+    """Make the index of a metadata field; returns whether there was none."""
+    if connection.scalar(select(indexed_fields.c.field_id).where(indexed_fields.c.name == name)):
+        return False
+    connection.execute(insert(indexed_fields).values(name=name))
+    _add(connection, indexed_fields.c.name == name)
+    return True
+
+
+def add_values(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Put in the values of documents that have been written, instead of their old ones."""
+    if connection.scalar(select(indexed_fields.c.field_id).limit(1)) is not None:
+        numbers = select(documents.c.document_id).where(condition)
+        connection.execute(delete(field_values).where(field_values.c.document_id.in_(numbers)))
+        _add(connection, condition)
+
+
+def rebuild_values(connection: Connection) -> None:
+    """Put in the values of all documents again."""
+    connection.execute(delete(field_values))
+    _add(connection, true())
+
+
+def values_are_right(connection: Connection) -> bool:
+    """Whether the values are those of the documents."""
+    return _have_equal_rows(connection, _values(true()), select(field_values))
+
+
+def _have_equal_rows(connection: Connection, one: Select[Any], other: Select[Any]) -> bool:
+    return all(
+        connection.execute(left.except_(right).limit(1)).first() is None
+        for left, right in ((one, other), (other, one))
+    )
+
+
+def _add(connection: Connection, condition: ColumnElement[bool]) -> None:
+    rows = _values(condition).order_by("field_id", "value")  # so that the tree grows at its end
+    names = field_values.columns.keys()
+    connection.execute(insert(field_values).prefix_with("OR IGNORE").from_select(names, rows))
+
+
+def _values(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+    """Rows for `field_values`."""
+    each = _Values(_SOUND_METADATA)
+    short = case(
+        (each.json_type == "text", func.substr(each.value, 1, TEXT_CHARACTERS)), else_=each.value
+    )
+    return (
+        select(
+            indexed_fields.c.field_id.label("field_id"),
+            short.label("value"),
+            documents.c.document_id,
+            func.replace(each.json_type, "real", literal("integer")).label("kind"),
+        )
+        .distinct()
+        .select_from(each.joined_to(documents, indexed_fields))
+        .where(and_(condition, each.json_type.in_(["text", "integer", "real", "true", "false"])))
+    )
