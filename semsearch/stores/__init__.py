@@ -1,4 +1,4 @@
-"""Stores: where documents, passages and vectors are kept."""
+"""Stores keep documents, passages and vectors."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from semsearch.errors import ArgumentError
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Store, StoreModule
 
-__all__ = ["create_store", "open_store"]
-
-#: The entry points of plugins: each names a module, or an object, with both functions.
+#: Entry points of plugins; each names a module, or an object, with the functions of `StoreModule`.
 GROUP = "semsearch.stores"
 
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
-    """The store at a place; see `StoreModule`."""
+    """Open a store; see `StoreModule`."""
     return _module(path).open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
 
 
 def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
 ) -> Store:
-    """The store at a place, created if there is none; see `StoreModule`."""
+    """Open a store, or create it; see `StoreModule`."""
     return _module(path).create_store(path, max_tokens, encoders, dtype)
 
 

@@ -1,4 +1,9 @@
-"""Filters for one state of a store: parsed, checked, explained when they match nothing."""
+"""Filters for one state of a store: parsed, checked, and explained if they match nothing.
+
+A literal compares only with values of its own kind. A literal of a kind that its field never has is
+converted where the meaning is clear, with a message, and refused otherwise, as it would match
+nothing. In a list that has other literals of the right kind, it is kept, with a message.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +38,10 @@ from semsearch.filters import (
 from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
 from semsearch.stores.protocol import Kind, StoreState
 
-#: For how many tests of a filter that matches nothing similar values are looked for.
+#: Tests of a filter that matches nothing for which a message lists similar values.
 TESTS_EXPLAINED = 3
 SIMILAR_SHOWN = 3
-#: How many of the known fields a message lists.
+#: Known fields listed in a message.
 FIELDS_SHOWN = 20
 
 
@@ -44,14 +49,14 @@ class Filter(NamedTuple):
     """A filter for the documents of an index."""
 
     condition: Condition
-    notes: list[str]  #: what was converted, for the user
+    notes: list[str]  #: messages about converted literals
 
 
 def read_filter(state: StoreState, where: str) -> Filter:
-    """A filter expression, checked against what the documents hold.
+    """Parse a filter expression and check it against the fields of the documents.
 
     Raises:
-        FilterError: it cannot be parsed, names an unknown field, or compares a field with
+        FilterError: the filter cannot be parsed, names an unknown field, or compares a field with
             literals of kinds that it never holds.
     """
     condition = parse(where)
@@ -67,10 +72,10 @@ def read_filter(state: StoreState, where: str) -> Filter:
 
 
 def check_fields(condition: Condition, known: Collection[str]) -> None:
-    """Refuse a condition on a field that no document has: it is misspelt more often than not.
+    """Refuse a condition on a field that no document has, which is usually misspelt.
 
     Raises:
-        FieldNotFoundError: names the field, those that are spelt like it, and those that there are.
+        FieldNotFoundError: a field is unknown; the message lists similar and known names.
     """
     unknown = fields(condition).difference(known)
     if not unknown:
@@ -91,7 +96,7 @@ def check_fields(condition: Condition, known: Collection[str]) -> None:
 
 
 def no_match(state: StoreState, condition: Condition) -> str | None:
-    """What to tell of a filter if it matches no document: the nearest values that there are."""
+    """A message with the nearest values if a filter matches no document; otherwise None."""
     if state.matches(condition):
         return None
     hints: list[str] = []
@@ -104,7 +109,7 @@ def no_match(state: StoreState, condition: Condition) -> str | None:
 
 
 def _required(condition: Condition) -> Iterator[Comparison | In]:
-    """The tests, outside of any `not`, that look for values."""
+    """The tests for values that are not inside a `not`."""
     match condition:
         case And(conditions) | Or(conditions):
             for each in conditions:
@@ -118,7 +123,7 @@ def _required(condition: Condition) -> Iterator[Comparison | In]:
 
 
 def _nearest(state: StoreState, test: Comparison | In) -> str:
-    """The values of a field that are nearest to the first one that a test looks for."""
+    """A hint with the values of a field that are nearest to the first value of a test."""
     value = test.values[0] if isinstance(test, In) else test.value
     if isinstance(value, bool):
         return ""
@@ -131,12 +136,12 @@ def _nearest(state: StoreState, test: Comparison | In) -> str:
     if not nearest:
         return ""
     sign = test.operator.value if isinstance(test, Comparison) else "="
-    asked = f"{field_text(test.field)} {sign} {literal_text(value)}"
-    return f"{asked}: {question.format(' or '.join(map(literal_text, nearest)))}"
+    tested = f"{field_text(test.field)} {sign} {literal_text(value)}"
+    return f"{tested}: {question.format(' or '.join(map(literal_text, nearest)))}"
 
 
 def _similar(state: StoreState, field: str, text: str) -> list[Value]:
-    """Texts that are spelt alike, the most similar first."""
+    """Texts with a similar spelling, the most similar first."""
     values = state.texts_of(field, 2 * len(text) + 10)
     spellings = {_folded(value): value for value in values}
     if _folded(text) in spellings:
@@ -149,7 +154,7 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text.casefold())
 
 
-#: How many literals a message lists.
+#: Literals listed in a message.
 LITERALS_SHOWN = 3
 
 _HELD = {
@@ -161,7 +166,7 @@ _HELD = {
 }
 _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
 
-#: The beginning of a date or all of it: texts of this form have the order of time.
+#: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
 #: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
 _OTHER_DATE = re.compile(
@@ -170,7 +175,7 @@ _OTHER_DATE = re.compile(
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a date that sorts as one, or the beginning of one."""
+    """Whether a text is an ISO date, which sorts by time, or the beginning of one."""
     return _ISO_DATE.fullmatch(text) is not None
 
 
@@ -179,15 +184,18 @@ def fit_literals(
     kinds: Mapping[str, Collection[Kind]],
     example: Callable[[str, Collection[Kind]], Value | None],
 ) -> tuple[Condition, list[str]]:
-    """The condition with literals that its fields can hold, and what was converted for that.
+    """Convert the literals of a condition to the kinds of their fields.
 
     Args:
-        condition: its fields are all in `kinds`.
-        kinds: what each field holds.
-        example: a value of one of these kinds that a field has.
+        condition: all of its fields are in `kinds`.
+        kinds: the kinds of values of each field.
+        example: returns a value of a field that has one of these kinds.
+
+    Returns:
+        The condition, and messages about converted literals.
 
     Raises:
-        FilterError: a field never holds anything of a literal's kind.
+        FilterError: a field never holds values of a literal's kind.
     """
     fitting = _Fitting(kinds, example)
     return fitting.fit(condition), fitting.notes
@@ -236,7 +244,7 @@ class _Fitting:
         return replace(test, value=value)
 
     def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
-        """A literal as its field can hold it; None if it cannot."""
+        """A literal as a value that its field can hold; None if there is none."""
         ordered = isinstance(test, Comparison) and test.operator not in _EQUALITY
         if isinstance(value, str):
             return self._fit_text(test, value, held, ordered=ordered)
@@ -244,7 +252,7 @@ class _Fitting:
             return value if Kind.BOOLEAN in held else None
         if Kind.NUMBER in held:
             return value
-        # A whole number can be written in one way only.
+        # A whole number has only one spelling.
         as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
         return str(value) if as_text else None
 
@@ -254,7 +262,7 @@ class _Fitting:
         other_date = not is_date(text) and _OTHER_DATE.fullmatch(text) is not None
         if Kind.DATE in held:
             only_dates = Kind.TEXT not in held
-            # What is no date at all can be asked for: `published != ''` holds while all have one.
+            # Tests for texts that are not dates are allowed: `published != ''` is useful.
             no_order = other_date or (only_dates and not is_date(text))
             misread = no_order if ordered else only_dates and other_date
             return None if misread else text
@@ -270,7 +278,7 @@ class _Fitting:
         return number
 
     def _check_order_of_dates(self, test: Comparison | In) -> None:
-        """Refuse to compare dates whose notation does not have the order of time."""
+        """Refuse to compare dates in a notation that does not sort by time."""
         found = self._example(test.field, [Kind.TEXT])
         if isinstance(found, str) and _OTHER_DATE.fullmatch(found) and not is_date(found):
             raise filter_error(

@@ -161,7 +161,7 @@ class TestIndex:
             ("id,text\na,NaN\n", [], "c.csv:2: empty text"),
             (CORPUS, ["--encoder", "./no-model"], "no model folder ./no-model"),
             (CORPUS, ["--encoder", "no/model"], "no model 'no/model'"),
-            (CORPUS, ["--index", "."], ". is a directory, but not an index"),
+            (CORPUS, ["--index", "."], ". is not an index: it contains other files"),
             (CORPUS, ["--index", "c.csv"], "c.csv is a file, not an index directory"),
             (CORPUS, ["--encoding", "klingon"], "unknown encoding"),
         ],
@@ -609,7 +609,7 @@ class TestUpkeep:
         (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()
         result = indexed("query", "train", "-k", "1")
         assert "Night Train" in result.stdout
-        assert "is gone; searching the vectors in SQLite instead" in result.stderr
+        assert "is missing; searching the vectors in SQLite instead" in result.stderr
 
     def test_compact(self, indexed, tmp_path):
         indexed("delete", "a")

@@ -229,7 +229,7 @@ class TestPreview:
     def test_an_older_format_is_left_as_it_is(self, tmp_path):
         shutil.copytree(Path(__file__).parent.parent / "stores" / "format-1", tmp_path / "old")
         before = (tmp_path / "old" / "index.sqlite").read_bytes()
-        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run leaves as it is"):
+        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run does not migrate"):
             preview_delete(tmp_path / "old", ["doc-1"], None)
         assert (tmp_path / "old" / "index.sqlite").read_bytes() == before
 

@@ -76,12 +76,12 @@ REPAIRABLE = {
     "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 are not those",
     "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages with outdated words",
     "UPDATE chunks SET analysed = NULL": "1 passage with outdated words for BM25",
-    "DELETE FROM fields": "the kinds of the metadata fields are not those of the documents",
-    "UPDATE fields SET documents = 61": "the kinds of the metadata fields are not those of the doc",
+    "DELETE FROM fields": "the kinds of the metadata fields do not match the documents",
+    "UPDATE fields SET documents = 61": "the kinds of the metadata fields do not match the documents",
     "INSERT INTO fields VALUES ('m', 'text', 0, 1)": "the kinds of the metadata fields are not",
     ORPHAN: "1 orphaned row (in chunks)",
     "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
-    "UPDATE snapshots SET vectors = 59": "does not hold the vectors of the database",
+    "UPDATE snapshots SET vectors = 59": "does not match the vectors of the database",
     "UPDATE snapshots SET file = 'other.faiss'": "other.faiss cannot be read",
 }
 

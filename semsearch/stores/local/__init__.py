@@ -27,9 +27,9 @@ class LocalStore:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with their revision
+        self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with the revision
         self._filters = RestrictionMemory({}, {})
-        self._missing: set[str] = set()  # snapshots whose file was gone
+        self._missing: set[str] = set()  # snapshots whose file was missing
 
     @property
     def path(self) -> Path:
@@ -44,8 +44,7 @@ class LocalStore:
 
     @contextmanager
     def writer(self, *, wait: bool = False) -> Iterator[LocalWriter]:
-        """The right to write; one process at a time has it."""
-        # Searching does without these.
+        """A writer; one process at a time can have one."""
         from semsearch.stores.local.folding import remove_leftovers
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock
@@ -64,7 +63,7 @@ class LocalStore:
         return LocalState(connection, self.path, self._view, self._filters)
 
     def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
-        """The vectors of a space in the state that `connection` reads, kept until it changes."""
+        """The vectors of a space in the state that `connection` reads, cached until it changes."""
         known = self._views.get(space.id)
         is_intact = known is not None and known[1].is_intact()
         if known and is_intact and known[0] == revision:
@@ -80,22 +79,21 @@ class LocalStore:
         except FileNotFoundError as error:
             self._missing.add(Path(error.filename).name)
             raise IndexChangedError(
-                f"{error.filename} is gone: a newer snapshot has replaced it, or somebody has "
-                "removed it"
+                f"{error.filename} is missing: it was replaced by a newer snapshot, or deleted"
             ) from None
         self._views[space.id] = revision, view
         return view
 
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> LocalStore:
-    """The index in a directory; see `semsearch.stores.protocol.StoreModule`."""
+    """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
     return LocalStore(Database(path, accept_copy=accept_copy, may_migrate=may_migrate))
 
 
 def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
 ) -> LocalStore:
-    """The index in a directory, created with a space for each encoder if there is none."""
+    """Open the index in a directory, or create it with a space for each encoder."""
 
     def fill(connection: Connection) -> None:
         put_setting(connection, "chunk_max_tokens", max_tokens)

@@ -36,17 +36,16 @@ from semsearch.texts import quantity
 
 ROWS_AT_ONCE = 4096
 
-#: What PRAGMA integrity_check says of indexes and of FTS5's tables, which can be rebuilt.
+#: Messages of PRAGMA integrity_check about indexes and FTS5's tables, which can be rebuilt.
 _DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
 
 
 def find_faults(connection: Connection, directory: Path) -> list[Fault]:
-    """All that is wrong with an index.
+    """Check an index and return all faults.
 
     Args:
-        connection: its transactions begin with the write lock, without which BM25 cannot be
-            checked.
-        directory: where the snapshots are.
+        connection: its transactions begin with the write lock, which checking BM25 needs.
+        directory: the directory of the snapshots.
     """
     with connection.begin():
         try:
@@ -59,11 +58,11 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
             reason = getattr(error, "orig", error)
             return [Fault(f"the database is damaged ({reason})", repairable=False)]
     unnamed = leftovers(connection, directory)
-    return found + [Fault(f"{file.name} is left from an interrupted run") for file in unnamed]
+    return found + [Fault(f"{file.name} remains from an interrupted run") for file in unnamed]
 
 
 def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
-    """The chunks of a space whose vector is not one: of another size, or not of unit length."""
+    """The chunks of a space whose vector is damaged: of the wrong size, or not of unit length."""
     query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
     for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
         yield from (rows[place].chunk_id for place in damaged(space, [row.vector for row in rows]))
@@ -79,12 +78,12 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
         tables = ", ".join(sorted({row[0] for row in orphans}))
         yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {tables})")
     try:
-        # Rank 1: against the chunks, too, and not only within itself.
+        # Rank 1 also compares with the chunks.
         connection.exec_driver_sql(
             "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 1)"
         )
     except DatabaseError:
-        yield Fault("the words for BM25 are not those of the passages")
+        yield Fault("the words for BM25 do not match the passages")
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
@@ -97,9 +96,9 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
     if count := connection.scalar(broken):
         yield Fault(f"{quantity(count, 'document')} with broken metadata", repairable=False)
     elif not kinds_are_right(connection):
-        yield Fault("the kinds of the metadata fields are not those of the documents")
+        yield Fault("the kinds of the metadata fields do not match the documents")
     elif not values_are_right(connection):
-        yield Fault("the values of indexed fields are not those of the documents")
+        yield Fault("the values of indexed fields do not match the documents")
     if count := wrongly_analysed(connection):
         yield Fault(f"{quantity(count, 'passage')} with outdated words for BM25")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
@@ -125,21 +124,21 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
         yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
     bad = sum(1 for _ in bad_vectors(connection, space))
     if bad:
-        yield Fault(f"space '{space.name}' has {quantity(bad, 'vector')} not of its encoder")
+        yield Fault(f"space '{space.name}' has {quantity(bad, 'damaged vector')}")
     record = snapshot_record(connection, space)
     if record is None:
         return
     if fault := snapshot_fault(directory, record, thoroughly=True):
         yield Fault(f"{record.file} {fault}")
     elif not bad and not _same_vectors(connection, directory, space, record):
-        yield Fault(f"{record.file} does not hold the vectors of the database")
+        yield Fault(f"{record.file} does not match the vectors of the database")
 
 
 def _same_vectors(
     connection: Connection, directory: Path, space: Space, record: SnapshotRecord
 ) -> bool:
-    """Whether a snapshot has, of all that it should cover, what the database has."""
-    snapshot = open_snapshot(directory, record)  # whose file has just been found sound
+    """Whether a snapshot holds the vectors of the database that it should cover."""
+    snapshot = open_snapshot(directory, record)  # its file was just checked
     if snapshot is None or len(snapshot.index) != record.vectors:
         return False
     for ids, matrix in vector_blocks(connection, space):
@@ -152,10 +151,10 @@ def _same_vectors(
 
 
 def rebuild(connection: Connection) -> None:
-    """Rebuild SQLite's own indexes, the words for BM25 and the list of fields.
+    """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
 
-    Rows that belong to nothing are removed, all snapshots forgotten, and wrong characters between
-    passages, which the next run over the corpus knows.
+    Orphaned rows and the records of snapshots are deleted, and so are wrong characters between
+    passages, which the next run over the corpus restores.
     """
     with connection.begin():
         connection.exec_driver_sql("REINDEX")
@@ -179,26 +178,26 @@ def rebuild(connection: Connection) -> None:
 
 
 def discard_bad_vectors(connection: Connection, space: Space) -> None:
-    """Remove the damaged vectors of a space, which is incomplete until they are there again."""
+    """Delete the damaged vectors of a space, which is incomplete until they are encoded again."""
     with connection.begin():
         bad = values(bad_vectors(connection, space))
         connection.execute(
             delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
         )
-        # Until it is complete again, readers refuse rather than miss passages.
+        # Until it is complete again, searching it raises instead of missing passages.
         connection.execute(update(spaces).where(spaces.c.space_id == space.id).values(complete=0))
         next_revision(connection)
 
 
 def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:
-    """Rewrite all files of an index without what was deleted.
+    """Rewrite all files of an index without deleted data.
 
-    SQLite zeroes what it frees (`secure_delete`), but BM25 keeps deleted words until it is built
-    again, freed pages and the write-ahead log keep their places, and snapshots keep deleted
-    vectors. The index can be read meanwhile and survives being killed at any moment.
+    SQLite overwrites freed space with zeros (`secure_delete`), but BM25 keeps deleted words until
+    it is rebuilt, files do not shrink, and snapshots keep deleted vectors. The index can be read
+    meanwhile, and killing the process does no harm.
 
     Raises:
-        IndexBusyError: a reader holds an older state; what was deleted is still in the log.
+        IndexBusyError: a reader uses an older state; deleted data is still in the log.
     """
     for space in spaces:
         fold(connection, directory, space, thoroughly=True)
@@ -213,6 +212,6 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         raise IndexBusyError(
-            f"{directory} is being read by another process, whose state the log must keep; "
-            "what was deleted leaves the log at the next compaction without readers"
+            f"{directory} is being read by another process, so the log still holds deleted data; "
+            "run semsearch compact again without readers"
         )

@@ -1,4 +1,16 @@
-"""The tables of ``index.sqlite``, and the types that check what is read from them."""
+"""The tables of ``index.sqlite``, format 5, with column types that check the values they read.
+
+    settings     settings of the whole index
+    documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
+    documents 1─n field_values n─1 indexed_fields, to find documents by metadata
+    fields       kinds of metadata values, to check filters and for messages
+    chunks_fts   the words of the chunks, for BM25
+
+The tables hold all primary data, vectors included; files beside the database are derived.
+
+SQLite stores any type in any column, and a damaged or manipulated database can hold anything. The
+column types check values, so that the code that reads them need not.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +50,7 @@ from semsearch.vector_indexes import IndexType
 if TYPE_CHECKING:
     from semsearch.analysis import Language
 
-#: No id, count or size comes near it, and one more than any of them still fits into SQLite.
+#: Far above any id, count or size, and low enough to add to.
 INTEGER_LIMIT = 2**62
 
 T = TypeVar("T")
@@ -46,14 +58,14 @@ _Check: TypeAlias = Callable[[Any], Any]
 
 
 class DamageError(sqlite3.DatabaseError):
-    """A stored value is none that semsearch wrote. It leaves a store as an IndexFormatError."""
+    """A stored value is invalid. Stores raise it as an IndexFormatError."""
 
 
 class StoredInteger(Integer):
-    """A whole number that can be counted on from."""
+    """An integer below `INTEGER_LIMIT`."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """What each value that is read goes through."""
+        """The check of values that are read."""
         return _integer
 
 
@@ -61,7 +73,7 @@ class StoredFloat(Float[float]):
     """A number."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """What each value that is read goes through."""
+        """The check of values that are read."""
         return _float
 
 
@@ -69,7 +81,7 @@ class StoredText(Text):
     """A text."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """What each value that is read goes through."""
+        """The check of values that are read."""
         return _text
 
 
@@ -77,7 +89,7 @@ class StoredTextOrNull(Text):
     """A text that may be missing."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """What each value that is read goes through."""
+        """The check of values that are read."""
         return _text_or_null
 
 
@@ -85,17 +97,17 @@ class StoredBytes(LargeBinary):
     """Bytes."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """What each value that is read goes through."""
+        """The check of values that are read."""
         return _bytes
 
 
 class AnyValue(UserDefinedType[Any]):
-    """A value of any of SQLite's types, which is kept as it is."""
+    """A value of any SQLite type, without conversion."""
 
     cache_ok = True
 
     def get_col_spec(self, **options: Any) -> str:
-        """What the column is declared as: nothing is converted in it."""
+        """The declared type of the column, under which SQLite converts nothing."""
         return "BLOB"
 
 
@@ -103,16 +115,16 @@ def stored_json(text: str, kind: type[T]) -> T:
     """The value of a stored JSON text.
 
     Raises:
-        DamageError: it is none, or not of that kind, or holds what UTF-8 has no form for.
+        DamageError: it is invalid, of another type, or contains unpaired surrogates.
     """
     try:
         value = json.loads(text)
-        if "\\ud" in text.lower():  # an unpaired surrogate can be written in JSON, but not printed
+        if "\\ud" in text.lower():  # JSON can contain unpaired surrogates, which cannot be printed
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         value = None
     if type(value) is not kind:
-        raise DamageError(f"{text[:40]!r} stands where JSON of type {kind.__name__} belongs")
+        raise DamageError(f"{text[:40]!r} found where JSON of type {kind.__name__} is expected")
     return value
 
 
@@ -148,12 +160,12 @@ def _bytes(value: Any) -> Any:
 
 def _misplaced(value: Any, wanted: str) -> DamageError:
     shown = repr(value[:40] if isinstance(value, (str, bytes)) else value)
-    return DamageError(f"{shown} stands where {wanted} belongs")
+    return DamageError(f"{shown} found where {wanted} is expected")
 
 
-#: "SEMS": tells our databases from other people's (PRAGMA application_id).
+#: "SEMS": marks databases of semsearch (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
-#: PRAGMA user_version; grows with every change that older programs could not read.
+#: PRAGMA user_version; incremented with every change that older versions cannot read.
 FORMAT_VERSION: Final = 5
 
 tables = MetaData()
@@ -173,14 +185,14 @@ documents = Table(
     Column("title", StoredTextOrNull, index=True),
     Column("metadata", StoredText, nullable=False),  # a JSON object
     Column("text_hash", StoredText, nullable=False),
-    # The characters of the text that are in no chunk, in order; NULL where they are not known.
+    # The characters of the text outside its chunks, in order; NULL if unknown.
     Column("rest", StoredTextOrNull),
 )
 
 chunks = Table(
     "chunks",
     tables,
-    # Ids only grow and are never used again: a snapshot covers all up to its highest.
+    # Ids only grow and are never reused: a snapshot covers all ids up to its highest.
     Column("chunk_id", StoredInteger, primary_key=True),
     Column(
         "document_id",
@@ -192,7 +204,7 @@ chunks = Table(
     Column("end", StoredInteger, nullable=False),
     Column("text", StoredText, nullable=False),
     Column("text_hash", StoredText, nullable=False, index=True),
-    Column("analysed", StoredTextOrNull),  # what BM25 reads, where it is not the text itself
+    Column("analysed", StoredTextOrNull),  # the text that BM25 reads, if it differs
     Column("words", StoredText, Computed("coalesce(analysed, text)", persisted=False)),
     sqlite_autoincrement=True,
 )
@@ -230,7 +242,7 @@ snapshots = Table(
     Column("vectors", StoredInteger, nullable=False),
     Column("last_chunk_id", StoredInteger, nullable=False),
     Column("kind", StoredText, nullable=False),
-    Column("recall", StoredFloat, nullable=False),  # of the 10 nearest, against exact search
+    Column("recall", StoredFloat, nullable=False),  # recall@10 against exact search
 )
 
 fields = Table(
@@ -239,7 +251,9 @@ fields = Table(
     Column("name", StoredText, primary_key=True),
     Column("kind", StoredText, primary_key=True),
     Column("in_list", StoredInteger, primary_key=True),  # 1 for elements of lists
-    Column("documents", StoredInteger, nullable=False),  # how many have a value of this kind
+    Column(
+        "documents", StoredInteger, nullable=False
+    ),  # the number of documents with a value of this kind
 )
 
 indexed_fields = Table(
@@ -249,12 +263,12 @@ indexed_fields = Table(
     Column("name", StoredText, nullable=False, unique=True),
 )
 
-#: The values of these fields and of their lists; derived.
+#: The values of these fields and the elements of their lists; derived.
 field_values = Table(
     "field_values",
     tables,
     Column("field_id", ForeignKey("indexed_fields.field_id", ondelete="CASCADE"), primary_key=True),
-    Column("value", AnyValue, primary_key=True),  # of a long text, the beginning
+    Column("value", AnyValue, primary_key=True),  # the beginning of long texts
     Column(
         "document_id",
         ForeignKey("documents.document_id", ondelete="CASCADE"),
@@ -265,8 +279,8 @@ field_values = Table(
     sqlite_with_rowid=False,
 )
 
-#: External content: the texts stand in `chunks` alone. Its rows are written beside those of
-#: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
+#: External content: only `chunks` holds the texts. Rows are written together with those of
+#: `chunks`, not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
 _CREATE_FTS = """
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
     words, content='chunks', content_rowid='chunk_id',
@@ -278,7 +292,7 @@ chunks_fts = table("chunks_fts", column("chunks_fts"), column("rowid"), column("
 
 
 def create_tables(connection: Connection) -> None:
-    """Make the tables of an empty database and mark it as an index of this format."""
+    """Create the tables of an empty database and mark it as an index of this format."""
     tables.create_all(connection, checkfirst=False)
     create_words(connection)
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -294,12 +308,12 @@ def create_words(connection: Connection, language: Language | None = None) -> No
 
 
 def values(items: Iterable[int | str | None]) -> ScalarSelect[Any]:
-    """For the right side of ``column.in_(values(…))``; SQLite limits how many `?` there can be."""
+    """A list for ``column.in_(values(…))`` in one parameter; SQLite limits their number."""
     return _elements(json.dumps(list(items)))
 
 
 def values_later(name: str) -> ScalarSelect[Any]:
-    """The same for a statement that is built once: each execution brings a list of that name."""
+    """Like `values`, for a statement that is built once: executions pass a list by this name."""
     return _elements(bindparam(name, type_=JSON))
 
 
@@ -314,9 +328,9 @@ def insert_rows(
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
 ) -> None:
-    """Insert rows whose values are in SQLite's own types.
+    """Insert rows with values of SQLite's own types.
 
-    SQLAlchemy looks at each value of each row; over a corpus that takes longer than the writing.
+    SQLAlchemy would process each value of each row, which takes longer than writing them.
     """
     if rows:
         columns = ", ".join(f'"{table.columns[name].name}"' for name in names)
@@ -329,10 +343,10 @@ _SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
 
 
 def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
-    """A number that holds for the whole index.
+    """An integer setting of the index.
 
     Raises:
-        DamageError: it is missing and has no default, or is no number.
+        DamageError: it is missing and has no default, or is not an integer.
     """
     value = connection.scalar(_SETTING, {"name": name})
     if value is not None:
@@ -343,7 +357,7 @@ def get_setting(connection: Connection, name: str, default: int | None = None) -
 
 
 def put_setting(connection: Connection, name: str, value: int) -> None:
-    """Remember a number for the whole index."""
+    """Store an integer setting of the index."""
     _put(connection, name, value)
 
 
@@ -355,7 +369,7 @@ def _put(connection: Connection, name: str, value: object) -> None:
 
 
 def get_index_type(connection: Connection) -> IndexType:
-    """The vector index that was asked for."""
+    """The requested type of vector index."""
     value = connection.scalar(_SETTING, {"name": "index_type"})
     if value is None:
         return IndexType()
@@ -366,12 +380,12 @@ def get_index_type(connection: Connection) -> IndexType:
 
 
 def put_index_type(connection: Connection, wanted: IndexType) -> None:
-    """Remember which vector index is asked for."""
+    """Store the requested type of vector index."""
     _put(connection, "index_type", wanted._asdict())
 
 
 def get_language(connection: Connection) -> Language | None:
-    """Whose stems and stop words BM25 uses."""
+    """The language of BM25's stemmer and stop words."""
     value = connection.scalar(_SETTING, {"name": "language"})
     if value is None:
         return None
@@ -385,7 +399,7 @@ def get_language(connection: Connection) -> Language | None:
 
 
 def put_language(connection: Connection, language: Language) -> None:
-    """Remember whose stems and stop words BM25 uses."""
+    """Store the language of BM25's stemmer and stop words."""
     _put(connection, "language", language._asdict())
 
 

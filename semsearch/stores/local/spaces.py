@@ -36,7 +36,7 @@ from semsearch.vector_indexes.flat import Ids
 
 MAX_DIMENSION = 1_000_000
 
-#: File names begin with the name of a space; the longest that a file system takes is 255 bytes.
+#: File names begin with the name of a space; file systems allow up to 255 bytes.
 _NAME = re.compile(r"[a-z0-9_-]{1,200}")
 
 
@@ -63,7 +63,7 @@ def all_spaces(connection: Connection) -> list[Space]:
 def insert_space(
     connection: Connection, encoder: Encoder, dtype: str | None, *, complete: bool
 ) -> Space:
-    """A new space for an encoder's vectors, named after its spec."""
+    """Add a space for an encoder's vectors, named after its spec."""
     check_stored_type(dtype)
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
@@ -83,9 +83,11 @@ def insert_space(
 
 
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
-    """Vectors as SQLite keeps them: each as little-endian numbers of the space's type."""
+    """Vectors as stored in SQLite: little-endian numbers of the space's type."""
     if matrix.shape[1] != space.dimension:
-        raise DamageError(f"space '{space.name}' is not as wide as its encoder's vectors")
+        raise DamageError(
+            f"space '{space.name}' does not have the dimension of its encoder's vectors"
+        )
     data = matrix.astype(_stored_type(space)).tobytes()
     width = _vector_bytes(space)
     return [data[start : start + width] for start in range(0, len(data), width)]
@@ -106,10 +108,10 @@ def from_bytes(space: Space, rows: Sequence[bytes]) -> Matrix:
 
 
 def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
-    """Stored vectors as they are, shape (len(rows), dimension).
+    """Stored vectors without checks of their length, shape (len(rows), dimension).
 
     Raises:
-        IndexFormatError: their sizes are not those of vectors of this space.
+        IndexFormatError: a row does not have the size of a vector of this space.
     """
     width = _vector_bytes(space)
     if any(len(row) != width for row in rows):
@@ -119,7 +121,7 @@ def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
 
 
 def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
-    """Which stored vectors are not of this space: of another size, or not of unit length."""
+    """The positions of damaged vectors: of the wrong size, or not of unit length."""
     width = _vector_bytes(space)
     sized = [place for place, row in enumerate(rows) if len(row) == width]
     off = off_unit(stored_matrix(space, [rows[place] for place in sized]))
@@ -128,13 +130,13 @@ def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
 
 
 def _checked(space: Space) -> Space:
-    """A space as `insert_space` makes them; names of files are made of its name."""
+    """Validate a stored space; its name becomes part of file names."""
     if (
         not _NAME.fullmatch(space.name)
         or space.dtype not in STORED_TYPES
         or not 0 < space.dimension <= MAX_DIMENSION
     ):
-        raise DamageError(f"{space.name[:40]!r} is no embedding space")
+        raise DamageError(f"{space.name[:40]!r} is not an embedding space")
     return space
 
 
@@ -150,18 +152,18 @@ def _damage(space: Space) -> IndexFormatError:
     return DamagedIndexError(f"vectors of space '{space.name}' are damaged; see: semsearch verify")
 
 
-#: How many vectors are taken from the database at once.
+#: Vectors read from the database at once.
 BLOCK_ROWS = 8192
 
-#: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up.
+#: The largest rounding difference between the scores of equal unit vectors in float32.
 ROUNDING = 2e-6
 
 
 class _Origin(NamedTuple):
-    """What a view begins with; while it is the same, vectors are only added behind the others."""
+    """The base of a view; while it is unchanged, later states only append vectors."""
 
     record: SnapshotRecord | None
-    filled: int  # how often spaces have got vectors of older chunks
+    filled: int  # how often spaces were completed with vectors of older chunks
 
     @classmethod
     def of(cls, connection: Connection, space: Space) -> _Origin:
@@ -169,10 +171,10 @@ class _Origin(NamedTuple):
 
 
 class SpaceView:
-    """A FAISS snapshot and, searched exactly, the tail: what was added after it.
+    """The vectors of a space in one state: a FAISS snapshot and the tail, newer vectors.
 
-    Rows deleted since the snapshot are still found here; whoever searches drops the ids that
-    the database no longer has.
+    The tail is searched exactly. Vectors deleted since the snapshot are still found; callers drop
+    ids that the database no longer has.
     """
 
     def __init__(
@@ -187,7 +189,7 @@ class SpaceView:
         self._snapshot = snapshot
         self._tail_ids = tail_ids
         self._tail = tail
-        self.passages_per_document = passages_per_document  # about
+        self.passages_per_document = passages_per_document  # an estimate
 
     @classmethod
     def load(
@@ -201,20 +203,19 @@ class SpaceView:
 
         Args:
             connection: in a transaction.
-            directory: where the snapshot is.
-            space: of which space.
-            missing: snapshots that are known to be gone; instead of one of them, the database is
-                searched.
+            directory: the directory of the snapshot.
+            space: the space.
+            missing: snapshots known to be missing; the vectors in SQLite are searched instead.
 
         Raises:
-            FileNotFoundError: the file is gone: there is a newer state with a newer snapshot, or
-                somebody has removed it.
+            FileNotFoundError: the file is missing: a newer state has a newer snapshot, or the file
+                was deleted.
         """
         origin = _Origin.of(connection, space)
         record, snapshot = origin.record, None
         if record:
             if record.file in missing and not (directory / record.file).exists():
-                warn_of_fault(directory / record.file, "is gone")
+                warn_of_fault(directory / record.file, "is missing")
             else:
                 snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
@@ -222,7 +223,7 @@ class SpaceView:
         return cls(origin, snapshot, ids, tail, _passages_per_document(connection))
 
     def extended(self, connection: Connection, space: Space) -> SpaceView | None:
-        """The view of a later state; None where more than a longer tail makes the difference."""
+        """The view of a later state; None unless only the tail has grown."""
         if _Origin.of(connection, space) != self._origin:
             return None
         last = self._tail_ids[-1] if len(self._tail_ids) else 0
@@ -238,7 +239,7 @@ class SpaceView:
         )
 
     def is_intact(self) -> bool:
-        """Whether the snapshot's file, which is mapped into memory, is as it was when opened."""
+        """Whether the memory-mapped file of the snapshot is unchanged since it was opened."""
         return self._snapshot is None or self._snapshot.is_intact()
 
     def __len__(self) -> int:
@@ -262,21 +263,21 @@ class SpaceView:
 
         Args:
             queries: unit vectors, shape (m, dimension).
-            n: how many; places that cannot be filled hold the id -1.
-            allowed: only these chunk ids, sorted; None allows all.
+            n: the number of chunks; missing results have the id -1.
+            allowed: sorted ids of the allowed chunks; None allows all.
 
         Returns:
-            Cosines and chunk ids, both of shape (m, n) or, of fewer vectors, (m, fewer).
+            Cosines and chunk ids, both of shape (m, n), or narrower if there are fewer vectors.
         """
         widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
         if widths - {queries.shape[1], None}:
-            raise DamageError("the vectors of the space have not the width of its encoder's")
+            raise DamageError("the vectors of the space do not have the dimension of its encoder's")
         return self._ranked(queries, n, min(n + 1, len(self)), allowed)
 
     def _ranked(
         self, queries: Matrix, n: int, reach: int, allowed: Ids | None
     ) -> tuple[Matrix, Ids]:
-        """The same, by looking at the `reach` nearest; farther where the n-th shares its score."""
+        """`search` among the `reach` nearest chunks, or more if the n-th score is not unique."""
         scores, ids = self._nearest(queries, reach, allowed)
         for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
             self._settle_ties(query, row_scores, row_ids)
@@ -304,10 +305,10 @@ class SpaceView:
         )
 
     def _settle_ties(self, query: Matrix, scores: Matrix, ids: Ids) -> None:
-        """Compute the scores that rounding cannot tell apart once more, in place.
+        """Recompute scores that differ by rounding only, in place.
 
-        A product of matrices rounds a row by where it stands. Here equal vectors have equal
-        scores, in the snapshot and in the tail.
+        A matrix product rounds a row depending on its position. Recomputed, equal vectors have
+        equal scores, in the snapshot and in the tail.
         """
         close = numpy.flatnonzero((scores[:-1] - scores[1:] <= ROUNDING) & (ids[1:] >= 0))
         places = numpy.union1d(close, close + 1)
@@ -335,7 +336,7 @@ class SpaceView:
 
 
 def _passages_per_document(connection: Connection) -> float:
-    """By their highest numbers: counting takes long."""
+    """An estimate by the highest numbers, as counting takes long."""
     highest = [
         connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one()
         for number in (chunks.c.chunk_id, documents.c.document_id)
@@ -352,7 +353,7 @@ def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | No
 def vector_blocks(
     connection: Connection, space: Space, after: int = 0
 ) -> Iterator[tuple[Ids, Matrix]]:
-    """Ids and vectors of the chunks above an id, in the order of their ids, some at a time."""
+    """Blocks of ids and vectors of the chunks above an id, in ascending order of ids."""
     query = (
         select(vectors.c.chunk_id, vectors.c.vector)
         .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
@@ -365,7 +366,7 @@ def vector_blocks(
 
 
 def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
-    """All of `vector_blocks` at once: ids, and vectors as a matrix."""
+    """The ids and vectors of `vector_blocks`, concatenated."""
     blocks = list(vector_blocks(connection, space, after))
     if not blocks:
         return numpy.empty(0, numpy.int64), numpy.empty((0, space.dimension), numpy.float32)
