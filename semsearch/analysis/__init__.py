@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from Stemmer import Stemmer
 
 
-#: FTS5 takes 2.5 kB and 60 µs for each.
+#: FTS5 needs 2.5 kB and 60 µs per word.
 MAX_QUERY_WORDS = 10_000
 
-#: How FTS5 makes words: runs of letters, digits and marks, without accents.
+#: FTS5's words: runs of letters, digits and marks, without accents.
 _TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 
 
@@ -31,7 +31,7 @@ class Language(NamedTuple):
 
     Args:
         name: a Snowball stemmer, or ``none``.
-        stop_words: removed from queries, unless a query has no other words.
+        stop_words: removed from queries that have other words.
     """
 
     name: str
@@ -43,7 +43,7 @@ NONE = "none"
 
 
 def language(name: str) -> Language:
-    """The language of that name, with bm25s's list of its stop words, if there is one.
+    """The language with this name, with its stop words from bm25s if there is a list.
 
     Args:
         name: a Snowball stemmer (``english``, ``german``, …), or ``none``.
@@ -85,7 +85,7 @@ class Analyser:
         return _TOKENIZER if self._language else f"porter {_TOKENIZER}"
 
     def searchable(self, text: str) -> str:
-        """A text as FTS5 indexes it."""
+        """The text that FTS5 indexes for a text."""
         if self._language is None:
             return searchable(text)
         return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
@@ -94,18 +94,18 @@ class Analyser:
         """An FTS5 query for any of the words and phrases; None if there are none.
 
         Raises:
-            ArgumentError: it has too many.
+            ArgumentError: there are too many words.
         """
         terms = self.query_terms(text)
         terms += [term for term in map(self.phrase_term, phrases) if term]
         if len(terms) > MAX_QUERY_WORDS:
             raise QueryError(
-                f"the query has {len(terms):,} words; bm25 and hybrid take {MAX_QUERY_WORDS:,}"
+                f"the query has {len(terms):,} words; bm25 and hybrid accept {MAX_QUERY_WORDS:,}"
             )
         return " OR ".join(terms) or None
 
     def query_terms(self, text: str) -> list[str]:
-        """The words of a query as terms of FTS5's language."""
+        """The words of a query as FTS5 terms."""
         if self._language is None and text.isascii():
             return [f'"{word}"' for word in re.findall(r"\w+", text)]
         terms: list[str] = []
@@ -118,11 +118,11 @@ class Analyser:
             elif len(found := pairs(piece)) > 1:
                 terms += [f'"{pair}"' for pair in found[:-1]]
             else:
-                terms.append(f'"{found[0]}" *')  # one character: all pairs that it begins
+                terms.append(f'"{found[0]}" *')  # one character: all pairs that start with it
         return terms or stops
 
     def phrase_term(self, text: str) -> str | None:
-        """A phrase as a term of FTS5's language: its words in a row; None without words."""
+        """A phrase as an FTS5 term: its consecutive words; None without words."""
         listed: list[str] = []
         ends_in_run = False
         for place, piece in enumerate(_pieces(self._in_letters(text))):
@@ -131,7 +131,7 @@ class Analyser:
             ends_in_run = place % 2 == 1 if found else ends_in_run
         if not listed:
             return None
-        # The last character of a run stands alone here; in a text, another may follow it.
+        # The last character of a run is single here; in a text, another may follow it.
         return f'"{" ".join(listed)}"' + (" *" if ends_in_run else "")
 
     @cached_property
@@ -145,11 +145,11 @@ class Analyser:
         return Stemmer(self._language.name)
 
     def _words(self, piece: str) -> list[str]:
-        # FTS5 splits words at underscores, after they were stemmed.
+        # FTS5 splits words at underscores, but only after stemming.
         return words(piece if self._language is None else piece.replace("_", " "))
 
     def _in_letters(self, text: str) -> str:
-        """A text without the capitals of Turkish that other languages read as other letters."""
+        """A text with Turkish capitals in lower case, whose case folding differs."""
         if self._language is None or self._language.name != "turkish":
             return text
         return unicodedata.normalize("NFC", text).replace("I", "ı").replace("İ", "i")
@@ -163,29 +163,29 @@ class Analyser:
 
 
 def _pieces(text: str) -> list[str]:
-    """A text cut into what has spaces between words and, at odd places, runs that have none."""
+    """A text cut into parts with spaces between words and, at odd positions, runs without."""
     return [text.lower()] if text.isascii() else run_pattern().split(folded(text))
 
 
-#: ``"a phrase"`` and ``-"a phrase"``; ``-word``. -5 is a number. Possessive: it never goes back.
+#: ``"a phrase"`` and ``-"a phrase"``; ``-word``; -5 is a number. Possessive, without backtracking.
 _SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]++)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
 _WORD = re.compile(r"\w")
 
-#: Each is a condition of its own; SQLite takes expressions up to 1,000 operators deep.
+#: Each is a separate condition; SQLite accepts expressions up to 1,000 operators deep.
 MAX_PHRASES = 100
 
 
 class WordQuery(NamedTuple):
-    """A query as BM25 reads it."""
+    """A query parsed for BM25."""
 
-    plain: str  #: without quotes, and without what is excluded
-    words: str  #: without its phrases, too
-    required: tuple[str, ...]  #: phrases that a document must have
-    excluded: tuple[str, ...]  #: words and phrases that it must not have
+    plain: str  #: without quotes and excluded words
+    words: str  #: also without phrases
+    required: tuple[str, ...]  #: phrases that a document must contain
+    excluded: tuple[str, ...]  #: words and phrases that it must not contain
 
 
 def parse_query(text: str) -> WordQuery:
-    """The words of a query, the phrases in quotes, and what a minus sign excludes.
+    """Parse the words, quoted phrases, and words and phrases excluded by a minus sign.
 
     >>> parse_query('"carpe diem" film -comedy')
     WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
@@ -201,7 +201,7 @@ def parse_query(text: str) -> WordQuery:
     for found in _SPECIAL.finditer(text):
         minus, phrase, word = found.groups()
         if phrase and not _WORD.search(phrase):
-            continue  # quotes around nothing
+            continue  # quotes without a word
         between = text[place : found.start()]
         place = found.end()
         words.append(between)
@@ -216,7 +216,7 @@ def parse_query(text: str) -> WordQuery:
     if len(required) + len(excluded) > MAX_PHRASES:
         raise QueryError(
             f"the query has {len(required) + len(excluded):,} phrases and excluded words; "
-            f"bm25 and hybrid take {MAX_PHRASES}"
+            f"bm25 and hybrid accept {MAX_PHRASES}"
         )
     rest = text[place:]
     return WordQuery(

@@ -15,7 +15,7 @@ from semsearch.protocols import Matrix
 #: Ids of vectors, shape (n,).
 Ids = NDArray[numpy.int64]
 
-#: Ids, ascending over all blocks, and their unit vectors, shape (n, dimension).
+#: Ids, ascending over all blocks, with their unit vectors, shape (n, dimension).
 Blocks: TypeAlias = Iterable[tuple[Ids, Matrix]]
 
 
@@ -35,39 +35,39 @@ class VectorIndex(Protocol):
         """A description of how it searches."""
 
     def __len__(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
 
     @classmethod
     def build(
         cls, kind: str, dimension: int, count: int, blocks: Callable[[], Blocks], recall: float
     ) -> Self:
-        """An index of vectors.
+        """Build an index of vectors.
 
         Args:
-            kind: one of those that this class knows; see `semsearch.vector_indexes`.
-            dimension: their width.
-            count: how many there are.
-            blocks: gives them, as often as it is called.
-            recall: what to tune the search for, of the 10 nearest.
+            kind: a kind of this class; see `semsearch.vector_indexes`.
+            dimension: the dimension of the vectors.
+            count: the number of vectors.
+            blocks: returns the vectors; may be called several times.
+            recall: the recall@10 for which to tune the search.
         """
 
     @classmethod
     def is_header(cls, data: bytes) -> bool:
-        """Whether a file that begins with these 64 bytes is one of this kind."""
+        """Whether a file that starts with these 64 bytes is an index of this kind."""
 
     @classmethod
     def open(cls, file: str) -> Self:
-        """The index in a file, mapped into memory.
+        """Open the index in a file, memory-mapped.
 
         Raises:
-            ValueError: the file holds something else; the message continues "FILE …".
+            ValueError: the file is not such an index; the message continues "FILE …".
         """
 
     def save(self, file: Path) -> None:
         """Write the index.
 
         Raises:
-            OSError: the file cannot be written; or RuntimeError, where FAISS writes it.
+            OSError: the file cannot be written; FAISS raises RuntimeError.
         """
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
@@ -75,26 +75,26 @@ class VectorIndex(Protocol):
 
         Args:
             queries: unit vectors, shape (m, dimension).
-            n: how many; places that cannot be filled hold the id -1.
-            allowed: only these ids, sorted; None allows all.
+            n: the number of vectors; missing results have the id -1.
+            allowed: sorted ids of the allowed vectors; None allows all.
         """
 
     def exact_search(self, queries: Matrix, n: int) -> tuple[Matrix, Ids]:
-        """The same by comparing each vector with the query, whatever the kind."""
+        """`search` by comparing every vector with the query, whatever the kind."""
 
     def vectors(self, ids: Ids) -> Matrix:
-        """The vectors of some of its ids, as they were given, shape (len(ids), dimension)."""
+        """The vectors with these ids, unchanged, shape (len(ids), dimension)."""
 
 
-#: A search of fewer multiplications (some milliseconds) is single-threaded: waiting for threads
-#: takes as long as they save and, on a busy machine, up to fifty times as long. So is that for one
-#: query: FAISS has a thread for each, and with more of them one alone takes twice as long.
+#: Searches with fewer multiplications (some milliseconds) are single-threaded: waiting for threads
+#: takes as long as they save, and up to fifty times as long on a busy machine. So are searches for
+#: one query: FAISS uses a thread per query, and one query takes twice as long with more threads.
 ONE_THREAD_PRODUCTS = 30_000_000
 
-#: The score of what is not there, as FAISS has it.
+#: The score of missing results, as in FAISS.
 NO_SCORE = float(numpy.finfo(numpy.float32).min)
 
-#: Up to this share of the vectors, those allowed are copied out and compared alone.
+#: Up to this share of allowed vectors, they are copied and compared separately.
 FEW_ALLOWED = 0.02
 
 
@@ -106,14 +106,14 @@ class ExactVectors:
         flat: FAISS's flat index of their vectors.
 
     Raises:
-        ValueError: the ids are not in ascending order, or not one a vector.
+        ValueError: the ids are not ascending, or their number is not that of the vectors.
     """
 
     def __init__(self, ids: Ids, flat: Any) -> None:
         import faiss
 
         if (ids[1:] <= ids[:-1]).any():
-            raise ValueError("has ids that are not in ascending order")
+            raise ValueError("has ids that are not ascending")
         if len(ids) != flat.ntotal:
             raise ValueError("does not have one vector for each id")
         self.ids = ids
@@ -126,7 +126,7 @@ class ExactVectors:
 
     @classmethod
     def of(cls, dimension: int, count: int, blocks: Blocks) -> ExactVectors:
-        """The vectors of blocks, in memory once."""
+        """The vectors of blocks, without a second copy in memory."""
         import faiss
 
         flat = faiss.IndexFlatIP(dimension)
@@ -135,17 +135,17 @@ class ExactVectors:
         matrix = faiss.rev_swig_ptr(flat.get_xb(), count * dimension).reshape(count, dimension)
         ids = numpy.empty(count, numpy.int64)
         filled = 0
-        for some, rows in blocks:
-            ids[filled : filled + len(some)] = some
-            matrix[filled : filled + len(some)] = rows
-            filled += len(some)
+        for block_ids, rows in blocks:
+            ids[filled : filled + len(block_ids)] = block_ids
+            matrix[filled : filled + len(block_ids)] = rows
+            filled += len(block_ids)
         return cls(ids, flat)
 
     def places(self, allowed: Ids) -> Ids:
-        """Where those of these ids stand that are here.
+        """The positions of those of these ids that are in the index.
 
         Args:
-            allowed: sorted. What was found for it is remembered: it must not be changed.
+            allowed: sorted. The result is cached for this array, which must not be modified.
         """
         if not len(self.ids):
             return numpy.empty(0, numpy.int64)
@@ -159,19 +159,19 @@ class ExactVectors:
         return kept
 
     def named(self, places: Ids) -> Ids:
-        """The ids at these places; -1 stays."""
+        """The ids at these positions; -1 stays -1."""
         if not len(self.ids):
             return numpy.full(places.shape, -1, numpy.int64)
         found: Ids = numpy.where(places < 0, -1, self.ids[places])
         return found
 
     def search(self, queries: Matrix, n: int, places: Ids | None = None) -> tuple[Matrix, Ids]:
-        """The `n` nearest of each query: cosines and places, both of shape (m, n).
+        """The `n` nearest vectors of each query: cosines and positions, both of shape (m, n).
 
         Args:
             queries: shape (m, dimension).
-            n: how many; where there are fewer, the place is -1.
-            places: only these, sorted; None allows all.
+            n: the number of vectors; missing results have the position -1.
+            places: sorted positions of the allowed vectors; None allows all.
         """
         import faiss
 
@@ -200,7 +200,7 @@ class ExactVectors:
 
 
 def selector(places: Ids, count: int) -> Any:
-    """FAISS's selection of some of `count` vectors; it keeps the bits that it looks at."""
+    """FAISS's selector of the vectors at some positions; it owns its bitmap."""
     import faiss
 
     bits = numpy.zeros(count, bool)
@@ -210,7 +210,7 @@ def selector(places: Ids, count: int) -> Any:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """FAISS computes on the calling thread alone; what other threads use, it leaves as it is."""
+    """Let FAISS compute on the calling thread only; other threads are not affected."""
     import faiss
 
     threads = faiss.omp_get_max_threads()
@@ -221,21 +221,21 @@ def _one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(threads)
 
 
-#: Where FAISS's file of an index with ids says what it is within: behind four letters for itself,
-#: its width, its length, two fillers, a flag and its metric.
+#: The offset of the inner index's type in FAISS's file of an index with ids: after its own type,
+#: dimension, length, two fillers, a flag and the metric.
 _INNER_KIND_AT = 4 + 4 + 8 + 8 + 8 + 1 + 4
 
 
 class FaissIndex:
-    """Ids over an index of FAISS that has the exact vectors in it.
+    """A FAISS index with ids that contains the exact vectors.
 
     Args:
         index: FAISS's ``IndexIDMap``.
-        parts: that index and those in it, all of inner products and of the same vectors.
+        parts: the indexes in it, all with inner products and the same vectors.
         flat: the one with the exact vectors.
 
     Raises:
-        ValueError: they are not, or the ids are not in ascending order.
+        ValueError: the parts do not match, or the ids are not ascending.
     """
 
     def __init__(self, index: Any, parts: tuple[Any, ...], flat: Any) -> None:
@@ -244,11 +244,11 @@ class FaissIndex:
         if type(flat) not in (faiss.IndexFlat, faiss.IndexFlatIP) or {
             part.metric_type for part in (index, *parts)
         } != {faiss.METRIC_INNER_PRODUCT}:
-            raise ValueError("is not an index of exact vectors by inner products")
+            raise ValueError("is not an index of exact vectors with inner products")
         if len({(part.d, part.ntotal) for part in (index, *parts)}) > 1:
             raise ValueError("does not have one vector for each id")
         self._index = index
-        self._parts = parts  # FAISS refers to them
+        self._parts = parts  # keeps them alive for FAISS
         self._exact = ExactVectors(faiss.vector_to_array(index.id_map), flat)
 
     def __len__(self) -> int:
@@ -261,15 +261,15 @@ class FaissIndex:
 
     @property
     def dimension(self) -> int:
-        """Width of its vectors."""
+        """The dimension of its vectors."""
         return int(self._index.d)
 
     @classmethod
     def over(cls, inner: Any, ids: Ids) -> Self:
-        """The index of these ids over FAISS's index of their vectors."""
+        """An index with these ids over a FAISS index of their vectors."""
         import faiss
 
-        inner.ntotal = 0  # it is wrapped as an empty one, which FAISS asks for
+        inner.ntotal = 0  # FAISS only wraps an empty index
         index = faiss.IndexIDMap(inner)
         inner.ntotal = len(ids)
         faiss.copy_array_to_vector(ids, index.id_map)
@@ -278,7 +278,7 @@ class FaissIndex:
 
     @classmethod
     def open(cls, file: str) -> Self:
-        """The index in a file, mapped into memory; see `VectorIndex`."""
+        """Open the index in a file, memory-mapped; see `VectorIndex`."""
         import faiss
 
         index = faiss.read_index(file, faiss.IO_FLAG_MMAP_IFC)
@@ -293,18 +293,18 @@ class FaissIndex:
         faiss.write_index(self._index, str(file))
 
     def exact_search(self, queries: Matrix, n: int) -> tuple[Matrix, Ids]:
-        """The `n` nearest vectors of each query, all compared; see `VectorIndex`."""
+        """The `n` nearest vectors of each query, by comparing all; see `VectorIndex`."""
         scores, places = self._exact.search(queries, n)
         return scores, self._exact.named(places)
 
     def vectors(self, ids: Ids) -> Matrix:
-        """The vectors of some of its ids, shape (len(ids), dimension)."""
+        """The vectors with these ids, shape (len(ids), dimension)."""
         found: Matrix = self._exact.matrix[numpy.searchsorted(self.ids, ids)]
         return found
 
 
 def inner_kind(data: bytes) -> bytes:
-    """What FAISS calls the index within one with ids, by the file's first bytes."""
+    """The type of the index inside an index with ids, given the first bytes of its file."""
     return data[_INNER_KIND_AT : _INNER_KIND_AT + 4] if data[:4] == b"IxMp" else b""
 
 
@@ -315,7 +315,7 @@ class FlatIndex(FaissIndex):
         index: FAISS's.
 
     Raises:
-        ValueError: `index` is of another type or metric, or its ids are not in ascending order.
+        ValueError: `index` has another type or metric, or its ids are not ascending.
     """
 
     def __init__(self, index: Any) -> None:
@@ -333,14 +333,14 @@ class FlatIndex(FaissIndex):
     def build(
         cls, kind: str, dimension: int, count: int, blocks: Callable[[], Blocks], recall: float
     ) -> Self:
-        """An index of vectors; see `VectorIndex`."""
-        del kind, recall  # there is one, which finds all
+        """Build an index of vectors; see `VectorIndex`."""
+        del kind, recall  # there is only one kind, with a recall of 1
         exact = ExactVectors.of(dimension, count, blocks())
         return cls.over(exact.flat, exact.ids)
 
     @classmethod
     def is_header(cls, data: bytes) -> bool:
-        """Whether a file begins as one of this kind."""
+        """Whether a file with this header is an index of this kind."""
         return inner_kind(data) == b"IxFI"
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:

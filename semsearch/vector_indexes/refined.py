@@ -22,27 +22,27 @@ from semsearch.vector_indexes.flat import (
     selector,
 )
 
-#: How many queries an index is asked, and for how many neighbours each.
+#: Queries of the recall test, and neighbours per query.
 QUERIES = 400
 NEIGHBOURS = 10
-#: How long a query's random part is, beside 1 for what lies between two vectors.
+#: The length of a query's random part; its other part, between two vectors, has length 1.
 NOISE = numpy.float32(1.4)
-#: Scores this near are equal; float32 adds up in any order.
+#: The largest rounding difference between equal scores in float32.
 ROUNDING = 1e-5
 
 
 class RecallTest(NamedTuple):
-    """Queries, each with the tenth best score that there is.
+    """Synthetic queries, each with the tenth best score of exact search.
 
-    What an index holds, it finds more easily than what people ask for: tuned to find 98 % of the
-    neighbours of its own vectors, HNSW over 107,525 definitions found 88 % of those of sentences.
-    So a query here lies between two vectors, and 1.4 times as far in a random direction, which
-    makes its nearest vector somewhat farther from it than definitions are from sentences. Recalls
-    of these queries and of sentences differ by at most 0.01 around 0.98, for IVF and HNSW, among
-    107,525 vectors and among a million (`scripts/bench/scale`).
+    An index finds the neighbours of its own vectors more easily than those of real queries: tuned
+    to a recall of 98 % for its own vectors, HNSW over 107,525 definitions had 88 % for sentences.
+    So a test query lies between two vectors, plus 1.4 times as far in a random direction, which
+    makes its nearest vector slightly more distant than definitions are from sentences. The recalls
+    of these queries and of sentences differ by at most 0.01 around 0.98, for IVF and HNSW, with
+    107,525 vectors and with a million (`scripts/bench/scale`).
 
-    A neighbour counts as found when its score is no worse than the tenth best of exact search, so
-    that equal vectors may stand for each other.
+    A neighbour counts as found if its score is at least the tenth best of exact search, so that
+    equal vectors are interchangeable.
     """
 
     queries: Matrix
@@ -50,7 +50,7 @@ class RecallTest(NamedTuple):
 
     @classmethod
     def of(cls, index: VectorIndex, seed: int = 0) -> RecallTest:
-        """400 queries between the vectors of an index; other ones by another seed."""
+        """400 queries between the vectors of an index, depending on the seed."""
         random = numpy.random.default_rng(seed)
         near, far = (index.vectors(random.choice(index.ids, QUERIES)) for _ in range(2))
         noise = random.standard_normal(near.shape).astype(numpy.float32)
@@ -59,16 +59,14 @@ class RecallTest(NamedTuple):
         return cls(queries, scores[:, -1])
 
     def recall(self, index: VectorIndex) -> float:
-        """The share of the 10 nearest that a search finds, between 0 and 1."""
+        """The recall@10 of a search, between 0 and 1."""
         scores, found = index.search(self.queries, min(NEIGHBOURS, len(index)))
         near = (scores >= self.least[:, None] - ROUNDING) & (found >= 0)
         return float(near.mean())
 
 
 def measured_recall(index: VectorIndex) -> float:
-    """The share of the 10 nearest neighbours that a search finds, of 400 queries.
-
-    They are not those that the search was tuned with.
+    """The recall@10 of a search for 400 queries, other ones than those for tuning.
 
     Returns:
         Between 0 and 1; 1 for an empty index.
@@ -77,14 +75,14 @@ def measured_recall(index: VectorIndex) -> float:
 
 
 def _unit(matrix: NDArray[Any]) -> Matrix:
-    """Its rows at unit length; a zero row, of vectors that cancel each other out, stays."""
+    """Normalised rows; zero rows stay zero."""
     norms = numpy.linalg.norm(matrix, axis=1, keepdims=True)
     norms[norms == 0] = 1
     found: Matrix = matrix / norms
     return found
 
 
-#: FAISS's classes of the kinds that may be opened.
+#: The FAISS classes that may be opened.
 HNSW_TYPES = ("IndexHNSWSQ", "IndexHNSWFlat")
 IVF_TYPES = (
     "IndexIVFFlat",
@@ -95,43 +93,43 @@ IVF_TYPES = (
     "IndexIVFRaBitQFastScan",
 )
 
-#: How many candidates are ranked again for each vector that is wanted: by codes of eight bits a
-#: number, and by shorter ones.
+#: Candidates ranked by exact vectors per requested vector: for codes with at least eight bits per
+#: number, and for shorter codes.
 CANDIDATES, CANDIDATES_OF_SHORT_CODES = 2, 20
 
-#: How many times as many, where these are not enough.
+#: Factors of these numbers to try if they are not enough.
 CANDIDATES_TIMES = (1, 2, 4)
-#: With which power of the number of neighbours that of candidates grows.
+#: The number of candidates grows with this power of the number of neighbours.
 GROWTH = 0.7
-#: With which power of the neighbours' distance, in ranks, that of searched lists grows.
+#: The number of searched lists grows with this power of the neighbours' rank.
 FARTHER = 0.4
-#: By what efforts grow until one is enough.
+#: The factor between the efforts tried in tuning.
 EFFORT_STEP = 1.3
 
-#: How many vectors k-means is trained with for each of its clusters; FAISS asks for 39.
+#: Training vectors per cluster of k-means; FAISS requires 39.
 TRAINING_VECTORS_PER_LIST = 40
-#: How many the ranges of a quantiser are trained with, at least.
+#: The minimum number of training vectors, for the ranges of quantisers.
 TRAINING_VECTORS = 20_000
 
-#: Where more than this share of the vectors would be candidates, all are compared.
+#: If more than this share of the vectors would be candidates, all are compared.
 MANY_CANDIDATES = 0.1
 
-#: How many scores are computed at once.
+#: Scores computed at once.
 SCORES_AT_ONCE = 1 << 22
 
 
 class RefinedIndex(FaissIndex):
-    """HNSW or IVF over codes of the vectors, and the vectors themselves in the same file.
+    """HNSW or IVF over codes of the vectors, with the exact vectors in the same file.
 
     HNSW is Malkov & Yashunin's graph (2018), IVF the inverted file of Sivic & Zisserman (2003) as
-    in FAISS (Douze et al. 2024). How far a search goes (efSearch of HNSW, nprobe of IVF) is tuned
-    when the index is built, and kept in its file.
+    in FAISS (Douze et al. 2024). The effort of a search (efSearch of HNSW, nprobe of IVF) is tuned
+    when the index is built, and stored in its file.
 
     Args:
-        index: FAISS's: ids, over a refinement, over the index of the codes.
+        index: FAISS's index: ids over a refinement over an index of codes.
 
     Raises:
-        ValueError: `index` is of another type or metric, or its ids are not in ascending order.
+        ValueError: `index` has another type or metric, or its ids are not ascending.
     """
 
     def __init__(self, index: Any) -> None:
@@ -154,15 +152,15 @@ class RefinedIndex(FaissIndex):
     def build(
         cls, kind: str, dimension: int, count: int, blocks: Callable[[], Blocks], recall: float
     ) -> Self:
-        """An index of vectors; `kind` is what FAISS's `index_factory` reads. See `VectorIndex`.
+        """Build an index of vectors; `kind` is a FAISS factory string. See `VectorIndex`.
 
         Raises:
             RuntimeError: FAISS cannot build it.
         """
         import faiss
 
-        made = faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
-        base = faiss.downcast_index(made)
+        untrained = faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
+        base = faiss.downcast_index(untrained)
         exact = ExactVectors.of(dimension, count, blocks())
         if not base.is_trained:
             lists = getattr(base, "nlist", 0)
@@ -170,7 +168,7 @@ class RefinedIndex(FaissIndex):
             places = numpy.linspace(0, count - 1, min(wanted, count)).astype(numpy.int64)
             base.train(exact.matrix[places])
         base.add(exact.matrix)
-        refine = faiss.IndexRefine(made, exact.flat)
+        refine = faiss.IndexRefine(untrained, exact.flat)
         refine.k_factor = CANDIDATES if _has_long_codes(base) else CANDIDATES_OF_SHORT_CODES
         built = cls.over(refine, exact.ids)
         built.tune(recall)
@@ -178,7 +176,7 @@ class RefinedIndex(FaissIndex):
 
     @classmethod
     def is_header(cls, data: bytes) -> bool:
-        """Whether a file begins as one of this kind."""
+        """Whether a file with this header is an index of this kind."""
         return inner_kind(data) == b"IxRF"
 
     @property
@@ -188,10 +186,10 @@ class RefinedIndex(FaissIndex):
         return f"{'hnsw' if self._is_hnsw else 'ivf'} ({effort} {self._effort})"
 
     def tune(self, recall: float) -> None:
-        """Search no further than it takes to find that share of the 10 nearest, if it can.
+        """Choose the least effort that reaches a recall@10, if any does.
 
-        Where codes tell too little, a search that goes further finds no more: then more
-        candidates are ranked again.
+        If the codes are too coarse, more effort does not find more; then more candidates are
+        ranked by exact vectors.
         """
         test = RecallTest.of(self)
         fewest, most = self._candidates, 1024 if self._is_hnsw else int(self._base.nlist)
@@ -207,7 +205,7 @@ class RefinedIndex(FaissIndex):
             self._base.nprobe = self._effort
 
     def _tune_effort(self, test: RecallTest, recall: float, most: int) -> bool:
-        """Whether an effort up to `most` was enough."""
+        """Whether an effort up to `most` reaches the recall."""
         self._effort = 16 if self._is_hnsw else 1
         while test.recall(self) < recall:
             if self._effort >= most:
@@ -216,10 +214,9 @@ class RefinedIndex(FaissIndex):
         return True
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
-        """The `n` nearest vectors of each query, as far as the index finds them.
+        """The `n` nearest vectors of each query that the index finds; see `VectorIndex`.
 
-        A query of which it finds fewer than `n` is compared with all that are allowed. See
-        `VectorIndex`.
+        A query with fewer than `n` results is compared with all allowed vectors.
         """
         places = None if allowed is None else self._exact.places(allowed)
         reachable = len(self) if places is None else len(places)
@@ -233,18 +230,18 @@ class RefinedIndex(FaissIndex):
         found = numpy.empty((len(queries), n), numpy.int64)
         step = max(1, SCORES_AT_ONCE // candidates)
         for start in range(0, len(queries), step):
-            some = slice(start, start + step)
-            scores[some], found[some] = self._refined(queries[some], n, candidates, chosen, share)
+            rows = slice(start, start + step)
+            scores[rows], found[rows] = self._refined(queries[rows], n, candidates, chosen, share)
         lacking = numpy.flatnonzero((found < 0).any(axis=1))
         if len(lacking):
             scores[lacking], found[lacking] = self._exact.search(queries[lacking], n, places)
         return scores, self._exact.named(found)
 
     def _candidates_of(self, n: int) -> int:
-        """How many candidates are ranked again.
+        """The number of candidates ranked by exact vectors.
 
-        Of more neighbours than it is tuned for, it takes fewer for each of them: among a million
-        vectors, those of 20, 50 and 100 were found as those of 10.
+        For more neighbours than it is tuned for, it takes fewer per neighbour: with a million
+        vectors, the recall for 20, 50 and 100 neighbours was that for 10.
         """
         more = max(n, NEIGHBOURS) / NEIGHBOURS
         return max(n, math.ceil(NEIGHBOURS * self._candidates * math.pow(more, GROWTH)))
@@ -259,7 +256,7 @@ class RefinedIndex(FaissIndex):
             effort = max(self._effort, candidates)
             parameters = faiss.SearchParametersHNSW(efSearch=effort, sel=chosen)
         else:
-            # More neighbours, and the nearest of few that are allowed, are in more lists.
+            # More neighbours, or few allowed vectors, are spread over more lists.
             farther = max(1.0, n / (2 * NEIGHBOURS)) / share
             effort = math.ceil(self._effort * math.pow(farther, FARTHER))
             parameters = faiss.SearchParametersIVF(nprobe=effort, sel=chosen)
@@ -283,6 +280,6 @@ class RefinedIndex(FaissIndex):
 
 
 def _has_long_codes(base: Any) -> bool:
-    """Whether a code has a byte a number, at least."""
+    """Whether a code has at least one byte per number."""
     storage = getattr(base, "storage", base)
     return int(getattr(storage, "code_size", base.d * 4)) >= int(base.d)

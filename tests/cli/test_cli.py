@@ -509,7 +509,7 @@ class TestIndexType:
         ("options", "message"),
         [
             (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
-            (["--recall", "98"], "recall is a number above 0, up to 1, not 98.0"),
+            (["--recall", "98"], "recall must be a number above 0, up to 1, not 98.0"),
             (["--memory", "lots"], "'lots' is no size such as 500MB or 2GB"),
             (["--memory", "-1GB"], "is no size"),
         ],

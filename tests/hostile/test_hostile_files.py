@@ -77,7 +77,7 @@ def test_ids_name_no_files(around):
 
 def test_an_id_with_a_nul_is_a_bad_row():
     # SQLite would take it for the id before the NUL.
-    with pytest.raises(BadRowError, match=r"^c.csv:2: id holds a NUL character$"):
+    with pytest.raises(BadRowError, match=r"^c.csv:2: id contains a NUL character$"):
         Document("a\0b", "Text.", source="c.csv:2")
 
 

@@ -191,9 +191,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
         pretrain(documents, Workspace(tmp_path / "m"), settings(), on_progress=stop)
     assert not (tmp_path / "m").exists()
     workspace = Workspace(tmp_path / "m", resume=True)
-    with pytest.raises(ArgumentError, match="began with batch 16, not 8"):
+    with pytest.raises(ArgumentError, match="was started with batch 16, not 8"):
         pretrain(documents, workspace, settings(batch=8))
-    with pytest.raises(ArgumentError, match="began with corpus"):
+    with pytest.raises(ArgumentError, match="was started with corpus"):
         pretrain(documents[1:], workspace, settings())
     again = pretrain(documents, Workspace(tmp_path / "m", resume=True), settings())
     assert again == losses
