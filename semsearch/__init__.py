@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
     from semsearch.retriever import Retriever
-    from semsearch.search.options import SearchOptions
+    from semsearch.search.queries import SearchOptions
 
 __all__ = [
     "Chunk",
@@ -77,7 +77,7 @@ _MODULES = {
     "Retriever": "retriever",
     "SearchBackend": "protocols",
     "SearchMode": "records",
-    "SearchOptions": "search.options",
+    "SearchOptions": "search.queries",
     "SemsearchError": "errors",
     "Summary": "index.writer",
     "cluster": "clustering",

@@ -1,7 +1,7 @@
-"""Where an index is: a directory, or the address of one that an engine keeps.
+"""Locations of indexes: directories, and addresses of indexes in other engines.
 
-An address begins with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``. Plugins
-bring further engines, whose addresses begin with ``ENGINE://``.
+An address starts with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``. Plugins add
+engines, whose addresses start with ``ENGINE://``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-#: The package of the store that keeps what begins so.
+#: The packages of stores, by the engine of an address.
 STORES = {
     "milvus": "semsearch.stores.milvus",
     "milvus-lite": "semsearch.stores.milvus",
@@ -21,24 +21,24 @@ _ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTA
 
 
 class Address(PurePosixPath):
-    """An address, which is passed around as the path of a directory is, on every system.
+    """An address, which can be passed like the path of a directory, on every system.
 
-    It leads to no file, and so has no methods that open any. A path has no empty parts, so ``//``
-    is ``/`` in it; `str` writes both.
+    It has no methods that open files. Paths have no empty parts, so ``//`` becomes ``/`` in it;
+    `str` restores it.
     """
 
     @property
     def engine(self) -> str:
-        """What it begins with."""
+        """The name of its engine."""
         return super().__str__().partition(":")[0]
 
     @property
     def rest(self) -> str:
-        """What comes behind the colon: ``/HOST:PORT/NAME``."""
+        """The part after the colon: ``/HOST:PORT/NAME``."""
         return super().__str__().partition(":")[2]
 
     def absolute(self) -> Address:
-        """Itself: it is the same from everywhere."""
+        """The address itself, which does not depend on the working directory."""
         return self
 
     resolve = absolute
@@ -50,10 +50,10 @@ class Address(PurePosixPath):
 
 
 def place(text: str) -> Path:
-    """The place that a text names: an address, or a path in the file system."""
+    """Parse a location: an address, or a path in the file system."""
     return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else Path(text)
 
 
 def store_of(path: Path) -> str | None:
-    """The package of the store that keeps the index at a place; None if a plugin may."""
+    """The package of the store for a location; None if only a plugin may have one."""
     return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES

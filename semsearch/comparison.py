@@ -15,7 +15,7 @@ import numpy
 
 from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError, CombinationError
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System

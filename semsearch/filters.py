@@ -2,7 +2,7 @@ r"""The language of ``where``: conditions on the metadata of documents.
 
     year >= 1970 and (genres in ('Drama', 'Crime') or not "release date" is null)
 
-Grammar, keywords in any case::
+The grammar, with keywords in any case::
 
     condition   = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
@@ -17,30 +17,29 @@ Grammar, keywords in any case::
     literal     = text | number | "true" | "false"
     text        = 'text' | "text"
 
-Between quotes of any kind, the quote itself is written twice. A number is an integer of 64 bits or
-a finite decimal fraction, with or without sign and exponent.
+Inside quotes, the quote character itself is written twice. A number is a 64-bit integer or a finite
+decimal fraction, with optional sign and exponent.
 
 Meaning:
 
 *   ``id`` and ``title`` are those of the document, whatever its metadata holds. A metadata field
-    of that name is ``metadata.id``, as any other can be written. Between quotes, a dot is a part
-    of the name: ``"metadata.id"`` is the metadata field called metadata.id.
-*   Every condition is true or false. A test of a field that a document lacks, or that is null
-    there, is false, so its ``not`` is true. ``a != 1`` is ``not a = 1``, ``a not in …`` is
-    ``not a in …``, and so on.
-*   A test of a list holds when it holds for any of its elements. ``genres != 'Drama'`` therefore
-    asks for lists without that element. ``a between 1 and 5`` is ``a >= 1 and a <= 5``, whose
-    halves may hold for different elements.
-*   A literal compares with values of its own JSON type only: numbers with numbers (1990 equals
+    with such a name is written ``metadata.id``; all other fields can have this prefix, too. Inside
+    quotes, a dot is part of the name: ``"metadata.id"`` is the metadata field named metadata.id.
+*   Every condition is true or false. A test of a missing or null field is false, so its ``not`` is
+    true. ``a != 1`` is ``not a = 1``, ``a not in …`` is ``not a in …``, and so on.
+*   A test of a list is true if it is true for any element. ``genres != 'Drama'`` therefore matches
+    lists without that element. ``a between 1 and 5`` is ``a >= 1 and a <= 5``, and different
+    elements may satisfy the two tests.
+*   A literal compares only with values of its own JSON type: numbers with numbers (1990 equals
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
     An index converts or refuses a literal of a type that the field never has
-    (`semsearch.stores.literals`).
-*   Text is equal when its code points are; code points give it its order too.
-*   ``like`` matches the whole text: ``%`` stands for any run of characters, ``_`` for any one, a
-    backslash makes the next character ordinary. Only A-Z equal their small letters.
-*   ``is null`` holds when the field is missing or null. An empty list is neither; nor is [null].
-*   ``in ()`` holds for nothing.
+    (`semsearch.stores.filtering`).
+*   Text is equal if its code points are equal, and is ordered by code points.
+*   ``like`` matches the whole text: ``%`` matches any run of characters, ``_`` any one, and a
+    backslash escapes the next character. Case is ignored for A-Z only.
+*   ``is null`` is true if the field is missing or null, but not for an empty list or [null].
+*   ``in ()`` is never true.
 """
 
 from __future__ import annotations
@@ -56,14 +55,17 @@ from typing import NamedTuple, TypeAlias
 
 from semsearch.arguments import check_text
 from semsearch.errors import FilterError
-from semsearch.records import METADATA_PREFIX, column_name
+from semsearch.records import (
+    BUILT_IN_FIELDS,
+    METADATA_PREFIX,
+    metadata_field,
+    metadata_name,
+    qualified,
+)
 
-#: The longest expression that is read, and how deep parentheses and `not` may be nested in it.
+#: The maximum length of an expression, and the maximum nesting of parentheses and `not`.
 MAX_CHARACTERS = 100_000
 MAX_NESTING = 100
-
-#: What every document has, whatever its metadata holds.
-BUILT_IN_FIELDS = ("id", "title")
 
 Value: TypeAlias = str | int | float | bool
 
@@ -153,23 +155,23 @@ class Or:
         return " or ".join(_operand_text(operand, Or) for operand in self.conditions)
 
 
-#: What an expression means. ``str()`` of it is an expression that means the same.
+#: A parsed expression. ``str()`` of it is an equivalent expression.
 Condition: TypeAlias = Comparison | In | Like | IsNull | Not | And | Or
 
 
 def parse(expression: str) -> Condition:
-    """The condition that an expression stands for.
+    """Parse an expression.
 
     Raises:
-        FilterError: the expression cannot be read; the message says where and what was expected.
-        ArgumentError: it is no string.
+        FilterError: it is invalid; the message has the column and what was expected.
+        ArgumentError: it is not a string.
     """
     check_text("where", expression)
     if len(expression) > MAX_CHARACTERS:
         raise filter_error(f"the expression is longer than {MAX_CHARACTERS:,} characters")
     if unusable := _UNUSABLE.search(expression):
         code = ord(unusable.group())
-        raise filter_error(f"no text holds the character U+{code:04X}", unusable.start() + 1)
+        raise filter_error(f"no text contains the character U+{code:04X}", unusable.start() + 1)
     return _Parser(expression).parse()
 
 
@@ -184,23 +186,8 @@ def fields(condition: Condition) -> set[str]:
             return {condition.field}
 
 
-def metadata_field(name: str) -> str:
-    """What conditions call the metadata field of a name: ``year``, but ``metadata.id``."""
-    return column_name(name, BUILT_IN_FIELDS)
-
-
-def metadata_name(field: str) -> str:
-    """The name of a metadata field, given what conditions call it."""
-    return field.removeprefix(METADATA_PREFIX)
-
-
-def qualified(field: str) -> str:
-    """What conditions call a field, which may have the prefix without need."""
-    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
-
-
 def field_text(field: str) -> str:
-    """A field as an expression writes it, quoted if need be."""
+    """A field as written in expressions, quoted if necessary."""
     name = metadata_name(field)
     if name in BUILT_IN_FIELDS or _is_bare_name(name):
         return field
@@ -208,7 +195,7 @@ def field_text(field: str) -> str:
 
 
 def filter_message(reason: str, column: int | None = None) -> str:
-    """One printable line about a filter, whatever the expression or the fields hold."""
+    """A message about a filter in one printable line, whatever the expression contains."""
     place = "" if column is None else f" (column {column})"
     line = "".join(character if character.isprintable() else " " for character in reason)
     return f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}"
@@ -220,7 +207,7 @@ def filter_error(reason: str, column: int | None = None) -> FilterError:
 
 
 def literal_text(value: Value) -> str:
-    """A literal as an expression writes it."""
+    """A literal as written in expressions."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -229,7 +216,7 @@ def literal_text(value: Value) -> str:
 
 
 def parse_number(text: str) -> int | float | None:
-    """The number that a text is as a literal; infinite if it is too large; None if it is none."""
+    """Parse a number; infinite if it is too large, None if the text is not a number."""
     if not _NUMBER.fullmatch(text):
         return None
     number: int | float = float(text)
@@ -258,8 +245,8 @@ _OPERATORS = {operator.value: operator for operator in Operator} | {
 # SQLite ends a text at NUL and cannot take unpaired surrogates, nor can a corpus hold these.
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
-# A word is all that stands between separators, whatever it may be good for: so 1990-05-01 is one
-# word, and the message about it can say to put it in quotes.
+# A word is any text between separators, so that 1990-05-01 is one word, and a message can suggest
+# to put it in quotes.
 _TOKEN = re.compile(
     r"""\s*+ (?:
       (?P<QUOTED> '(?:[^']|'')*+' | "(?:[^"]|"")*+" | `(?:[^`]|``)*+` )
@@ -303,13 +290,15 @@ def _tokens(expression: str) -> Iterator[_Token]:
         kind = _Kind[str(match.lastgroup)]
         token = _Token(kind, match[kind.name], match.start(kind.name) + 1)
         if kind is _Kind.STRAY:
-            reason = "is no operator; write != or not" if token.text == "!" else "is never closed"
+            reason = "is not an operator; write != or not"
+            if token.text != "!":
+                reason = "is never closed"
             raise filter_error(f"the {token.text} {reason}", token.column)
         yield token
 
 
 class _Parser:
-    """Recursive descent, one method a rule of the grammar, one token of lookahead."""
+    """A recursive-descent parser: one method per rule of the grammar, one token of lookahead."""
 
     def __init__(self, expression: str) -> None:
         self._following = _tokens(expression)
@@ -428,7 +417,7 @@ class _Parser:
         return tuple(values)
 
     def _value(self, before: str = "") -> Value:
-        """A literal; ``before`` is what stands before it, for a message that shows both."""
+        """Parse a literal; ``before`` is the text before it, for messages."""
         token = self._token
         if token.kind is _Kind.QUOTED and token.text[0] != "`":
             return self._advance().unquoted
@@ -471,7 +460,7 @@ class _Parser:
         return token
 
     def _accept(self, text: str) -> bool:
-        """Whether the next token is this keyword or symbol; if it is, go past it."""
+        """Consume the next token if it is this keyword or symbol; returns whether it was."""
         found = self._token.text.lower() == text
         if found:
             self._advance()

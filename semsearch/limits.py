@@ -1,26 +1,26 @@
-"""How much of a file of somebody's is held in memory at once."""
+"""Limits on the memory and time that reading files may take."""
 
 from __future__ import annotations
 
-#: How long one row may be (of text: how many characters). A file without line ends, or a quote
-#: that is never closed, must not fill the memory.
+#: The maximum size of a row (in characters, for text), so that a file without line ends, or with an
+#: unclosed quote, does not fill the memory.
 MAX_ROW_BYTES = 64 << 20
-#: How many cells, or values in JSON, one row may have, as told by what separates them: each takes
-#: twenty times the memory of its text. (A text has as many commas when it is as long as 20 Bibles.)
+#: The maximum number of cells, or of JSON values, in a row, estimated by the separators: each takes
+#: twenty times the memory of its text.
 MAX_ROW_VALUES = 1_000_000
 
-#: How large a part of an office document or an e-book may be that is held as a tree, which takes
-#: some ten times the memory of its text.
+#: The maximum size of a part of an office document or e-book that is parsed as a tree, which takes
+#: about ten times the memory of its text.
 MAX_PART_BYTES = 32 << 20
-#: How much the files of an archive may be together, unpacked: archives grow a thousandfold.
+#: The maximum total size of the unpacked files of an archive, which can grow a thousandfold.
 MAX_UNPACKED_BYTES = 1 << 30
-#: How many files an archive may hold.
+#: The maximum number of files in an archive.
 MAX_ARCHIVE_FILES = 100_000
-#: How much memory the process may take that converts documents, and how long it may take for one.
+#: Limits of the process that converts documents: its memory, and the time per document.
 MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
-#: How large a file may be that is read from a web server, and how long that may take.
+#: Limits of downloads from a web server: size and time.
 MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
-#: How long a web server may be silent.
+#: The timeout for a response of a web server.
 MAX_SILENCE_SECONDS = 30.0
 
 
@@ -30,5 +30,5 @@ def size_shown(size: int) -> str:
 
 
 def json_values(text: str) -> int:
-    """How many values a JSON text can have, at most: each comes after one of these."""
+    """An upper bound on the number of values in a JSON text: each follows one of these."""
     return sum(map(text.count, ",[{"))

@@ -1,7 +1,7 @@
-"""Encoders, readers and stores of other packages, found by their entry points.
+"""Plugins: encoders, readers and stores of other packages, found by their entry points.
 
-Installed packages are looked through only for a name that semsearch does not know itself, and only
-the plugin of that name is imported.
+Installed packages are searched only for names unknown to semsearch, and only the plugin with that
+name is imported.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ logger = logging.getLogger(__name__)
 
 
 class Plugin(NamedTuple):
-    """What an entry point names."""
+    """A loaded entry point."""
 
     name: str
-    package: str  #: the distribution that brings it
-    load: Any  #: the object
+    package: str  #: its distribution
+    load: Any  #: the object that the entry point names
 
     @contextmanager
     def running(self, doing: str, error: type[SemsearchError]) -> Iterator[None]:
-        """Turn what its code raises, unless it is an error of ours, into one that names it.
+        """Convert exceptions of the plugin's code into an error that names the plugin.
 
         Args:
-            doing: what it is asked to do, such as ``reading films.bib``.
-            error: of which kind.
+            doing: its task, for the message, such as ``reading films.bib``.
+            error: the class of the error.
         """
         try:
             yield
@@ -48,7 +48,7 @@ class Plugin(NamedTuple):
 
 @cache
 def find_plugin(group: str, name: str) -> Plugin | None:
-    """The plugin of a name; one that cannot be imported is logged, and counts as not installed.
+    """The plugin with this name; plugins that cannot be imported are logged and ignored.
 
     Args:
         group: the group of entry points, such as ``semsearch.encoders``.
@@ -75,4 +75,6 @@ def _entries(distribution: Distribution, group: str, name: str) -> Iterator[Entr
 
 def _warn(what: str, error: Exception) -> None:
     kind = type(error).__name__
-    logger.warning("plugin %s is broken and left out: %s: %s", what, kind, first_line(error))
+    logger.warning(
+        "plugin %s cannot be loaded and is ignored: %s: %s", what, kind, first_line(error)
+    )

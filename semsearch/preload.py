@@ -1,7 +1,7 @@
-"""Encoders that load while the rest of the program is still being imported.
+"""Load encoders in a thread while the rest of the program is imported.
 
 A process that answers one query spends most of its time on imports and on loading its model.
-OpenVINO compiles a model without holding Python's lock, so a thread begins with that first.
+OpenVINO loads a model without holding Python's global lock, so a thread starts with that.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ class _Named(NamedTuple):
     description: dict[str, Any]
 
 
-#: As long as queries usually are: what OpenVINO prepares for it, it need not prepare for them.
-USUAL = "what is meant by a question of usual length"
+#: A query of typical length: OpenVINO prepares kernels for the lengths that it meets.
+TYPICAL_QUERY = "what is meant by a question of usual length"
 
-#: So many that an encoder runs them as it runs the documents of a corpus.
-SEVERAL = ["."] * 8
+#: Enough texts that an encoder batches them as it batches documents.
+SEVERAL_TEXTS = ["."] * 8
 
 #: Kept until the process exits, to skip the model's teardown.
 _kept: deque[Encoder] = deque(maxlen=1)
 
 
 def preload_for_documents(spec: str, precision: str) -> Encoder:
-    """An encoder that goes on loading: its first use waits until it is loaded."""
+    """An encoder that loads in the background; its first use waits for it."""
     from semsearch.encoders import load_encoder
 
     encoder = load_encoder(spec, precision=precision)
     _kept.append(encoder)
-    _begin(lambda: encoder.encode_documents(SEVERAL))
+    _begin(lambda: encoder.encode_documents(SEVERAL_TEXTS))
     return encoder
 
 
 def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
-    """The encoder of an index, by what the index says of it; it goes on loading, too.
+    """The encoder of an index, which loads in the background; its first use waits for it.
 
     Args:
-        index: the place; whatever is wrong with it is reported when it is opened.
+        index: the directory; errors are reported when it is opened.
         space: the name of the embedding space; None takes the first.
 
     Returns:
-        One encoder, or none when the index does not name one that can be loaded.
+        One encoder, or none if the index does not name one that can be loaded.
     """
     encoder = None if isinstance(index, Address) else _encoder(index, space)
     if encoder is None:
         return []
     _kept.append(encoder)
-    _begin(lambda: encoder.encode_queries([USUAL]))
+    _begin(lambda: encoder.encode_queries([TYPICAL_QUERY]))
     return [encoder]
 
 
 def _begin(use: Callable[[], object]) -> None:
-    """Load what is loaded at the first use; if that fails, so will the next use, and tell."""
+    """Use an encoder once in a thread, to load it. Errors are left to its next use."""
 
     def quietly() -> None:
         with suppress(Exception):
@@ -79,17 +79,17 @@ def _encoder(index: Path, space: str | None) -> Encoder | None:
     if named is None:
         return None
     from semsearch.encoders import load_encoder
-    from semsearch.encoders.precision import described_precision
+    from semsearch.encoders.specs import described_precision
     from semsearch.errors import SemsearchError
 
-    with suppress(SemsearchError):  # whoever needs it will load it again, and hear of this
+    with suppress(SemsearchError):  # raised again when the encoder is needed
         precision = described_precision(named.description)
         return load_encoder(named.spec, precision=precision, local_files_only=True)
     return None
 
 
 def _named(index: Path, space: str | None) -> _Named | None:
-    """What the index says of its encoder; read without SQLAlchemy, which takes long to import."""
+    """The encoder that an index names; read without SQLAlchemy, whose import takes long."""
     query = (
         "SELECT spec, description FROM spaces WHERE :name IS NULL OR name = :name ORDER BY space_id"
     )

@@ -1,4 +1,4 @@
-"""Public interfaces (protocols): encoders, rerankers and whatever can be searched."""
+"""Public interfaces (protocols): encoders, rerankers and search backends; checks of vectors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.errors import NoVectorError
 from semsearch.records import Coverage, Hits
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
@@ -22,36 +23,36 @@ TokenSpans = NDArray[numpy.int64]
 
 @runtime_checkable
 class Encoder(Protocol):
-    """A bi-encoder: it turns texts into unit vectors whose inner product is their cosine."""
+    """A bi-encoder: it encodes texts as unit vectors, whose inner product is their cosine."""
 
     @property
     def spec(self) -> str:
-        """What was asked for (``minilm``, a hub name, a folder); loads the same encoder again."""
+        """The spec that loads the same encoder again (``minilm``, a hub name, a folder)."""
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of all that decides its vectors: weights, tokenizer, pooling, prompts."""
+        """Hex digest of all that determines its vectors: weights, tokenizer, pooling, prompts."""
 
     @property
     def dimension(self) -> int:
-        """Width of its vectors."""
+        """The dimension of its vectors."""
 
     @property
     def max_document_tokens(self) -> int:
-        """How many tokens of a document it reads, besides its prompt and special tokens."""
+        """The maximum number of tokens of a document, without prompt and special tokens."""
 
     @property
     def max_query_tokens(self) -> int | None:
-        """How many tokens of a query it reads, besides its prompt and special tokens.
+        """The maximum number of tokens of a query, without prompt and special tokens.
 
-        None where it reads all of any query.
+        None if there is no limit.
         """
 
     def description(self) -> Mapping[str, Any]:
-        """What a person wants to know of it, as JSON values."""
+        """A description for users, as JSON values."""
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Where the tokens of a text stand, special tokens left out, nothing cut off."""
+        """The character ranges of all tokens of a text, without special tokens."""
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of queries, float32, shape (len(texts), dimension)."""
@@ -62,7 +63,7 @@ class Encoder(Protocol):
     def encode(
         self, sentences: str | Sequence[str], prompt_name: str | None = None, **options: Any
     ) -> Any:
-        """Unit vectors of sentences, as a SentenceTransformer returns them.
+        """Unit vectors of sentences, like the method of SentenceTransformer.
 
         `semsearch.encoders.EncodesSentences` is a base class with this method and its options.
         """
@@ -70,42 +71,99 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class CountsWords(Protocol):
-    """What an encoder offers besides if it leaves out words that it does not know."""
+    """An encoder that counts the words it does not know."""
 
     def coverage(self) -> Coverage:
-        """The words of all documents that it has encoded."""
+        """The numbers of words in all documents encoded so far."""
 
 
 @runtime_checkable
 class KnowsWords(Protocol):
-    """What an encoder of words may offer besides: whether a word is in its vocabulary."""
+    """An encoder that reports whether a word is in its vocabulary."""
 
     def knows(self, word: str) -> bool:
-        """Whether it has a vector of this word's own."""
+        """Whether it has a vector for this word."""
 
 
 class Reranker(Protocol):
-    """A cross-encoder: it reads a query and a passage together."""
+    """A cross-encoder: it scores a query and a passage together."""
 
     @property
     def spec(self) -> str:
-        """What was asked for; loads the same one again."""
+        """The spec that loads the same reranker again."""
 
     @property
     def precision(self) -> str | None:
-        """In which numbers it computes (``fp32``, ``bf16``); None where there is no choice."""
+        """Its precision (``fp32``, ``bf16``); None if there is no choice."""
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """One score a passage, higher is better, shape (len(passages),)."""
+        """One score per passage, higher is better, shape (len(passages),)."""
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score a pair of texts, higher is better, shape (len(pairs),)."""
+        """One score per pair of texts, higher is better, shape (len(pairs),)."""
 
 
 class SearchBackend(Protocol):
-    """Anything that can be searched: the local index, or a store elsewhere."""
+    """An index that can be searched, local or remote."""
 
     def search_many(
         self, queries: Sequence[str], k: int = 10, *, where: str | None = None
     ) -> list[Hits]:
         """The best `k` documents for each query, in their order."""
+
+
+#: The tolerated deviation of a unit vector's norm from 1; float16 has three digits.
+NORM_TOLERANCE = 2e-3
+
+
+def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
+    """Find rows that are not of unit length: NaN, infinite, zero or not normalised.
+
+    Args:
+        matrix: shape (n, dimension).
+
+    Returns:
+        Shape (n,).
+    """
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        norms = numpy.linalg.norm(matrix, axis=1)
+    unit: NDArray[numpy.bool] = abs(norms - 1) <= NORM_TOLERANCE
+    return ~unit  # NaN is off, too
+
+
+def check_unit(matrix: Matrix, spec: str) -> Matrix:
+    """Check that all rows of a matrix are unit vectors, and return it.
+
+    Args:
+        matrix: the vectors of an encoder, shape (n, dimension).
+        spec: the encoder's spec, for the message.
+
+    Raises:
+        NoVectorError: some rows are not unit vectors.
+    """
+    rows = numpy.flatnonzero(off_unit(matrix)).tolist()
+    if rows:
+        raise NoVectorError(spec, rows)
+    return matrix
+
+
+def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[int]]:
+    """Encode texts, leaving out those for which the encoder returns no vector.
+
+    Args:
+        encoder: any encoder.
+        texts: documents.
+
+    Returns:
+        Unit vectors, shape (m, dimension), and the positions of the m texts in `texts`.
+    """
+    places = list(range(len(texts)))
+    while places:
+        try:
+            matrix = encoder.encode_documents([texts[place] for place in places])
+            return check_unit(matrix, encoder.spec), places
+        except NoVectorError as error:
+            if not error.rows:
+                raise
+            places = [place for row, place in enumerate(places) if row not in error.rows]
+    return numpy.empty((0, encoder.dimension), numpy.float32), []

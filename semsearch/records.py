@@ -10,44 +10,45 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 from uuid import UUID
 
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import BadRowError, UndecodableError
-from semsearch.notebook import table_html
 
 if TYPE_CHECKING:
     import pandas
 
-#: The number types in which an index can keep vectors, the default first.
+#: The number types of stored vectors, the default first.
 STORED_TYPES = ("float32", "float16")
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]
 
-#: Stands before a metadata field's name where the bare name would mean something else.
+#: The prefix of a metadata field's name if the bare name has another meaning.
 METADATA_PREFIX = "metadata."
 
-#: How exact a score is as JSON; float32 has seven digits.
+#: Fields of every document besides its metadata.
+BUILT_IN_FIELDS = ("id", "title")
+
+#: Decimals of scores in JSON; float32 has seven digits.
 SCORE_DECIMALS = 6
 
-#: How deep lists and objects may be nested in metadata.
+#: The maximum nesting of lists and objects in metadata.
 METADATA_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text of a corpus, as its author wrote it. It checks itself when it is made.
+    """One text of a corpus, unchanged. It is validated on creation.
 
     Args:
-        id: what the corpus calls it; None lets the index name it by its content, so that it
-            keeps its name wherever it stands in the file.
-        text: what is searched; must hold more than white space.
-        title: shown to people; not encoded (name it as a text column to search in it too).
-        metadata: JSON values by field name. Numpy scalars, dates and decimals become their JSON
-            counterparts, NaN becomes null.
-        source: where it was read from (``corpus.csv:418``), for messages.
+        id: the id in the corpus; None lets the index derive it from the content, so that it does
+            not depend on the position in a file.
+        text: the text to search; must contain more than white space.
+        title: for display; not encoded (name it as a text column to search it, too).
+        metadata: JSON values by field name. Numpy scalars, dates and decimals are converted to
+            JSON values; NaN becomes null.
+        source: where it was read (``corpus.csv:418``), for messages.
 
     Raises:
-        BadRowError: when the document cannot be indexed.
+        BadRowError: the document cannot be indexed.
     """
 
     id: str | None
@@ -65,8 +66,8 @@ class Document:
             raise BadRowError(self.source, f"id is not a string but {_shown(self.id)}")
         if self.id is not None and not self.id.strip():
             raise BadRowError(self.source, "empty id")
-        if self.id is not None and "\0" in self.id:  # SQLite's functions end a text there
-            raise BadRowError(self.source, "id holds a NUL character")
+        if self.id is not None and "\0" in self.id:  # ends a text in SQLite's functions
+            raise BadRowError(self.source, "id contains a NUL character")
         if self.title is not None and not isinstance(self.title, str):
             raise BadRowError(self.source, f"title is not a string but {_shown(self.title)}")
         for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):
@@ -94,14 +95,14 @@ class Chunk(NamedTuple):
 
 
 class HitScores(NamedTuple):
-    """The scores that make up `Hit.score`; None if not computed, or not among the best."""
+    """The components of `Hit.score`; None if not computed, or not among the best."""
 
     cosine: float | None = None
     bm25: float | None = None
     reranked: float | None = None  #: by a cross-encoder
 
     def to_dict(self) -> dict[str, float]:
-        """Those that there are, with 6 decimals."""
+        """The scores that are not None, rounded to 6 decimals."""
         return {
             name: round(score, SCORE_DECIMALS)
             for name, score in self._asdict().items()
@@ -112,30 +113,29 @@ class HitScores(NamedTuple):
 class Explanation(NamedTuple):
     """Why a document is a hit."""
 
-    first_rank: int  #: before it was reranked or others were left out
+    first_rank: int  #: before reranking and removal of other hits
     first_score: float
     dense_rank: int | None = None
     bm25_rank: int | None = None
-    words: tuple[str, ...] = ()  #: of the passage, which the query has too, as BM25 reads them
-    #: The sentence of the passage that is nearest to the query: characters [start, end) of the
-    #: document's text.
+    words: tuple[str, ...] = ()  #: words of the query in the passage, as BM25 reads them
+    #: The sentence of the passage nearest to the query: characters [start, end) of the document.
     sentence: tuple[int, int] | None = None
 
 
 class Stage(NamedTuple):
-    """The time that a part of a search took, for all queries of one call."""
+    """The time of one stage of a search, for all queries of a call."""
 
     name: str
     milliseconds: float
-    plan: str = ""  #: how it was done
+    plan: str = ""  #: a description of how it was done
 
 
 class Hit(NamedTuple):
-    """One answer to a query: a document, by its best passage.
+    """A hit of a query: a document, with its best passage.
 
-    ``rank`` counts from 1; ``score`` is higher for better (the cosine, for semantic search);
-    ``text`` is the passage, ``chunk`` says where it stands in the document. ``scores`` are what
-    the score was made of; ``duplicates`` are the ids of documents that were folded into this one.
+    ``rank`` counts from 1; a higher ``score`` is better (the cosine, for semantic search);
+    ``text`` is the passage, and ``chunk`` has its position in the document. ``scores`` are the
+    components of the score; ``duplicates`` are the ids of near-duplicates dropped for this hit.
     """
 
     rank: int
@@ -152,8 +152,8 @@ class Hit(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """JSON values: rank, score (6 decimals), scores, id, title, text, start, end, metadata.
 
-        The text is that of the passage, the characters [start, end) of the document's. Besides,
-        where there are any, duplicates and explanation.
+        The text is the passage, the characters [start, end) of the document. Duplicates and
+        explanation are included if there are any.
         """
         found = {
             "rank": self.rank,
@@ -174,7 +174,7 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """The answers to one query, best first.
+    """The hits of one query, best first.
 
     >>> from semsearch import Document, Index
     >>> index = Index.create("hits", "hashing")
@@ -194,8 +194,8 @@ class Hits(list[Hit]):
     ) -> None:
         super().__init__(hits)
         self.query = query
-        self.reranked = reranked  #: how many passages a cross-encoder has read
-        self.stages = tuple(stages)  #: of the search, where it was to be explained
+        self.reranked = reranked  #: the number of passages that a cross-encoder scored
+        self.stages = tuple(stages)  #: timings of the search, with ``explain=True``
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Hit: ...
@@ -204,14 +204,14 @@ class Hits(list[Hit]):
     def __getitem__(self, place: slice) -> Hits: ...
 
     def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
-        """One of them, or some of them as `Hits` of the same query."""
+        """A hit, or a slice as `Hits` of the same query."""
         if isinstance(place, slice):
             found = super().__getitem__(place)
             return Hits(self.query, found, reranked=self.reranked, stages=self.stages)
         return super().__getitem__(place)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values: query and hits; also reranked and stages, where there are any."""
+        """JSON values: query and hits; reranked and stages if present."""
         found: dict[str, Any] = {"query": self.query, "hits": [hit.to_dict() for hit in self]}
         if self.reranked is not None:
             found["reranked"] = self.reranked
@@ -220,7 +220,7 @@ class Hits(list[Hit]):
         return found
 
     def parts(self) -> list[str]:
-        """The names of the scores in `Hit.scores`, where a hit has more than one."""
+        """The names of the scores in `Hit.scores` of hits that have more than one."""
         return [
             name
             for name in HitScores._fields
@@ -228,12 +228,12 @@ class Hits(list[Hit]):
         ]
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a hit: rank, score, id, title, text, then a column for each metadata field.
+        """One row per hit: rank, score, id, title, text, then a column per metadata field.
 
-        Behind the score of hybrid or reranked search are columns for what it was made of: cosine,
+        For hybrid or reranked search, columns with the components of the score follow it: cosine,
         bm25, reranked.
 
-        A metadata field of one of these names is in the column ``metadata.NAME``.
+        A metadata field with one of these names is in the column ``metadata.NAME``.
         """
         import pandas
 
@@ -244,7 +244,9 @@ class Hits(list[Hit]):
         return frame.join(metadata.rename(columns=lambda name: column_name(name, columns)))
 
     def _repr_html_(self) -> str:
-        """How notebooks show them."""
+        """An HTML table for notebooks."""
+        from semsearch.notebook import table_html
+
         parts = self.parts()
         rows = []
         for hit in self:
@@ -256,27 +258,42 @@ class Hits(list[Hit]):
 
 
 def column_name(field: str, taken: Collection[str]) -> str:
-    """The name of a metadata field's column beside others, whose names are `taken`."""
+    """The column name of a metadata field, given the names of other columns (`taken`)."""
     clashes = field in taken or field.startswith(METADATA_PREFIX)
     return f"{METADATA_PREFIX}{field}" if clashes else field
 
 
 def field_name(column: str, taken: Collection[str]) -> str:
-    """The metadata field that `column_name` gave this column; any other column's own name."""
+    """The metadata field for which `column_name` returned this column; else the column's name."""
     field = column.removeprefix(METADATA_PREFIX)
     return field if column_name(field, taken) == column else column
 
 
-class SearchMode(Enum):
-    """What makes a document an answer."""
+def metadata_field(name: str) -> str:
+    """The name of a metadata field in conditions: ``year``, but ``metadata.id``."""
+    return column_name(name, BUILT_IN_FIELDS)
 
-    SEMANTIC = "semantic"  #: the cosine of its best chunk with the query
-    BM25 = "bm25"  #: the words that it shares with the query
-    HYBRID = "hybrid"  #: both, fused by rank
+
+def metadata_name(field: str) -> str:
+    """The name of a metadata field, given its name in conditions."""
+    return field.removeprefix(METADATA_PREFIX)
+
+
+def qualified(field: str) -> str:
+    """The name of a field in conditions, without an unnecessary prefix."""
+    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
+
+
+class SearchMode(Enum):
+    """How documents are ranked."""
+
+    SEMANTIC = "semantic"  #: by the cosine of the best chunk with the query
+    BM25 = "bm25"  #: by the words shared with the query
+    HYBRID = "hybrid"  #: by both, fused
 
 
 class Pair(NamedTuple):
-    """Two texts by their places in a collection, left before right; a higher score is nearer."""
+    """Two texts by their positions in a collection, left before right; higher scores are closer."""
 
     left: int
     right: int
@@ -284,9 +301,9 @@ class Pair(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How many words an encoder has met, and how many of these it does not know.
+    """The number of words that an encoder has read, and of unknown words among them.
 
-    ``most_frequent_unknown`` are some of the latter, the most frequent one first.
+    ``most_frequent_unknown`` lists some of the unknown words, the most frequent first.
     """
 
     words: int
@@ -304,21 +321,23 @@ def _shown(value: object) -> str:
 
 
 def _check_characters(text: str, name: str, source: str) -> None:
-    """Refuse what UTF-8 has no form for: a byte that was not decoded, half a surrogate pair."""
+    """Refuse text that UTF-8 cannot encode: undecoded bytes and unpaired surrogates."""
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        wrong = text[error.start]
-        if ESCAPED_BYTE.match(wrong):
-            raise UndecodableError(source, f"{name} holds {first_escaped(wrong)}") from None
-        code = f"U+{ord(wrong):04X}"
+        from semsearch.encodings import ESCAPED_BYTE, first_escaped
+
+        character = text[error.start]
+        if ESCAPED_BYTE.match(character):
+            raise UndecodableError(source, f"{name} holds {first_escaped(character)}") from None
+        code = f"U+{ord(character):04X}"
         raise BadRowError(source, f"{name} holds an unpaired surrogate ({code})") from None
 
 
 def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
-    """The JSON value that stands for a metadata value (numpy, pandas and date types included)."""
+    """Convert a metadata value to JSON (numpy, pandas and date types included)."""
     if depth > METADATA_MAX_DEPTH:
         raise BadRowError(source, f"{name} is nested deeper than {METADATA_MAX_DEPTH}")
     if value is None or isinstance(value, (bool, int)):
@@ -342,7 +361,7 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
 
 
 def _plain_value(value: Any, name: str, source: str) -> Any:
-    """A value of a library's type as one of Python's own."""
+    """Convert a value of a library's type to a built-in type."""
     if type(value).__name__ in ("NaTType", "NAType"):  # how pandas writes "missing"
         return None
     if isinstance(value, (set, frozenset)):

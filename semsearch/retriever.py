@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import NoReturn, Self, Unpack
 
 from semsearch.arguments import shown
-from semsearch.closing import closed_on_error
 from semsearch.errors import ArgumentError, IndexClosedError
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.records import Hits
-from semsearch.search.options import Options, SearchOptions
-from semsearch.search.queries import Query
-from semsearch.search.ranking import rank
+from semsearch.search import rank
+from semsearch.search.queries import Options, Query, SearchOptions
+from semsearch.stores.protocol import closed_on_error
 
 
 class Retriever:
@@ -30,14 +29,14 @@ class Retriever:
     >>> hit.document_id, round(hit.score, 2)
     ('a', 0.5)
 
-    Closing it closes the index only when `Retriever.open` opened that: who opened closes.
+    Closing it closes the index only if `Retriever.open` opened the index.
 
     Args:
-        index: where to search; it stays its owner's to close.
+        index: the index to search; the caller closes it.
         space: the name of the embedding space; None takes the first.
 
     Raises:
-        ArgumentError: `index` is no Index.
+        ArgumentError: `index` is not an Index.
         SpaceError: there is no such space, or it is not complete yet.
     """
 
@@ -60,18 +59,18 @@ class Retriever:
         *,
         device: str | None = None,
     ) -> Self:
-        """A retriever on the index in a directory; closing it closes that.
+        """Open the index in a directory and a retriever on it; closing the retriever closes both.
 
         Args:
             path: the index.
             space: the name of the embedding space; None takes the first.
-            encoders: one or several at hand, used instead of loading the same ones again.
-            device: where one that is loaded computes; see `Index.open`.
+            encoders: one or more loaded encoders, used instead of loading them again.
+            device: the device for encoders that are loaded; see `Index.open`.
 
         Raises:
-            ArgumentError: one of these is of another type.
+            ArgumentError: an argument has the wrong type.
             IndexNotFoundError: there is no index.
-            SpaceError: it has no such space.
+            SpaceError: the index has no such space.
         """
         index = Index.open(path, encoders, device=device)
         with closed_on_error(index):
@@ -81,7 +80,7 @@ class Retriever:
 
     @property
     def closed(self) -> bool:
-        """Whether it or its index was closed; then searching raises."""
+        """Whether the retriever or its index was closed; then searching raises."""
         return self._closed or self.index.closed
 
     def __repr__(self) -> str:
@@ -102,7 +101,7 @@ class Retriever:
         self.close()
 
     def close(self) -> None:
-        """End its use, and that of the index if `Retriever.open` opened it."""
+        """Close the retriever, and the index if `Retriever.open` opened it."""
         self._closed = True
         if self._owns_index:
             self.index.close()
@@ -111,15 +110,15 @@ class Retriever:
         """The best documents for a query, each by its best passage, best first.
 
         Args:
-            query: a text; several texts, whose vectors are added up; or, for semantic search, a
-                vector of the space's width, which is brought to unit length.
-            k: how many hits; fewer come only when fewer match.
+            query: a text; several texts, whose vectors are added; or, for semantic search, a
+                vector of the space's dimension, which is normalised.
+            k: the number of hits; fewer are returned only if fewer match.
             options: see `SearchOptions`: filters, hybrid search, reranking, diversity.
 
         Raises:
-            ArgumentError: the query is empty, `k` is below 1, or one of these is of another type.
+            ArgumentError: the query is empty, `k` is below 1, or an argument has the wrong type.
             FilterError: the filter cannot be parsed, names an unknown field, or compares a field
-                with what it never holds.
+                with a value of a type that it never holds.
             SpaceError: the space was dropped.
             IndexClosedError: the retriever or its index was closed.
         """
@@ -130,7 +129,7 @@ class Retriever:
     def search_many(
         self, queries: Iterable[Query], k: int = 10, **options: Unpack[SearchOptions]
     ) -> list[Hits]:
-        """The answers to several queries, in their order, encoded together. See `search`."""
+        """The hits of several queries, in their order, encoded together. See `search`."""
         self._check_open()
         return rank(self.index, self.space, queries, Options(k, **options))
 

@@ -16,11 +16,10 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
-    "version errors limits closing addresses explanations",
+    "version errors limits addresses explanations",
     "arguments encodings correlations notebook plugins",
     "records texts csvrecords",
     "filters protocols datasets analysis",
-    "vectors",
     "corpus encoders runs vector_indexes",
     "stores",
     "search",

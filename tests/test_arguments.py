@@ -23,7 +23,7 @@ from semsearch.errors import (
     SpaceError,
 )
 from semsearch.protocols import SearchBackend
-from semsearch.search.options import SearchOptions
+from semsearch.search.queries import SearchOptions
 
 PETS = [Document("a", "red apple", metadata={"year": 1990}), Document("ab", "blue sky")]
 
@@ -247,7 +247,10 @@ class TestWriting:
         assert len(index) == 4
 
     def test_columns_of_what_has_none(self, index):
-        refused(lambda: index.add(PETS, text_columns="text"), "columns are named for a data frame")
+        refused(
+            lambda: index.add(PETS, text_columns="text"),
+            "id_column, title_column and text_columns need a data frame",
+        )
 
     def test_a_string_is_no_list_of_ids(self, index):
         # "ab" was taken for the ids a and b

@@ -8,13 +8,13 @@ from importlib import import_module
 import pytest
 
 MODULES = [
-    "semsearch.analysis.queries",
+    "semsearch.analysis",
     "semsearch.clustering.clusters",
     "semsearch.corpus.corpus",
-    "semsearch.encoders.loading",
-    "semsearch.encoders.sentences",
+    "semsearch.encoders",
+    "semsearch.encoders.text_model",
     "semsearch.exporting.export",
-    "semsearch.index.index",
+    "semsearch.index",
     "semsearch.integrations.pandas",
     "semsearch.mining.pairs",
     "semsearch.records",

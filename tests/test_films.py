@@ -16,8 +16,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
-from semsearch.stores.local.spaces import from_bytes, to_bytes
-from semsearch.stores.local.view import read_vectors
+from semsearch.stores.local.spaces import from_bytes, read_vectors, to_bytes
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,9 @@ from semsearch.filters import (
     Operator,
     Or,
     fields,
-    metadata_field,
     parse,
 )
+from semsearch.records import metadata_field
 
 A, B, C = (Comparison(name, Operator.EQUAL, 1) for name in "abc")
 
@@ -150,7 +150,7 @@ QUOTE_TEXT = "put text in quotes: genres = "
         ("a between 1 or 2", "expected and at column 13, found 'or'"),
         ("a in (1,)", "expected a value at column 9, found ')'"),
         ("a in 1", "expected ( at column 6, found '1'"),
-        ("a ! 1", "the ! is no operator; write != or not (column 3)"),
+        ("a ! 1", "the ! is not an operator; write != or not (column 3)"),
         ("a = 'it''s", "the ' is never closed (column 5)"),
         ('"a = 1', 'the " is never closed (column 1)'),
         ("a < true", "true has no order, only = and != (column 5)"),
@@ -161,8 +161,8 @@ QUOTE_TEXT = "put text in quotes: genres = "
         ("a = 9223372036854775808", "the number '9223372036854775808' is too large (column 5)"),
         ("a = -9223372036854775809", "is too large (column 5)"),
         ("a = " + "9" * 5000, "is too large (column 5)"),
-        ("a = '\0'", "no text holds the character U+0000 (column 6)"),
-        ("a = '\ud83d'", "no text holds the character U+D83D (column 6)"),
+        ("a = '\0'", "no text contains the character U+0000 (column 6)"),
+        ("a = '\ud83d'", "no text contains the character U+D83D (column 6)"),
     ],
 )
 def test_mistakes(expression, message):

@@ -301,8 +301,8 @@ class TestLongQueries:
         nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
         retriever.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
         assert [record.getMessage() for record in caplog.records] == [
-            "the query has 9 tokens, of which hashing reads the first 8; left out: 'nine'",
-            "the query has 10 tokens, of which hashing reads the first 8; left out: '9 10'",
+            "the query has 9 tokens; hashing reads only the first 8, without: 'nine'",
+            "the query has 10 tokens; hashing reads only the first 8, without: '9 10'",
         ]
 
     @pytest.mark.parametrize(
@@ -331,5 +331,5 @@ class TestLongQueries:
             index.add([Document("a", "red apple")])
             Retriever(index).search_many(["日本 " * 127, "word " * 254, "word " * 254 + "end"])
         assert [record.getMessage() for record in caplog.records] == [
-            "the query has 255 tokens, of which minilm reads the first 254; left out: 'end'"
+            "the query has 255 tokens; minilm reads only the first 254, without: 'end'"
         ]

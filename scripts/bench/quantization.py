@@ -23,11 +23,11 @@ from scripts.bench.systems import messages
 from scripts.shared.corpora import distinct, film_beginnings
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino_models import converted_model
-from semsearch.encoders.openvino_runtime import Converted
+from semsearch.encoders.openvino_runtime import Converted, float_precision
 from semsearch.encoders.outliers import RECIPE, Recipe
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
-from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.quantization import Halves, quantize
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import TextModel
 from semsearch.protocols import Matrix
 

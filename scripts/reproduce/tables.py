@@ -34,7 +34,7 @@ from semsearch.evaluation.intervals import randomised_difference
 from semsearch.evaluation.published import PublishedRow, published_rows
 from semsearch.evaluation.rankers import IndexRanker
 from semsearch.records import SearchMode
-from semsearch.search.options import Fusion
+from semsearch.search.queries import Fusion
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 

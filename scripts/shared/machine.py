@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from semsearch.encoders.openvino_library import import_openvino, openvino_core
+from semsearch.encoders.openvino_runtime import import_openvino, openvino_core
 
 #: What matters to matrix products, among what /proc/cpuinfo lists.
 FLAGS = (

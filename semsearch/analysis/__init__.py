@@ -1,12 +1,228 @@
-"""The words of texts and queries, as BM25 compares them.
+"""Texts and queries as the words that BM25 compares, in the form that SQLite FTS5 takes.
 
-`forms` writes each word in one way, `queries` reads phrases and excluded words, and an `Analyser`
-makes of both what SQLite's FTS5 is given.
+`forms` writes each word in one way; an `Analyser` prepares texts and queries for FTS5.
 """
 
 from __future__ import annotations
 
-from semsearch.analysis.analyser import MAX_QUERY_WORDS, Analyser, Language, language
-from semsearch.analysis.queries import parse_query
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["MAX_QUERY_WORDS", "Analyser", "Language", "language", "parse_query"]
+from semsearch.analysis.forms import folded, in_pairs, pairs, plain, run_pattern, searchable, words
+from semsearch.arguments import check_text
+from semsearch.errors import ArgumentError, MissingExtraError, QueryError
+
+if TYPE_CHECKING:
+    from Stemmer import Stemmer
+
+
+#: FTS5 needs 2.5 kB and 60 µs per word.
+MAX_QUERY_WORDS = 10_000
+
+#: FTS5's words: runs of letters, digits and marks, without accents.
+_TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+
+
+class Language(NamedTuple):
+    """The stemmer and the stop words of a language.
+
+    Args:
+        name: a Snowball stemmer, or ``none``.
+        stop_words: removed from queries that have other words.
+    """
+
+    name: str
+    stop_words: tuple[str, ...] = ()
+
+
+#: No stemming, no stop words.
+NONE = "none"
+
+
+def language(name: str) -> Language:
+    """The language with this name, with its stop words from bm25s if there is a list.
+
+    Args:
+        name: a Snowball stemmer (``english``, ``german``, …), or ``none``.
+
+    Raises:
+        ArgumentError: there is no such stemmer.
+        MissingExtraError: the extra ``languages`` is not installed.
+    """
+    check_text("the language", name)
+    if name == NONE:
+        return Language(NONE)
+    try:
+        import Stemmer
+        from bm25s import stopwords
+    except ImportError as error:
+        raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
+    if name not in Stemmer.algorithms():
+        known = ", ".join([*Stemmer.algorithms(), NONE])
+        raise ArgumentError(f"no stemmer for '{name}' (languages: {known})")
+    lists = {"ENGLISH": stopwords.STOPWORDS_EN, **vars(stopwords)}
+    found = lists.get("ENGLISH" if name == "english" else f"STOPWORDS_{name.upper()}", ())
+    return Language(name, tuple(sorted({folded(word) for word in found})))
+
+
+class Analyser:
+    """Prepares texts and queries for FTS5.
+
+    Args:
+        language: the stemmer and stop words; None is FTS5's own Porter stemmer for English (1980),
+            without stop words.
+    """
+
+    def __init__(self, language: Language | None = None) -> None:
+        self._language = language
+
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer of the FTS5 table."""
+        return _TOKENIZER if self._language else f"porter {_TOKENIZER}"
+
+    def searchable(self, text: str) -> str:
+        """The text that FTS5 indexes for a text."""
+        if self._language is None:
+            return searchable(text)
+        return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
+
+    def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
+        """An FTS5 query for any of the words and phrases; None if there are none.
+
+        Raises:
+            ArgumentError: there are too many words.
+        """
+        terms = self.query_terms(text)
+        terms += [term for term in map(self.phrase_term, phrases) if term]
+        if len(terms) > MAX_QUERY_WORDS:
+            raise QueryError(
+                f"the query has {len(terms):,} words; bm25 and hybrid accept {MAX_QUERY_WORDS:,}"
+            )
+        return " OR ".join(terms) or None
+
+    def query_terms(self, text: str) -> list[str]:
+        """The words of a query as FTS5 terms."""
+        if self._language is None and text.isascii():
+            return [f'"{word}"' for word in re.findall(r"\w+", text)]
+        terms: list[str] = []
+        stops: list[str] = []
+        for place, piece in enumerate(_pieces(self._in_letters(text))):
+            if place % 2 == 0:
+                listed = self._words(piece)
+                for word, stem in zip(listed, self._stems(listed), strict=True):
+                    (stops if self._is_stop_word(word) else terms).append(f'"{stem}"')
+            elif len(found := pairs(piece)) > 1:
+                terms += [f'"{pair}"' for pair in found[:-1]]
+            else:
+                terms.append(f'"{found[0]}" *')  # one character: all pairs that start with it
+        return terms or stops
+
+    def phrase_term(self, text: str) -> str | None:
+        """A phrase as an FTS5 term: its consecutive words; None without words."""
+        listed: list[str] = []
+        ends_in_run = False
+        for place, piece in enumerate(_pieces(self._in_letters(text))):
+            found = pairs(piece) if place % 2 else self._stems(self._words(piece))
+            listed += found
+            ends_in_run = place % 2 == 1 if found else ends_in_run
+        if not listed:
+            return None
+        # The last character of a run is single here; in a text, another may follow it.
+        return f'"{" ".join(listed)}"' + (" *" if ends_in_run else "")
+
+    @cached_property
+    def _stemmer(self) -> Stemmer | None:
+        if self._language is None or self._language.name == NONE:
+            return None
+        try:
+            from Stemmer import Stemmer
+        except ImportError as error:
+            raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
+        return Stemmer(self._language.name)
+
+    def _words(self, piece: str) -> list[str]:
+        # FTS5 splits words at underscores, but only after stemming.
+        return words(piece if self._language is None else piece.replace("_", " "))
+
+    def _in_letters(self, text: str) -> str:
+        """A text with Turkish capitals in lower case, whose case folding differs."""
+        if self._language is None or self._language.name != "turkish":
+            return text
+        return unicodedata.normalize("NFC", text).replace("I", "ı").replace("İ", "i")
+
+    def _stems(self, listed: list[str]) -> list[str]:
+        stems = self._stemmer.stemWords(listed) if self._stemmer else listed
+        return [plain(stem) for stem in stems]
+
+    def _is_stop_word(self, word: str) -> bool:
+        return self._language is not None and word in self._language.stop_words
+
+
+def _pieces(text: str) -> list[str]:
+    """A text cut into parts with spaces between words and, at odd positions, runs without."""
+    return [text.lower()] if text.isascii() else run_pattern().split(folded(text))
+
+
+#: ``"a phrase"`` and ``-"a phrase"``; ``-word``; -5 is a number. Possessive, without backtracking.
+_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]++)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
+_WORD = re.compile(r"\w")
+
+#: Each is a separate condition; SQLite accepts expressions up to 1,000 operators deep.
+MAX_PHRASES = 100
+
+
+class WordQuery(NamedTuple):
+    """A query parsed for BM25."""
+
+    plain: str  #: without quotes and excluded words
+    words: str  #: also without phrases
+    required: tuple[str, ...]  #: phrases that a document must contain
+    excluded: tuple[str, ...]  #: words and phrases that it must not contain
+
+
+def parse_query(text: str) -> WordQuery:
+    """Parse the words, quoted phrases, and words and phrases excluded by a minus sign.
+
+    >>> parse_query('"carpe diem" film -comedy')
+    WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
+
+    Raises:
+        ArgumentError: there are too many phrases and excluded words.
+    """
+    required: list[str] = []
+    excluded: list[str] = []
+    plain: list[str] = []
+    words: list[str] = []
+    place = 0
+    for found in _SPECIAL.finditer(text):
+        minus, phrase, word = found.groups()
+        if phrase and not _WORD.search(phrase):
+            continue  # quotes without a word
+        between = text[place : found.start()]
+        place = found.end()
+        words.append(between)
+        plain.append(between)
+        if word or minus:
+            excluded.append(word or phrase)
+        else:
+            required.append(phrase)
+            plain.append(phrase)
+    if not required and not excluded:
+        return WordQuery(text, text, (), ())
+    if len(required) + len(excluded) > MAX_PHRASES:
+        raise QueryError(
+            f"the query has {len(required) + len(excluded):,} phrases and excluded words; "
+            f"bm25 and hybrid accept {MAX_PHRASES}"
+        )
+    rest = text[place:]
+    return WordQuery(
+        _joined([*plain, rest]), _joined([*words, rest]), tuple(required), tuple(excluded)
+    )
+
+
+def _joined(parts: list[str]) -> str:
+    return " ".join(" ".join(parts).split())

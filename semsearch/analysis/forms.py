@@ -1,23 +1,20 @@
-"""One form for all ways of writing a word; texts and queries alike.
-
-However a text is written, its words are found:
+"""Normalisation of words in texts and queries, so that spelling variants match.
 
 *   It is composed and case-folded (Unicode's canonical caseless matching); half-width, full-width
     and presentation forms, as PDF files have them, become the ordinary letters.
 *   Marks that are optional in writing are dropped: accents that stand alone, the accents of Greek,
     the vowel points of Arabic and Hebrew, soft hyphens, joiners. FTS5 drops those of Latin letters;
     й stays й, and the vowel signs of Indic and Thai words stay in them.
-*   Letters that are often written in a plainer way are found by it: Łódź by lodz, ещё by еще, an
-    alef with hamza by one without, Turkish ı by i (most of this is in Lucene's ASCIIFoldingFilter
-    and its normalisers of Arabic, Persian and Hindi).
+*   Letters with a common plain spelling match it: Łódź and lodz, ещё and еще, an alef with and
+    without hamza, Turkish ı and i (most of this is in Lucene's ASCIIFoldingFilter and its
+    normalisers of Arabic, Persian and Hindi).
 *   Runs of the scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Khmer,
     Burmese), and of Korean, whose particles are attached, become overlapping pairs of characters:
-    東京都 is 東京, 京都, 都. A word of two characters is found in them by its pair, a single
-    character by the pairs that begin with it. For retrieval pairs are as good as words from a
-    dictionary (Nie, Gao, Zhang & Zhou 2000, On the use of words and n-grams for Chinese
-    information retrieval).
+    東京都 is 東京, 京都, 都. A word of two characters matches its pair, a single character the
+    pairs that start with it. For retrieval, pairs are as good as words from a dictionary (Nie, Gao,
+    Zhang & Zhou 2000, On the use of words and n-grams for Chinese information retrieval).
 
-ASCII stays as it is.
+ASCII is not changed.
 """
 
 from __future__ import annotations
@@ -89,11 +86,11 @@ def _unit() -> re.Pattern[str]:
     return re.compile(".[{}]*".format("".join(filter(run_pattern().match, marks()))), re.DOTALL)
 
 
-#: What else a word may hold, to FTS5 as well: marks, and characters of private fonts.
+#: Other characters of words, as in FTS5: marks, and private-use characters.
 _IN_WORDS = ("Mn", "Mc", "Co")
 
 
-#: Letters that are written in a plainer way as often.
+#: Letters with a common plain spelling.
 _PLAINER = (
     dict(zip("ıłøđħŧðё", "ilodhtdе", strict=True))
     | {"æ": "ae", "œ": "oe", "þ": "th"}
@@ -106,33 +103,33 @@ _NOT_PLAIN = re.compile(f"[{''.join(_PLAINER)}]")
 
 @cache
 def _separator() -> re.Pattern[str]:
-    """What else may separate words.
+    """Other separators of words.
 
-    FTS5 knows Unicode 6.1, and takes what is newer for letters: the signs of the ruble and of
+    FTS5 knows Unicode 6.1 and takes newer characters for letters: the signs of the ruble and of
     bitcoin, most emoji, the marks around text of another direction.
     """
     return re.compile(rf"[^\w\s\x00-\x7f{marks()}]")
 
 
 def searchable(text: str) -> str:
-    """What FTS5 is given for a text."""
+    """The text that FTS5 indexes for a text, without a language."""
     if text.isascii():
         return text
     return plain(in_pairs(folded(text)))
 
 
 def plain(text: str) -> str:
-    """A folded text with the plainer ones of its letters; stemmers read it before."""
+    """A folded text with plain spellings; applied after stemming."""
     return _NOT_PLAIN.sub(lambda letter: _PLAINER[letter[0]], text)
 
 
 def in_pairs(text: str) -> str:
-    """A text with spaces around the pairs of scripts that have none."""
+    """A text whose runs without spaces are separated into pairs."""
     return run_pattern().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
 def folded(text: str) -> str:
-    """One form for all ways of writing the same."""
+    """A normalised form of a text, in which spelling variants are equal."""
     text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     text = _separator().sub(_separated, _dropped().sub("", text))
@@ -148,7 +145,7 @@ def _without_accents(letters: re.Match[str]) -> str:
 
 
 def pairs(run: str) -> list[str]:
-    """Each character with the next one; the last one alone."""
+    """Overlapping pairs of characters; the last character is single."""
     characters = _unit().findall(run)
     return [
         first + second for first, second in zip_longest(characters, characters[1:], fillvalue="")
@@ -156,7 +153,7 @@ def pairs(run: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a folded text, as FTS5 finds them."""
+    """The words of a folded text, as FTS5 splits them."""
     kept = (
         letter
         if letter == "_" or letter.isalnum() or unicodedata.category(letter) in _IN_WORDS

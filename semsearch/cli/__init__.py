@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # type checkers take it for the one of typing, which take
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from semsearch.cli.program import COMMANDS, main
+    from semsearch.cli.command import COMMANDS, main
 
 __all__ = ["COMMANDS", "main", "run"]
 
@@ -21,9 +21,9 @@ __all__ = ["COMMANDS", "main", "run"]
 def __getattr__(name: str) -> object:
     if name not in ("COMMANDS", "main"):
         raise AttributeError(f"module 'semsearch.cli' has no attribute '{name}'")
-    from semsearch.cli import program
+    from semsearch.cli import command
 
-    return getattr(program, name)
+    return getattr(command, name)
 
 
 def run() -> NoReturn:
@@ -58,7 +58,7 @@ def _status() -> object:
 
         if print_answer(sys.argv[2:]):
             return 0
-    from semsearch.cli.program import main
+    from semsearch.cli.command import main
 
     return main.main(prog_name="semsearch")
 

@@ -11,8 +11,13 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import format_option, index_option, space_option, where_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import (
+    existing_index,
+    format_option,
+    index_option,
+    space_option,
+    where_option,
+)
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import (
     Entry,

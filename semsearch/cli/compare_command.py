@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import format_option, index_option, where_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index, format_option, index_option, where_option
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.comparison import (
     Neighbours,

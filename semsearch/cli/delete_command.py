@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.completing import complete_field
-from semsearch.cli.options import index_option, wait_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import complete_field, existing_index, index_option, wait_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.errors import CombinationError

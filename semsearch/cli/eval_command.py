@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from semsearch.cli.lazy import LazyGroup
+from semsearch.cli.command import LazyGroup
 
 SUBCOMMANDS = {
     "sts": ("semsearch.cli.eval_sts", "How well scores of sentence pairs follow people's."),

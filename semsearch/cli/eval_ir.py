@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.language_fit import tell_unknown_words
 from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
@@ -26,7 +27,6 @@ from semsearch.cli.render_evaluation import (
     json_number,
     write_json_line,
 )
-from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError, OutputError

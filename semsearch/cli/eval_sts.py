@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.language_fit import tell_unknown_words
 from semsearch.cli.options import (
     eval_precision_option,
     format_option,
@@ -23,7 +24,6 @@ from semsearch.cli.render_evaluation import (
     sts_tables,
     write_json_line,
 )
-from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import DatasetNotFoundError

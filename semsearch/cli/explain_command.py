@@ -9,7 +9,7 @@ import textwrap
 import click
 
 from semsearch.cli.command import Command, documentation
-from semsearch.cli.completing import complete_code
+from semsearch.cli.options import complete_code
 from semsearch.errors import ArgumentError
 from semsearch.explanations import codes, page, summary
 

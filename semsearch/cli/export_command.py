@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import index_option, space_option, where_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index, index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
 from semsearch.exporting import ENDINGS, ExportFormat, export_index

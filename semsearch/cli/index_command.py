@@ -13,9 +13,11 @@ import click
 from semsearch.addresses import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
-from semsearch.cli.language_fit import sampled_texts, tell_poor_fit
+from semsearch.cli.language_fit import sampled_texts, tell_poor_fit, tell_unknown_words
 from semsearch.cli.options import (
+    INDEXES,
     directory_option,
+    existing_index,
     filter_column_option,
     index_type_options,
     language_option,
@@ -23,11 +25,9 @@ from semsearch.cli.options import (
     title_column_option,
     wait_option,
 )
-from semsearch.cli.places import INDEXES, existing_index
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
-from semsearch.cli.unknown_words import tell_unknown_words
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension

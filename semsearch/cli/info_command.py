@@ -9,13 +9,13 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.language_fit import fit_of, poor_fit, sampled_texts
-from semsearch.cli.options import format_option, index_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.encoders.vocabulary_fit import Fit
-from semsearch.filters import field_text, literal_text, metadata_field
+from semsearch.filters import field_text, literal_text
 from semsearch.index import Index, IndexInfo
-from semsearch.stores.kinds import Field
+from semsearch.records import metadata_field
+from semsearch.stores.protocol import Field
 from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60

@@ -1,4 +1,4 @@
-"""Whether encoders read the language of an index."""
+"""Warnings about encoders: words without a vector, and languages that they do not read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import parse_spec
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, Fit, tokenizer_of, vocabulary_fit
+from semsearch.protocols import CountsWords, Encoder
 
-if TYPE_CHECKING:  # imported while the encoder is loading
+if TYPE_CHECKING:
     from semsearch.index import Index
-    from semsearch.stores.space import Space
+    from semsearch.stores.protocol import Space
 
 
 def sampled_texts(index: Index, chunks: int) -> list[str]:
@@ -56,3 +57,14 @@ def tell_poor_fit(space: Space, texts: Sequence[str]) -> None:
     """Say on standard error where the encoder of a space does not read the language of texts."""
     if texts and (told := poor_fit(space, fit_of(space, texts))):
         click.echo(visible(told), err=True)
+
+
+def tell_unknown_words(name: str, encoder: Encoder) -> None:
+    """Say on standard error how many words have had no vector, if the encoder counts that."""
+    if not isinstance(encoder, CountsWords):
+        return
+    coverage = encoder.coverage()
+    if coverage.unknown:
+        share = f"{coverage.unknown / coverage.words:.1%} of {coverage.words:,} words"
+        most = ", ".join(coverage.most_frequent_unknown)
+        click.echo(visible(f"{name}: {share} have no vector; most often: {most}"), err=True)

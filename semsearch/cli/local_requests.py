@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index
 from semsearch.cli.query_command import QueryArguments, command
 from semsearch.cli.render import Screen, visible
 from semsearch.encoders import current_fingerprint

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from semsearch.cli.service_client import is_private, runtime_folder, sockets
-from semsearch.closing import closed_on_error
 
 
 class LocalSocket:
@@ -34,8 +33,10 @@ class LocalSocket:
         self.socket = socket.socket(socket.AF_UNIX)
         before = os.umask(0o177)
         try:
-            with closed_on_error(self.socket):
-                self.socket.bind(str(self.path))
+            self.socket.bind(str(self.path))
+        except OSError:
+            self.socket.close()
+            raise
         finally:
             os.umask(before)
 

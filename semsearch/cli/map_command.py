@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import index_option, space_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index, index_option, space_option
 from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError
 from semsearch.texts import quantity

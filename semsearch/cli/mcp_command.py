@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import indexes_option
-from semsearch.cli.places import all_indexes
+from semsearch.cli.options import all_indexes, indexes_option
 from semsearch.errors import MissingExtraError
 
 

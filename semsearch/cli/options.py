@@ -1,18 +1,135 @@
-"""Options that several commands share."""
+"""Options that several commands share; the indexes they name; completions for shells."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 from semsearch.addresses import place
-from semsearch.cli.completing import complete_field, complete_index, complete_space
-from semsearch.cli.places import INDEXES
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError, CombinationError, IndexNotFoundError, SemsearchError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from semsearch.index import Index
+
+#: Where indexes are made unless `--index` says otherwise.
+INDEXES = Path("indexes")
+
+
+def indexes_here(here: Path = Path()) -> list[Path]:
+    """The indexes under indexes/, by name."""
+    return sorted(file.parent for file in (here / INDEXES).glob("*/index.sqlite"))
+
+
+def existing_index(directory: Path | None, here: Path = Path()) -> Path:
+    """The index that is meant: the one named, or the only one there is.
+
+    Args:
+        directory: the one named.
+        here: where to look for the only one.
+
+    Raises:
+        IndexNotFoundError: none is named, and there is none or more than one.
+    """
+    if directory is not None:
+        return directory
+    found = indexes_here(here)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise _no_index()
+    names = ", ".join(str(path) for path in found)
+    raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
+
+
+def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
+    """The indexes that are meant, by name: those given, or all that there are.
+
+    Raises:
+        ArgumentError: two have one name.
+        IndexNotFoundError: none is given, and there is none.
+    """
+    found: dict[str, Path] = {}
+    for directory in directories or indexes_here():
+        name = directory.resolve().name
+        if name in found:
+            raise ArgumentError(f"two indexes are called '{name}'")
+        found[name] = directory
+    if not found:
+        raise _no_index()
+    return found
+
+
+def _no_index() -> IndexNotFoundError:
+    return IndexNotFoundError(
+        f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
+        "or name one with --index"
+    )
+
+
+def complete_index(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The indexes under indexes/; where none begins so, any directory."""
+    from click.shell_completion import CompletionItem
+
+    del context, parameter
+    items = [
+        CompletionItem(str(path)) for path in indexes_here() if str(path).startswith(incomplete)
+    ]
+    return items or [CompletionItem(incomplete, type="dir")]
+
+
+def complete_space(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The spaces of the index."""
+    del parameter
+    return _names(context, incomplete, lambda index: [space.name for space in index.spaces()])
+
+
+def complete_field(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The metadata fields of the index."""
+    del parameter
+    return _names(context, incomplete, lambda index: ["id", "title", *index.fields()])
+
+
+def complete_code(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The codes of errors, with what they mean where a shell shows that."""
+    from click.shell_completion import CompletionItem
+
+    from semsearch.explanations import codes, summary
+
+    del context, parameter
+    return [
+        CompletionItem(code, help=summary(code)) for code in codes() if code.startswith(incomplete)
+    ]
+
+
+def _names(
+    context: click.Context, incomplete: str, names: Callable[[Index], list[str]]
+) -> list[CompletionItem]:
+    """Names that begin so; none where there is no index to ask."""
+    from click.shell_completion import CompletionItem
+
+    from semsearch.index import Index
+
+    try:
+        with Index.open(existing_index(context.params.get("directory"))) as index:
+            known = names(index)
+    except SemsearchError:
+        return []
+    return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

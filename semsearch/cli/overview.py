@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.places import INDEXES, indexes_here
+from semsearch.cli.options import INDEXES, indexes_here
 from semsearch.cli.render import visible
 from semsearch.errors import SemsearchError
 from semsearch.texts import quantity

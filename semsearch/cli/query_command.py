@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.completing import complete_field
 from semsearch.cli.options import (
     Duration,
+    complete_field,
+    existing_index,
     format_option,
     index_option,
     no_encoder_option,
@@ -22,18 +23,15 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
-from semsearch.cli.places import existing_index
 from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
 from semsearch.errors import CombinationError, FieldNotFoundError, SemsearchError, with_code
-from semsearch.filters import BUILT_IN_FIELDS, metadata_field, qualified
 from semsearch.preload import preload_for_queries
-from semsearch.protocols import Reranker
-from semsearch.records import SearchMode
-from semsearch.search.options import RERANK_DEPTH, Fusion
-from semsearch.texts import quantity
+from semsearch.records import BUILT_IN_FIELDS, SearchMode, metadata_field, qualified
+from semsearch.search.queries import RERANK_DEPTH, Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
+    from semsearch.protocols import Reranker
     from semsearch.search.queries import Query
 
 QUERIES_AT_ONCE = 256
@@ -171,26 +169,29 @@ def command(**parameters: Any) -> None:
     arguments = QueryArguments.of(parameters)
     directory = existing_index(arguments.directory)
     encoders = preload_for_queries(directory, arguments.space) if arguments.needs_encoder else []
-    from semsearch.retriever import Retriever  # while the model loads
+    from semsearch.index import Index  # while the model loads
 
     with ExitStack() as stack:
-        retriever = stack.enter_context(Retriever.open(directory, arguments.space, encoders))
-        output = stack.enter_context(arguments.output(retriever.index))
-        options = arguments.options | {"rerank": _reranker(arguments.reranker)}
+        index = stack.enter_context(Index.open(directory, encoders))
+        space = index.complete_space(arguments.space).name
+        output = stack.enter_context(arguments.output(index))
+        options = arguments.options | {"space": space, "rerank": _reranker(arguments.reranker)}
         if arguments.is_single:
-            found = retriever.search(arguments.query(arguments.text), **options)
+            found = index.search(arguments.query(arguments.text), **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
+                from semsearch.texts import quantity
+
                 _tell(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             lines = _lines(arguments.queries, arguments.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in retriever.search_many(map(arguments.query, block), **options):
+                for hits in index.search_many(map(arguments.query, block), **options):
                     output.add(hits, heading=True)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(retriever.search(arguments.query(line), **options), heading=False)
+                    output.add(index.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
                     _tell(f"Error: {with_code(error)}")
         else:
@@ -282,7 +283,8 @@ def _reranker(spec: str | None) -> Reranker | None:
 
 def _lines(name: str, encoding: str | None) -> Iterator[str]:
     """The queries of a file; blank lines are left out, and reported at its end."""
-    from semsearch.corpus import text_lines  # seldom needed
+    from semsearch.corpus import text_lines
+    from semsearch.texts import quantity
 
     read = blank = 0
     first_blank: list[int] = []

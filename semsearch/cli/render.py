@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
 from semsearch.errors import CombinationError
-from semsearch.filters import metadata_name
-from semsearch.records import Hit, Hits, HitScores, column_name
+from semsearch.records import Hit, Hits, HitScores, column_name, metadata_name
 
 if TYPE_CHECKING:
     from rich.console import Console

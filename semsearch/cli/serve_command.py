@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import Command, quoted
-from semsearch.cli.options import Duration, indexes_option
-from semsearch.cli.places import all_indexes
+from semsearch.cli.options import Duration, all_indexes, indexes_option
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
 from semsearch.errors import MissingExtraError, ServeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from semsearch.cli.lazy import LazyGroup
+from semsearch.cli.command import LazyGroup
 
 SUBCOMMANDS = {
     "siamese": ("semsearch.cli.train_siamese", "A bi-encoder, from pairs or triplets."),

@@ -12,7 +12,7 @@ from semsearch.cli.interruption import interruptible, run_options
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.training import Course, Translation, train
 from semsearch.training.translation import RECIPE
 

@@ -13,7 +13,7 @@ from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.texts import quantity
 from semsearch.training import Course, Recipe, train
 from semsearch.training.lessons import one_each

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import index_option, wait_option
-from semsearch.cli.places import existing_index
+from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
 from semsearch.texts import quantity

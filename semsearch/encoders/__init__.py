@@ -1,13 +1,29 @@
-"""Encoders: what turns texts into vectors. `load_encoder` finds the one that a spec names."""
+"""Encoders turn texts into vectors. `load_encoder` finds the one that a spec names."""
 
-from semsearch.encoders.loading import (
-    DEFAULT_ENCODER,
-    current_fingerprint,
-    load_encoder,
-    load_reranker,
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from semsearch.arguments import check_choice, shown
+from semsearch.encoders.model_folder import (
+    ConversionFailedError,
+    ModelFolder,
+    NotConvertibleError,
+    check_head,
+    find_model,
 )
-from semsearch.encoders.sentences import EncodesSentences
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
+from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
+from semsearch.encoders.text_model import EncodesSentences
+from semsearch.errors import ArgumentError, CombinationError, EncoderError, PrecisionError
+from semsearch.protocols import Encoder, Reranker
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -17,3 +33,249 @@ __all__ = [
     "load_encoder",
     "load_reranker",
 ]
+
+logger = logging.getLogger(__name__)
+
+
+DEFAULT_ENCODER = "minilm"
+
+#: The modules that run transformers, by name; the first one that can run a model does, unless
+#: there is a GPU, which torch alone uses.
+RUNTIMES = {
+    "openvino": "semsearch.encoders.openvino_models",
+    "torch": "semsearch.encoders.torch_models",
+}
+
+Model = TypeVar("Model", Encoder, Reranker)
+
+
+class RuntimeModule(Protocol):
+    """What the module of a runtime offers."""
+
+    def load_encoder(
+        self, folder: ModelFolder, device: str | None, precision: Precision
+    ) -> Encoder:
+        """A bi-encoder.
+
+        Raises:
+            NotConvertibleError: the runtime cannot run it; another may.
+            EncoderError: the processor or the model is not fit for that precision.
+        """
+
+    def load_reranker(
+        self, folder: ModelFolder, device: str | None, precision: Precision
+    ) -> Reranker:
+        """A cross-encoder; raises as `load_encoder` does."""
+
+
+def load_encoder(
+    spec: str | os.PathLike[str],
+    device: str | None = None,
+    precision: Precision | str = Precision.AUTO,
+    *,
+    runtime: str | None = None,
+    local_files_only: bool = False,
+) -> Encoder:
+    """The encoder that `spec` names.
+
+    >>> from semsearch import load_encoder
+    >>> encoder = load_encoder("hashing:64")
+    >>> encoder.encode_documents(["a cat", "a dog"]).shape
+    (2, 64)
+
+    Where there is no GPU, a BERT-like model is converted for OpenVINO (once, into the user's
+    cache) and then run without torch; other models run on torch, with a warning.
+
+    Args:
+        spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
+            the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
+            ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
+            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
+            ``glove:PATH@sif`` weighs the words),
+            ``hashing[:DIMENSION]`` (no model at all), or what a plugin is called (``NAME[:…]``).
+        device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
+            GPU if there is one.
+        precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
+        local_files_only: make no request to the hub, but take what its cache has: for a spec that
+            no user has typed.
+
+    Raises:
+        ArgumentError: `spec` is no string or path, or there is no such precision.
+        ModelNotFoundError: its files are not on this machine and cannot be fetched.
+        UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: the processor or the model is not fit for that precision.
+    """
+    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
+    if spec.partition(":")[0] == "hashing":
+        from semsearch.encoders.hashing import HashingEncoder
+
+        return HashingEncoder(spec)
+    if spec.partition(":")[0] == "glove":
+        from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
+
+        return WordVectorEncoder(spec)
+    if (plugin := _plugin_encoder(spec)) is not None:
+        return plugin
+    folder = find_model(spec, local_files_only=local_files_only)
+    whole = folder.whole()
+
+    def load(module: RuntimeModule) -> Encoder:
+        try:
+            return module.load_encoder(whole, device, precision)
+        except NotConvertibleError as error:
+            if precision is Precision.INT8:
+                raise PrecisionError(f"model '{spec}' has no int8 here: {error}") from error
+            raise
+
+    encoder = _on_first(_runtimes(runtime, device), whole.spec, load)
+    if folder.dimension is None:
+        return encoder
+    from semsearch.encoders.truncated import TruncatedEncoder
+
+    return TruncatedEncoder(encoder, folder)
+
+
+def current_fingerprint(spec: str) -> str:
+    """The fingerprint of the encoder that a spec of an index names now; no model is loaded.
+
+    Raises:
+        EncoderError: its files are gone, or can no longer be used.
+    """
+    if spec.partition(":")[0] in ("hashing", "glove"):
+        return load_encoder(spec).fingerprint
+    return find_model(spec, local_files_only=True).fingerprint
+
+
+def load_reranker(
+    spec: str | os.PathLike[str],
+    device: str | None = None,
+    precision: Precision | str = Precision.AUTO,
+    *,
+    runtime: str | None = None,
+) -> Reranker:
+    """The cross-encoder that `spec` names, on the runtime that serves it best.
+
+    Args:
+        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
+            ``cross-encoder:`` may stand before it.
+        device: a device of torch's, on which torch then runs, in fp32; None uses a GPU if
+            there is one.
+        precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
+        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
+
+    Raises:
+        ArgumentError: `spec` is no string or path, or there is no such precision.
+        ModelNotFoundError: its files are not on this machine and cannot be fetched.
+        UnsafeModelError: its files would have to be trusted with running code.
+        EncoderError: it is no cross-encoder, or gives several scores a pair.
+    """
+    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
+    if precision is Precision.INT8:
+        raise PrecisionError("a cross-encoder has no int8 here; use fp32 or bf16")
+    folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
+    folder.check_whole()
+    check_head(folder)
+    return _on_first(
+        _runtimes(runtime, device),
+        CROSS_ENCODER_PREFIX + folder.spec,
+        lambda module: module.load_reranker(folder, device, precision),
+    )
+
+
+def _runtimes(runtime: str | None, device: str | None) -> list[str]:
+    """The names of the runtimes that may run a model, the best one first."""
+    if runtime is not None:
+        if runtime not in RUNTIMES:
+            raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
+        if device is not None and runtime != "torch":
+            raise CombinationError(f"{runtime} chooses its device itself; torch takes one")
+        return [runtime]
+    return ["torch"] if device is not None or has_gpu() else list(RUNTIMES)
+
+
+def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model]) -> Model:
+    """The model on the first runtime that can run it; where it is not the best, that is logged.
+
+    Raises:
+        EncoderError: none can.
+    """
+    reason: NotConvertibleError | None = None
+    for name in names:
+        try:
+            model = load(import_module(RUNTIMES[name]))
+        except NotConvertibleError as error:
+            reason = error
+            continue
+        if isinstance(reason, ConversionFailedError):
+            getattr(model, "model", None)  # loaded now: were it broken, that would be the reason
+        if reason is not None:
+            logger.warning("model '%s' runs on %s: %s", spec, name, reason)
+        return model
+    raise EncoderError(f"model '{spec}' runs on none of {', '.join(names)}: {reason}")
+
+
+def _checked_spec(spec: object) -> str:
+    path = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
+    if not isinstance(path, str):
+        raise ArgumentError(f"a model is named by a string or a Path, not by {shown(spec)}")
+    if not path.strip():
+        raise ArgumentError("the name of the model is empty")
+    return path
+
+
+def has_gpu() -> bool:
+    """Whether torch could run on a GPU, found out without importing it."""
+    try:
+        cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    failed = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    return not failed and count.value > 0
+
+
+#: Entry points of plugins; each names what makes an encoder of a spec.
+PLUGIN_GROUP = "semsearch.encoders"
+
+_MEMBERS = [name for name in dir(Encoder) if not name.startswith("_")]
+
+
+def _plugin_encoder(spec: str) -> Encoder | None:
+    """The encoder of the plugin that a spec begins with, ``NAME`` or ``NAME:…``.
+
+    None where there is no such plugin, or a folder is called so.
+
+    Raises:
+        EncoderError: the plugin fails, or what it makes is no encoder of that name.
+    """
+    name = spec.partition(":")[0]
+    if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or _is_folder(spec):
+        return None
+    from semsearch.plugins import find_plugin
+
+    plugin = find_plugin(PLUGIN_GROUP, name)
+    if plugin is None:
+        return None
+    with plugin.running(f"encoder '{spec}'", EncoderError):
+        encoder: Encoder = plugin.load(spec)
+        missing = [member for member in _MEMBERS if not hasattr(encoder, member)]
+        made = None if missing else encoder.spec
+    if missing:
+        raise EncoderError(
+            f"encoder '{spec}': what plugin '{name}' of package {plugin.package} makes has no "
+            f"{', '.join(missing)}"
+        )
+    if str(made).partition(":")[0] != name:
+        raise EncoderError(
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} calls it '{made}', "
+            "which does not load it again"
+        )
+    return encoder
+
+
+def _is_folder(spec: str) -> bool:
+    try:
+        return Path(spec).is_dir()
+    except OSError:  # too long for a path
+        return False

@@ -1,15 +1,83 @@
-"""The user's cache: what takes long to compute once and is then read by every process."""
+"""The user cache: SHA-256 of files, and what takes long to compute, both computed once."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 
-from semsearch.encoders.hashes import cache_folder, file_sha256
+from platformdirs import user_cache_path
+
 from semsearch.errors import EncoderError
+
+MEMORY = "sha256.json"
+#: Smaller files are hashed sooner than looked up.
+SMALL_BYTES = 1_000_000
+#: A file that changed so lately could change again without its time stamp changing.
+SETTLED_SECONDS = 3.0
+
+
+def cache_folder() -> Path:
+    """Where the user's cache is: SEMSEARCH_CACHE or, without it, where the system keeps caches."""
+    named = os.environ.get("SEMSEARCH_CACHE")
+    return Path(named) if named else user_cache_path("semsearch")
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file's content, in hex digits.
+
+    That of a large file is remembered in the cache, and computed again when the file's size, its
+    time stamps or its place on the disk are other ones.
+    """
+    with file.open("rb") as stream:
+        return stream_sha256(stream)
+
+
+def stream_sha256(stream: BufferedReader) -> str:
+    """The same of a file that is open, at its beginning."""
+    state = os.fstat(stream.fileno())
+    if state.st_size < SMALL_BYTES:
+        return hashlib.sha256(stream.read()).hexdigest()
+    key = str(Path(stream.name).absolute())
+    stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
+    known = _remembered().get(key)
+    if known and known[1:] == stamp:
+        return str(known[0])
+    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    last_change = max(state.st_mtime, state.st_ctime)
+    if abs(time.time() - last_change) > SETTLED_SECONDS:
+        _remember(key, [digest, *stamp])
+    return digest
+
+
+def _remembered() -> dict[str, list[str | int]]:
+    try:
+        remembered = json.loads((cache_folder() / MEMORY).read_text("utf-8"))
+        return {key: value for key, value in remembered.items() if isinstance(value, list)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _remember(key: str, value: list[str | int]) -> None:
+    """Keep what was computed; where the cache cannot be written, it is computed again."""
+    folder = cache_folder()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(prefix=f"{MEMORY}.", dir=folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                json.dump(_remembered() | {key: value}, stream)
+            Path(draft).replace(folder / MEMORY)
+        finally:
+            Path(draft).unlink(missing_ok=True)
+
 
 MANIFEST = "manifest.json"
 

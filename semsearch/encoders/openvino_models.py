@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.arguments import check_pairs, check_texts
-from semsearch.encoders.bi_encoder import BiEncoder
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.kind import ConversionFailedError, NotConvertibleError, why_not_bert_like
-from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.openvino_library import import_openvino
-from semsearch.encoders.openvino_runtime import Converted
-from semsearch.encoders.precision import Precision, float_precision
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.encoders.text_model import ModelFacts, TextModel, running
+from semsearch.encoders.model_folder import (
+    ConversionFailedError,
+    ModelFolder,
+    NotConvertibleError,
+    why_not_bert_like,
+)
+from semsearch.encoders.openvino_runtime import Converted, float_precision, import_openvino
+from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Precision
+from semsearch.encoders.text_model import BiEncoder, ModelFacts, TextModel, running
 from semsearch.errors import first_line
 from semsearch.protocols import Encoder, Reranker, Scores
 

@@ -1,21 +1,94 @@
-"""Converted models on a CPU: OpenVINO, with `tokenizers` and without torch."""
+"""OpenVINO on a CPU: converted models, compiled and run with `tokenizers` and without torch."""
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.encoders.batching import Batching
-from semsearch.encoders.compiled import compiled_model, keep_compiled
-from semsearch.encoders.precision import Precision
-from semsearch.encoders.text_model import Features, ModelFacts, TextModel
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.text_model import Batching, Features, ModelFacts, TextModel
+from semsearch.errors import PrecisionError
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+CONVERTER = "openvino.tools.ovc"
+
+
+def import_openvino() -> Any:
+    """The module `openvino`.
+
+    Its telemetry is disabled: the import reports itself through `openvino_telemetry` only where
+    that package can be imported. The converter, a third of the import, is left out;
+    `import_converter` imports it.
+    """
+    if "openvino" not in sys.modules:
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+        sys.modules[CONVERTER] = None  # type: ignore[assignment]
+        try:
+            import openvino
+        finally:
+            del sys.modules[CONVERTER]
+    import openvino
+
+    return openvino
+
+
+def import_converter() -> Any:
+    """The module of OpenVINO that converts models of other libraries."""
+    import_openvino()
+    return import_module(CONVERTER)
+
+
+@cache
+def openvino_core() -> Any:
+    """OpenVINO's devices, found once."""
+    return import_openvino().Core()
+
+
+DEVICE = "CPU"
+
+#: Leaves the weights where they are.
+WITHOUT_WEIGHTS = {"CACHE_MODE": "OPTIMIZE_SIZE"}
+
+
+def compiled_model(folder: Path, options: Mapping[str, str]) -> Any:
+    """A model, ready to run.
+
+    One that `keep_compiled` has left is read. It is compiled when there is none, or when it came
+    about on another kind of processor or with another OpenVINO, which OpenVINO finds out.
+
+    Args:
+        folder: where the model is.
+        options: OpenVINO's options for its use.
+    """
+    with suppress(OSError, RuntimeError):
+        compiled = _file(folder, options).read_bytes()
+        weights = {"WEIGHTS_PATH": str(folder / "model.bin")}
+        return openvino_core().import_model(
+            compiled, DEVICE, {**options, **WITHOUT_WEIGHTS, **weights}
+        )
+    return openvino_core().compile_model(str(folder / "model.xml"), DEVICE, dict(options))
+
+
+def keep_compiled(folder: Path, options: Mapping[str, str]) -> None:
+    """Compile a model and leave the result beside it, for `compiled_model` with these options."""
+    model = openvino_core().compile_model(
+        str(folder / "model.xml"), DEVICE, {**options, **WITHOUT_WEIGHTS}
+    )
+    _file(folder, options).write_bytes(model.export_model().getvalue())
+
+
+def _file(folder: Path, options: Mapping[str, str]) -> Path:
+    return folder / f"{'-'.join(options.values())}.blob"
+
 
 #: What OpenVINO calls the precisions.
 NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
@@ -116,3 +189,23 @@ def _result(request: Any) -> Matrix:
     request.wait()
     found: Matrix = request.get_output_tensor().data
     return found
+
+
+def float_precision(precision: Precision) -> Precision:
+    """FP32 or BF16: what `precision` comes to where nothing is quantised.
+
+    Raises:
+        EncoderError: bf16 is asked for, and the processor computes it no faster than fp32.
+    """
+    if precision is Precision.FP32:
+        return precision
+    if _has_bf16():
+        return Precision.BF16
+    if precision is Precision.BF16:
+        raise PrecisionError("this processor has no bf16; use --precision fp32 or auto")
+    return Precision.FP32
+
+
+@cache
+def _has_bf16() -> bool:
+    return "BF16" in openvino_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.openvino_library import import_openvino, openvino_core
+from semsearch.encoders.openvino_runtime import import_openvino, openvino_core
 
 #: One number a channel.
 Channels = NDArray[numpy.float32]

@@ -20,8 +20,13 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.openvino_library import import_openvino, openvino_core
-from semsearch.encoders.openvino_runtime import Converted, OpenVINORuntime
+from semsearch.encoders.openvino_runtime import (
+    Converted,
+    OpenVINORuntime,
+    float_precision,
+    import_openvino,
+    openvino_core,
+)
 from semsearch.encoders.outliers import (
     RECIPE,
     Recipe,
@@ -30,8 +35,8 @@ from semsearch.encoders.outliers import (
     take_outliers_apart,
 )
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
-from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.sample import sample_texts
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import TextModel
 from semsearch.errors import MissingExtraError, PrecisionError
 from semsearch.protocols import Matrix

@@ -6,14 +6,35 @@ A revision is written as in the hub's own addresses (``hf://NAME@REVISION``); it
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from semsearch.encoders.pooling import Pooling
 from semsearch.errors import EncoderError
+from semsearch.protocols import Encoder
 
 BUNDLED_SPEC = "minilm"
 CROSS_ENCODER_PREFIX = "cross-encoder:"
+
+
+class Pooling(Enum):
+    """How the tokens' vectors become one. Padding has no part in any of them."""
+
+    MEAN = "mean"  #: over all tokens, [CLS] and [SEP] among them
+    CLS = "cls"  #: the first token's vector
+    MAX = "max"  #: the greatest value of each dimension over all tokens
+    POOLER = "pooler"  #: the first token's through BERT's own dense layer and tanh
+
+
+class Precision(Enum):
+    """The choices; what each costs in quality is measured, not promised (see the README)."""
+
+    AUTO = "auto"  #: bf16 where the processor has it, else fp32
+    FP32 = "fp32"
+    BF16 = "bf16"
+    INT8 = "int8"  #: documents by a quantised model that has passed its gate, queries as AUTO
+
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}
 
@@ -89,3 +110,18 @@ def unpinned(spec: str) -> str:
 
 def _is_folder(name: str) -> bool:
     return Path(name).expanduser().is_dir()
+
+
+def described_precision(description: Mapping[str, Any]) -> Precision:
+    """How to load an encoder again that described itself so.
+
+    AUTO stands for bf16: on a processor without it, fp32 is nearest.
+    """
+    said = description.get("precision")
+    return Precision(said) if said in ("fp32", "int8") else Precision.AUTO
+
+
+def computed_precision(encoder: Encoder) -> str | None:
+    """In which numbers an encoder computes; None where it has no model."""
+    said = encoder.description().get("precision")
+    return None if said is None else str(said)

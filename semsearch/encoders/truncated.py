@@ -12,10 +12,9 @@ from typing import Any
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.sentences import EncodesSentences
+from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import EncoderError
-from semsearch.protocols import Encoder, Matrix, TokenSpans
-from semsearch.vectors import check_unit
+from semsearch.protocols import Encoder, Matrix, TokenSpans, check_unit
 
 
 class TruncatedEncoder(EncodesSentences):

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.model_files import model_modules
-from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.model_folder import find_model, model_modules
 from semsearch.errors import EncoderError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy
 
 from semsearch.arguments import check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
-from semsearch.encoders.precision import Precision, computed_precision
+from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError
 from semsearch.protocols import Encoder, Scores
 

@@ -17,15 +17,15 @@ from semsearch.encoders import (
     load_encoder,
     load_reranker,
 )
-from semsearch.encoders.precision import Precision, computed_precision
+from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError, DatasetError
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
 from semsearch.retriever import Retriever
-from semsearch.search.options import RERANK_DEPTH, Fusion
-from semsearch.search.ranking import HYBRID_DEPTH
+from semsearch.search import HYBRID_DEPTH
+from semsearch.search.queries import RERANK_DEPTH, Fusion
 from semsearch.search.reranking import reranked
 
 #: How many documents a ranking holds, as usual in TREC.

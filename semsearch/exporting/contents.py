@@ -13,8 +13,7 @@ from semsearch.filters import Condition
 from semsearch.index import Index
 from semsearch.protocols import Matrix
 from semsearch.records import Document, column_name
-from semsearch.stores.protocol import Selection, StoreState
-from semsearch.stores.space import Space, check_searchable
+from semsearch.stores.protocol import Selection, Space, StoreState, check_searchable
 
 DOCUMENTS_AT_ONCE = 256
 

@@ -1,5 +1,692 @@
-"""The index: one directory, its database and what is derived from it."""
+"""The index: a directory of documents, passages and vectors."""
 
-from semsearch.index.index import Index, IndexInfo
+from __future__ import annotations
 
-__all__ = ["Index", "IndexInfo"]
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Unpack, cast
+
+from semsearch.arguments import (
+    check_callable,
+    check_choice,
+    check_items,
+    check_path,
+    check_text,
+    shown,
+)
+from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.encoders.specs import Precision, unpinned
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    CombinationError,
+    IndexClosedError,
+    IndexNotFoundError,
+    SpaceError,
+    SpaceNotFoundError,
+    refuse,
+)
+from semsearch.protocols import Encoder
+from semsearch.records import Document, Hits
+from semsearch.search import rank
+from semsearch.search.queries import Examples, Options, Query, SearchOptions
+from semsearch.stores import create_store, open_store
+from semsearch.stores.protocol import (
+    Field,
+    Passages,
+    Selection,
+    SnapshotInfo,
+    Space,
+    Store,
+    StoreState,
+    check_stored_type,
+    closed_on_error,
+    find_space,
+    warn_of_cut_passages,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+    from semsearch.analysis import Language
+    from semsearch.corpus.files import FileState
+    from semsearch.filters import Condition
+    from semsearch.index.removal_plan import Allowance
+    from semsearch.index.writer import IndexWriter, Summary
+
+logger = logging.getLogger(__name__)
+
+
+#: Documents read at once.
+DOCUMENTS_AT_ONCE = 256
+
+#: Messages remembered, so that they are logged once.
+WARNINGS_KEPT = 1000
+
+
+class IndexInfo(NamedTuple):
+    """The contents of an index."""
+
+    path: Path
+    format: int
+    documents: int
+    chunks: int
+    fields: list[Field]
+    spaces: list[Space]
+    snapshots: dict[str, SnapshotInfo]  #: by the name of their space
+    files: dict[str, int]  #: bytes by file name
+    language: Language | None  #: of BM25's stemmer; None for the Porter stemmer
+    indexed_fields: list[str]  #: metadata fields with an index for filters, sorted
+    has_words: bool  #: whether BM25 search is available
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """The stop words of BM25's language, if it has one."""
+        return self.language.stop_words if self.language else ()
+
+
+class Index:
+    """A directory of documents, their passages and their vectors.
+
+    Open one with `Index.open` or `Index.create`; close it when done, or use it in a ``with``.
+
+    Args:
+        store: the storage.
+        encoders: loaded encoders, used for the spaces with their fingerprints; other spaces load
+            theirs by spec when needed.
+        device: the device for encoders that are loaded; see `load_encoder`.
+    """
+
+    def __init__(
+        self, store: Store, encoders: Iterable[Encoder] = (), device: str | None = None
+    ) -> None:
+        self._store = store
+        self._device = device
+        self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
+        self._closed = False
+        self._warned: set[str] = set()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        encoders: Encoder | Iterable[Encoder] = (),
+        *,
+        device: str | None = None,
+        accept_copy: bool = False,
+    ) -> Self:
+        """Open the index in a directory.
+
+        Args:
+            path: the index.
+            encoders: one or more loaded encoders, used instead of loading them again.
+            device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; None uses a
+                GPU if there is one, and OpenVINO otherwise.
+            accept_copy: open the index even if it was copied while it was being written, to
+                verify it.
+
+        Raises:
+            ArgumentError: an argument has the wrong type.
+            IndexNotFoundError: there is no index.
+            IndexFormatError: the directory is not an index, has a newer format, or was copied
+                while the index was being written.
+        """
+        place = check_path("path", path)
+        at_hand = _listed(encoders)
+        _check_encoders(at_hand)
+        return cls(open_store(place, accept_copy=accept_copy), at_hand, device)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        encoders: str | Encoder | Iterable[str | Encoder] | None = None,
+        *,
+        dtype: str | None = None,
+        precision: str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Open the index in a directory, or create it.
+
+        Args:
+            path: an index, an empty directory, or a path that does not exist yet.
+            encoders: a spec or an encoder, or several, one for each embedding space; None takes
+                those of the index, or ``minilm`` for a new one. The first encoder's maximum
+                length limits the passages into which texts are cut.
+            dtype: how vectors are stored: ``float32``, or ``float16`` in half the space; None is
+                ``float32`` for a new index, and the stored type for an existing one.
+            precision: the precision of encoders named by a spec: ``auto``, ``fp32``, ``bf16`` or
+                ``int8``; None is ``auto`` for a new index, and the index's own for an existing
+                one.
+            device: the device of encoders; see `open`.
+
+        Raises:
+            ArgumentError: an argument is invalid, or an encoder is given twice.
+            IndexFormatError: the directory holds other files.
+            SpaceError: the index exists and has other spaces, or stores their vectors in another
+                type or precision.
+        """
+        place = check_path("path", path)
+        check_stored_type(dtype)
+        if precision is not None:
+            precision = check_choice("precision", Precision, precision).value
+        given = _specs(place) if encoders is None else _listed(encoders)
+        of_index = encoders is None and bool(given)
+        if of_index and precision is None:
+            index = cls.open(place, device=device)
+            with closed_on_error(index):
+                for space in index.spaces():
+                    space.check_dtype(dtype)
+            return index
+        if encoders is not None and not given:
+            raise CombinationError("an index needs at least one encoder")
+        given = given or [DEFAULT_ENCODER]
+        loaded = [
+            load_encoder(item, device, precision or "auto", local_files_only=of_index)
+            if isinstance(item, str)
+            else item
+            for item in given
+        ]
+        _check_encoders(loaded)
+        named = [
+            encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
+        ]
+        index = cls(_created(place, loaded, dtype), loaded, device)
+        with closed_on_error(index):
+            index._take_spaces(loaded, dtype)
+            index._check_precision(named, precision)
+        return index
+
+    @property
+    def path(self) -> Path:
+        """Its directory."""
+        return self._store.path
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the index has a document with this id."""
+        if not isinstance(name, str):
+            return False
+        with self.read() as state:
+            return name in state.known([name])
+
+    def get(self, name: str) -> Document | None:
+        r"""The document with this id, as it was added; None if there is none.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("notes", "hashing")
+        >>> _ = index.add([Document("a", "Buy milk.\n", metadata={"done": False})])
+        >>> index.get("a")
+        Document(id='a', text='Buy milk.\n', title=None, metadata={'done': False}, source='')
+        """
+        check_text("the id", name)
+        with self.read() as state:
+            return state.documents([name]).get(name)
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents as they were added, in the order of addition, a batch in memory at a time.
+
+        They are read from one committed state, even if the index is written meanwhile.
+        """
+        with self.read() as state:
+            last = 0
+            while found := state.documents_after(last, DOCUMENTS_AT_ONCE):
+                yield from found.values()
+                last = max(found)
+
+    def count(self, where: str | None = None) -> int:
+        """The number of documents, or of those that match a filter.
+
+        Raises:
+            FilterError: the filter is invalid.
+        """
+        with self.read() as state:
+            if where is None:
+                return state.count()
+            condition = self.filter(state, check_text("where", where))
+            return state.count(Selection(condition=condition))
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called; reading and writing then raise."""
+        return self._closed
+
+    def __repr__(self) -> str:
+        return f"<Index {str(self.path)!r}{', closed' if self.closed else ''}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            f"an index cannot be pickled or copied; open it where it is needed: "
+            f"Index.open({str(self.path)!r})"
+        )
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its files. Closing it again does nothing."""
+        self._closed = True
+        self._store.close()
+
+    def read(self) -> AbstractContextManager[StoreState]:
+        """One committed state, unchanged until the block ends.
+
+        Raises:
+            IndexClosedError: the index was closed.
+        """
+        self._check_open()
+        return self._store.read()
+
+    @contextmanager
+    def writer(
+        self,
+        *,
+        on_bad_row: Callable[[BadRowError], None] = refuse,
+        on_batch: Callable[[Summary], None] = lambda summary: None,
+        wait: bool = False,
+        on: str | None = None,
+    ) -> Iterator[IndexWriter]:
+        """A writer of the index; one process at a time can have one.
+
+        Args:
+            wait: wait for another process that is writing.
+            on: where documents are cut and encoded: ``ray`` for the Ray cluster of this machine
+                (or a local Ray if there is none), ``ray://HOST[:PORT]`` for another cluster, None
+                for this process.
+            on_bad_row: called with the error of each document that cannot be indexed; the default
+                raises it.
+            on_batch: called after each commit with a summary of the run so far.
+
+        Raises:
+            ArgumentError: an argument has the wrong type.
+            IndexBusyError: another process is writing, and `wait` is not set.
+            IndexClosedError: the index was closed.
+            ClusterError: no cluster responds at `on`, or none of its nodes can encode.
+            MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
+        """
+        self._check_open()
+        check_callable("on_bad_row", on_bad_row)
+        check_callable("on_batch", on_batch)
+        from semsearch.index.cluster import workers_on
+        from semsearch.index.files import FileMemory
+        from semsearch.index.writer import IndexWriter
+
+        workers_for = workers_on(None if on is None else check_text("on", on))
+        with self._store.writer(wait=wait) as store:
+            memory = FileMemory(self.path, self.read)
+            yield IndexWriter(
+                store,
+                self.encoder,
+                memory=memory,
+                workers_for=workers_for,
+                on_bad_row=on_bad_row,
+                on_batch=on_batch,
+            )
+
+    def known_file(self, name: str) -> FileState | None:
+        """The state in which the index has read a file of a folder; None if unknown.
+
+        Args:
+            name: the path of the file inside its folder.
+        """
+        from semsearch.index.files import FileMemory
+
+        return FileMemory(self.path, self.read).known(name)
+
+    def add(
+        self,
+        corpus: Iterable[Document] | pandas.DataFrame,
+        *,
+        id_column: str | int | None = None,
+        title_column: str | int | None = None,
+        text_columns: str | int | Sequence[str | int] | None = None,
+        on_batch: Callable[[Summary], None] = lambda summary: None,
+    ) -> Summary:
+        """Add documents, or the rows of a data frame; documents that the index has are updated.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("films", "hashing")
+        >>> index.add([Document("a", "A heist goes wrong.", metadata={"year": 1995})]).added
+        1
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"id": ["b"], "plot": ["Two friends"], "year": [2001]})
+        >>> index.add(frame, text_columns="plot").added
+        1
+        >>> index.count("year > 2000")
+        1
+
+        Args:
+            corpus: documents, or a data frame.
+            id_column: the column of a data frame that holds the ids; guessed from its name.
+            title_column: the column that holds the titles; guessed from its name.
+            text_columns: the column or columns that hold the texts; guessed if unambiguous.
+            on_batch: called after each commit with a summary of the run so far.
+
+        Raises:
+            ArgumentError: the corpus contains other items than documents, or columns are named
+                without a data frame.
+            BadRowError: a document cannot be indexed; earlier batches remain.
+        """
+        columns = {
+            "id_column": id_column,
+            "title_column": title_column,
+            "text_columns": text_columns,
+        }
+        columns = {name: column for name, column in columns.items() if column is not None}
+        with self.writer(on_batch=on_batch) as writer:
+            return writer.upsert(_documents(corpus, columns))
+
+    def delete(
+        self,
+        ids: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        allow_removals: Allowance = True,
+    ) -> int:
+        """Remove documents by id or filter; returns how many. See `IndexWriter.delete`."""
+        with self.writer() as writer:
+            return writer.delete(ids, where, allow_removals=allow_removals)
+
+    def fields(self) -> list[str]:
+        """The names of all metadata fields, sorted."""
+        with self.read() as state:
+            return state.field_names()
+
+    def systems(self) -> list[str]:
+        """The names of its search systems: its spaces and, if available, ``bm25``."""
+        info = self.info()
+        return [*(space.name for space in info.spaces), *(["bm25"] if info.has_words else [])]
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+        with self.read() as state:
+            return state.spaces()
+
+    def space(self, name: str | None = None) -> Space:
+        """The space with this name; without a name, the first.
+
+        Raises:
+            SpaceError: there is no space with this name.
+        """
+        return find_space(self.spaces(), name)
+
+    def complete_space(self, name: str | None = None) -> Space:
+        """The space with this name, with a vector for every passage; without a name, the first.
+
+        Raises:
+            SpaceError: there is no space with this name, or it is not complete yet.
+        """
+        space = self.space(name)
+        if not space.complete:
+            raise SpaceError(
+                f"space '{space.name}' still lacks vectors; finish it with: "
+                f"semsearch index --add-space {space.spec} --index {self.path}"
+            )
+        return space
+
+    def search(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        space: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Hits:
+        """The best documents for a query, each by its best passage, best first.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("pets", "hashing")
+        >>> _ = index.add([Document("a", "a cat sleeps"), Document("b", "a dog barks")])
+        >>> index.search("cat", k=1)[0].document_id
+        'a'
+
+        Args:
+            query: a text; several texts, whose vectors are added; or, for semantic search, a
+                vector of the space's dimension, which is normalised.
+            k: the number of hits; fewer are returned only if fewer match.
+            space: the name of the embedding space; None takes the first.
+            options: see `SearchOptions`: filters, hybrid search, reranking, diversity.
+
+        Raises:
+            ArgumentError: the query is empty, `k` is below 1, or an argument has the wrong type.
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with a value of a type that it never holds.
+            SpaceError: there is no such space, or it is not complete yet.
+        """
+        checked = Options(k, **options)
+        return rank(self, self.complete_space(space), [query], checked)[0]
+
+    def search_many(
+        self,
+        queries: Iterable[Query],
+        k: int = 10,
+        *,
+        space: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> list[Hits]:
+        """The hits of several queries, in their order, encoded together. See `search`."""
+        checked = Options(k, **options)
+        return rank(self, self.complete_space(space), queries, checked)
+
+    def more_like(
+        self,
+        examples: Examples,
+        k: int = 10,
+        *,
+        space: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Hits:
+        """The documents nearest to examples; the examples themselves are left out.
+
+        The query is the weighted sum of the examples' vectors (Rocchio 1971); the vector of a
+        document is the normalised mean of its passages' vectors.
+
+        >>> from semsearch import Document, Index
+        >>> index = Index.create("birds", "hashing")
+        >>> texts = {"a": "red bird", "b": "red fish", "c": "blue bird"}
+        >>> _ = index.add(Document(name, text) for name, text in texts.items())
+        >>> index.more_like({"a": 1, "c": -0.5}, k=1)[0].document_id
+        'b'
+
+        Args:
+            examples: the id of a document, several ids, or weights by id: positive weights
+                attract, negative ones repel.
+            k: the number of documents.
+            space: the name of the embedding space; None takes the first.
+            options: see `SearchOptions`.
+
+        Raises:
+            ArgumentError: there is no example, the index has no document with such an id, the
+                weights are not numbers, or the examples cancel each other out.
+            FilterError: the filter is invalid.
+            SpaceError: there is no such space, or it is not complete yet.
+        """
+        checked = Options(k, **(options | {"like": examples}))
+        if not checked.examples:
+            raise CombinationError("more_like needs at least one document id")
+        return rank(self, self.complete_space(space), [[]], checked)[0]
+
+    def passages(self, space: str | None = None, where: str | None = None) -> Passages:
+        """All passages with their vectors, or those whose documents match a filter.
+
+        Args:
+            space: the name of the embedding space; None takes the first.
+            where: a filter over metadata.
+
+        Raises:
+            SpaceError: there is no such space, or it is not complete yet.
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with a value of a type that it never holds.
+        """
+        found = self.complete_space(space)
+        with self.read() as state:
+            condition = None if where is None else self.filter(state, where)
+            passages = state.passages(found, condition)
+            if condition is not None and not passages.texts:
+                self.explain_no_match(state, condition)
+            return passages
+
+    def filter(self, state: StoreState, where: str) -> Condition:
+        """Parse a filter and check it against one state of the index.
+
+        Literals that are converted to the type of their field are logged, once.
+
+        Raises:
+            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
+                with a value of a type that it never holds.
+        """
+        from semsearch.stores.filtering import read_filter
+
+        condition, notes = read_filter(state, where)
+        for note in notes:
+            self._warn_once(note)
+        return condition
+
+    def explain_no_match(self, state: StoreState, condition: Condition) -> None:
+        """If a filter matches no document, log this once, with the nearest values."""
+        from semsearch.stores.filtering import no_match
+
+        if message := no_match(state, condition):
+            self._warn_once(message)
+
+    def repeat_warnings(self) -> None:
+        """Log warnings again that were logged before, like an index that was just opened."""
+        self._warned.clear()
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            if len(self._warned) == WARNINGS_KEPT:
+                self._warned.clear()
+            self._warned.add(message)
+            logger.warning("%s", message)
+
+    def has_loaded(self, space: Space) -> bool:
+        """Whether the encoder of a space is loaded."""
+        return space.fingerprint in self._encoders
+
+    def encoder(self, space: Space) -> Encoder:
+        """The encoder of a space.
+
+        Raises:
+            EncoderError: it cannot be loaded.
+            SpaceError: its spec now names another model.
+        """
+        self._check_open()
+        if space.fingerprint not in self._encoders:
+            encoder = load_encoder(space.spec, self._device, space.precision, local_files_only=True)
+            space.check(encoder, self.path)
+            self._encoders[space.fingerprint] = encoder
+        return self._encoders[space.fingerprint]
+
+    def info(self) -> IndexInfo:
+        """The contents of the index."""
+        with self.read() as state:
+            return IndexInfo(self.path, *state.info())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
+
+    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
+        """Check that the index has the spaces of these encoders."""
+        spaces = self.spaces()
+        by_fingerprint = {space.fingerprint: space for space in spaces}
+        for encoder in encoders:
+            if encoder.fingerprint in by_fingerprint:
+                by_fingerprint[encoder.fingerprint].check_dtype(dtype)
+            else:
+                for space in spaces:
+                    if unpinned(space.spec) == unpinned(encoder.spec):
+                        space.check(encoder, self.path)
+                names = ", ".join(space.name for space in spaces)
+                raise SpaceNotFoundError(
+                    f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names}); add "
+                    f"one with: semsearch index --add-space {encoder.spec} --index {self.path}"
+                )
+
+    def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:
+        """Refuse encoders whose precision differs from that of their space."""
+        spaces = {space.fingerprint: space for space in self.spaces()}
+        for encoder in encoders:
+            space = spaces[encoder.fingerprint]
+            if precision is None and space.precision is not Precision.AUTO:
+                del self._encoders[space.fingerprint]  # `encoder` loads the right one
+            elif precision is not None and "precision" in space.description:
+                made = space.description["precision"]
+                is_int8 = precision == Precision.INT8.value  # a description would measure it
+                named = precision if is_int8 else encoder.description().get("precision")
+                if made != named:
+                    raise SpaceError(
+                        f"space '{space.name}' was made in {made}, not {named}; "
+                        "the precision is chosen when a space is made"
+                    )
+
+
+def _created(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
+    """The store at `path`, created with the spaces of these encoders if there is none."""
+    try:
+        store = open_store(path)
+    except IndexNotFoundError:
+        store = None
+    if store is not None:
+        with closed_on_error(store), store.read() as state:
+            if state.spaces():
+                return store
+        store.close()  # its creation was interrupted
+    max_tokens = encoders[0].max_document_tokens
+    for encoder in encoders[1:]:
+        warn_of_cut_passages(encoder, max_tokens)
+    return create_store(path, max_tokens, encoders, dtype)
+
+
+def _specs(path: Path) -> list[str]:
+    """The specs of the encoders of an index; none if it does not exist yet."""
+    with suppress(IndexNotFoundError), Index.open(path) as index:
+        return [space.spec for space in index.spaces()]
+    return []
+
+
+def _listed(encoders: Any) -> list[Any]:
+    """One spec or encoder, or several, as a list."""
+    if isinstance(encoders, str) or _is_encoder(encoders):
+        return [encoders]
+    return check_items("encoders", encoders, "specs or encoders")
+
+
+def _is_encoder(value: object) -> bool:
+    # Not by `isinstance`: that of a protocol reads its properties, some of which load the model.
+    return not isinstance(value, type) and hasattr(value, "encode_documents")
+
+
+def _check_encoders(encoders: Sequence[Encoder]) -> None:
+    for encoder in encoders:
+        if not _is_encoder(encoder):
+            raise ArgumentError(
+                f"encoders must hold specs (create) or what load_encoder returns, not "
+                f"{shown(encoder)}"
+            )
+    counts = Counter(encoder.fingerprint for encoder in encoders)
+    for encoder in encoders:
+        if counts[encoder.fingerprint] > 1:
+            raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")
+
+
+def _documents(
+    corpus: Iterable[Document] | pandas.DataFrame, columns: dict[str, Any]
+) -> Iterable[Document]:
+    if type(corpus).__module__.partition(".")[0] == "pandas" and hasattr(corpus, "columns"):
+        from semsearch.corpus import frame_documents
+
+        return frame_documents(cast("pandas.DataFrame", corpus), **columns)
+    if columns:
+        raise CombinationError("id_column, title_column and text_columns need a data frame")
+    return cast("Iterable[Document]", corpus)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.corpus.chunking import chunk_spans
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, NoVectorError
 from semsearch.index.plan import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
@@ -23,29 +23,37 @@ from semsearch.index.plan import (
 from semsearch.index.workers import Encoded, Spaces, Spans, Workers, begun_ahead
 from semsearch.protocols import Encoder
 from semsearch.records import Document
-from semsearch.stores.protocol import NewDocument, NewPassage, StoreWriter, TextVectors, text_hash
-from semsearch.stores.space import Space, warn_of_cut_passages
+from semsearch.stores.protocol import (
+    NewDocument,
+    NewPassage,
+    Space,
+    StoreWriter,
+    TextVectors,
+    text_hash,
+    warn_of_cut_passages,
+)
+from semsearch.texts import quantity
 
-#: The first batch, taken while nobody knows how long encoding takes; so is the second one, which
-#: may be twice as large, but not in characters.
+#: The size of the first two batches, before the speed of encoding is known; the second one may have
+#: twice as many documents, but not more characters.
 FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
-#: What is lost when a run is killed, and how long progress stands still.
+#: The target duration of a batch: the work lost if a run is killed, and the progress interval.
 BATCH_SECONDS = 2.0
 
 NO_TOKENS = numpy.empty((0, 2), numpy.int64)
 
 
 class BatchResult(NamedTuple):
-    """What a batch was to the index, and what was done for it."""
+    """The changes that a batch made to the index, and the work for it."""
 
     changes: Counter[Change]
-    chunks: int  # written
-    encoded: int  # texts that went through an encoder
-    nodes: Counter[str]  # the same by the node of a cluster, each text once for each space
+    chunks: int  # passages written
+    encoded: int  # texts encoded
+    nodes: Counter[str]  # texts encoded by each node of a cluster, counted once per space
 
 
 class _Lacking(NamedTuple):
-    """Texts of a batch of which a space had no vector."""
+    """Texts of a batch for which a space had no vector."""
 
     space: Space
     encoder: Encoder
@@ -55,15 +63,15 @@ class _Lacking(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way into the index."""
+    """A batch that is being processed."""
 
     plans: list[Planned]
     passages: dict[str, list[NewPassage]]  # by external id
     texts: dict[str, str]  # by hash
     vectors: TextVectors
-    #: By hash: the batch on its way before this one that has the same text encoded.
+    #: By hash: the earlier batch in which the same text is being encoded.
     lenders: dict[str, _Batch]
-    #: By hash: the spec of the encoder that has no vector for the text.
+    #: By hash: the spec of the encoder that returns no vector for the text.
     refused: dict[str, str] = field(default_factory=dict)
 
 
@@ -71,11 +79,11 @@ class BatchWriter:
     """Writes batches of documents.
 
     Args:
-        writer: of the store.
-        spaces: the index's spaces with their encoders; the first one's tokens are counted.
-        workers: cut and encode for these spaces.
-        max_tokens: how long a passage may be.
-        on_bad_row: called with the error of each document that cannot be used.
+        writer: the writer of the store.
+        spaces: the spaces of the index with their encoders; the first encoder counts tokens.
+        workers: cut documents and encode passages for these spaces.
+        max_tokens: the maximum length of a passage.
+        on_bad_row: called with the error of each document that cannot be indexed.
     """
 
     def __init__(
@@ -97,11 +105,11 @@ class BatchWriter:
         self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
-        """Put a corpus into the index, batch by batch in its order, each whole or not at all.
+        """Write a corpus to the index, batch by batch in its order, each in one transaction.
 
-        While batches are cut and encoded, the next ones are read and compared, and those before
-        are written. Batches grow to what is encoded in about `BATCH_SECONDS`. When the corpus
-        breaks off, what came before is written all the same.
+        While batches are cut and encoded, later ones are read and compared, and earlier ones are
+        written. Batches grow to the size that is encoded in about `BATCH_SECONDS`. If reading the
+        corpus fails, the documents read before are still written.
         """
         workers = self._workers
         planned = self._planned(iter(corpus))
@@ -112,7 +120,7 @@ class BatchWriter:
             yield self._apply(batch, found)
 
     def _planned(self, documents: Iterator[Document]) -> Iterator[list[Planned]]:
-        """Read batches, and compare them with the index."""
+        """Read batches and compare them with the index."""
         while batch := next_documents(
             documents, min(self._documents, BATCH_DOCUMENTS), self._characters
         ):
@@ -126,7 +134,7 @@ class BatchWriter:
         return self._workers.cut(texts, self._passage_tokens) if texts else list
 
     def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> _Batch:
-        """A batch with its passages, and the vectors that the index has of their texts."""
+        """A batch with its passages and the vectors that the index has for their texts."""
         of_long = iter(spans)
         passages = {
             plan.external_id: _passages(
@@ -145,7 +153,7 @@ class BatchWriter:
         return _Batch(plans, passages, texts, stored, lenders)
 
     def _begin_encoding(self, batch: _Batch) -> Callable[[], list[_Lacking]]:
-        """Encode the texts of a batch of which the index has no vector."""
+        """Start to encode the texts of a batch that have no vector in the index."""
         begun = []
         for space, encoder in self._spaces:
             lacking = [
@@ -191,7 +199,7 @@ class BatchWriter:
         return BatchResult(changes, chunks_written, len(encoded), nodes)
 
     def _complete(self, batch: _Batch, found: Sequence[_Lacking]) -> set[str]:
-        """Add the vectors that were encoded to a batch; returns the hashes of their texts."""
+        """Add encoded vectors to a batch; returns the hashes of their texts."""
         encoded: set[str] = set()
         for space, encoder, lacking, (vectors, places, *_) in found:
             usable = [lacking[place] for place in places]
@@ -207,11 +215,11 @@ class BatchWriter:
                     batch.refused[digest] = lender.refused[digest]
                 else:
                     batch.vectors[space.id, digest] = lender.vectors[space.id, digest]
-        batch.lenders.clear()  # they need not be kept for this one
+        batch.lenders.clear()  # this batch needs them no longer
         return encoded
 
     def _leave_out_refused(self, batch: _Batch) -> None:
-        """Take the documents out that have a passage without a vector: bad rows."""
+        """Remove documents that have a passage without a vector; they are bad rows."""
         specs = {
             external_id: batch.refused[passage.text_hash]
             for external_id, cut in batch.passages.items()
@@ -228,18 +236,18 @@ class BatchWriter:
         batch.passages = {name: cut for name, cut in batch.passages.items() if name not in specs}
 
     def _is_short(self, plan: Planned) -> bool:
-        # A token is at least a byte: a text of so few need not be tokenised to be left whole.
+        # A token is at least a byte, so shorter texts need not be tokenised to be kept whole.
         return len(plan.document.text.encode()) <= self._passage_tokens
 
     @cached_property
     def _passage_tokens(self) -> int:
-        """How long a passage may be here: indexes made before prompts were counted say too much."""
+        """The maximum length of a passage; older indexes stored it without counting prompts."""
         warn_of_cut_passages(self._tokenizer, self._max_tokens)
         return min(self._max_tokens, self._tokenizer.max_document_tokens)
 
 
 def _is_new(plan: Planned) -> bool:
-    """Whether the text of a document is to be cut and encoded."""
+    """Whether the text of a document has to be cut and encoded."""
     return plan.change in (Change.ADDED, Change.CHANGED)
 
 
@@ -250,6 +258,79 @@ def _passages(text: str, spans: Spans) -> list[NewPassage]:
 
 
 def _in_time(batch: _Batch, seconds: float) -> int:
-    """How many documents are encoded in `BATCH_SECONDS`, if they are as those of this batch."""
+    """How many documents like those of this batch are encoded in `BATCH_SECONDS`."""
     documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
     return int(documents * BATCH_SECONDS / max(seconds, 1e-3))
+
+
+BATCH_CHUNKS = 256
+#: Documents named in a message.
+SHOWN = 5
+
+
+def complete_space(
+    writer: StoreWriter,
+    space: Space,
+    workers: Workers,
+    on_batch: Callable[[Counter[str]], None] = lambda encoded: None,
+) -> int:
+    """Encode the stored passages that have no vector in a space, one transaction per batch.
+
+    Args:
+        writer: the writer of the store.
+        space: the space to complete.
+        workers: encode passages for it.
+        on_batch: called after each commit with the number of passages encoded so far, by the node
+            of a cluster.
+
+    Returns:
+        The number of passages encoded.
+
+    Raises:
+        NoVectorError: the encoder returns no vector for some passages; all others were written.
+    """
+    nodes = Counter[str]()
+    refused = 0
+    unusable: dict[str, None] = {}
+    encoded = begun_ahead(
+        _lacking(writer, space),
+        lambda batch: workers.encode(space, [text for _, text, _ in batch]),
+        lambda: workers.encoding_ahead,
+    )
+    for batch, (matrix, places, _, node) in encoded:
+        writer.put_vectors(space, [batch[place][0] for place in places], matrix)
+        usable = set(places)
+        unusable |= {
+            document_id: None
+            for place, (_, _, document_id) in enumerate(batch)
+            if place not in usable
+        }
+        refused += len(batch) - len(places)
+        nodes[node] += len(places)
+        on_batch(nodes.copy())
+    if refused:
+        raise NoVectorError(space.spec, [], _no_vectors(space, refused, list(unusable)))
+    writer.mark_complete(space)
+    return nodes.total()
+
+
+def _lacking(writer: StoreWriter, space: Space) -> Iterator[list[tuple[int, str, str]]]:
+    """Batches of passages without a vector: chunk id, text and document id."""
+    last = 0
+    while True:
+        with writer.state() as state:
+            batch = state.lacking(space, last, BATCH_CHUNKS)
+        if not batch:
+            return
+        last = batch[-1][0]
+        yield batch
+
+
+def _no_vectors(space: Space, count: int, documents: list[str]) -> str:
+    """The message about documents that have no vector."""
+    return (
+        f"encoder '{space.spec}' returns no vector (but NaN or zero) for "
+        f"{quantity(count, 'passage')}, of "
+        f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
+        f"with: semsearch delete {documents[0]}, then run: semsearch index --add-space {space.spec}"
+    )

@@ -19,12 +19,13 @@ from semsearch.stores.protocol import (
     NewDocument,
     Seen,
     Selection,
+    Space,
     Store,
     StoreState,
     StoreWriter,
     TextVectors,
+    closed_on_error,
 )
-from semsearch.stores.space import Space
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""What an index remembers of the files in folders, so that unchanged ones are not opened again.
+"""A record of the files in folders that an index has read, so that unchanged ones are skipped.
 
-It lies beside the index in a small database of its own, and can be lost: then files are read again,
-and nothing is encoded. A file counts as known as long as the index has the documents that were read
-from it, as they were.
+It is a small database beside the index and can be deleted: files are then read again, but not
+encoded again. A file counts as known while the index still has the documents read from it,
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID
 """
 _COLUMNS = "path, size, modified, reading, digest, documents"
-#: What follows the name of a file in the ids of its parts, and the character behind that.
+#: Separates a file name from the name of a part in ids; and the next character after it.
 _PART, _BEHIND_PARTS = "#", "$"
 
 
 def ids_of_file(state: StoreState, name: str) -> list[str]:
-    """The documents of a file: the one of its name, and its parts, ``NAME#page=3``."""
+    """The ids of a file's documents: its name, and those of its parts (``NAME#page=3``)."""
     parts = And(
         (
             Comparison("id", Operator.GREATER_OR_EQUAL, name + _PART),
@@ -43,11 +43,11 @@ def ids_of_file(state: StoreState, name: str) -> list[str]:
 
 
 class FileMemory:
-    """The files that an index has read from folders; of one at an address, none.
+    """The files that an index has read from folders; not recorded for indexes at an address.
 
     Args:
-        directory: that of the index.
-        read: gives a committed state of it.
+        directory: the index.
+        read: opens a committed state of it.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class FileMemory:
         self._read = read
 
     def known(self, name: str) -> FileState | None:
-        """The state in which a file was read, if the index still has its documents."""
+        """The state of a file when it was read, if the index still has its documents."""
         found = None
         with suppress(sqlite3.Error), self._database() as database:
             query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
@@ -69,20 +69,20 @@ class FileMemory:
             return FileState(*columns) if documents == _documents_digest(state, name) else None
 
     def remember(self, files: Mapping[str, FileState]) -> None:
-        """Files whose documents are now in the index, in the states in which they were read."""
+        """Record files whose documents are in the index, with their state when they were read."""
         if not files:
             return
         with self._read() as state:
             rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
         try:
             self._write(rows)
-        except sqlite3.Error:  # damaged: it is begun again
+        except sqlite3.Error:  # damaged: start again
             self.forget()
             with suppress(sqlite3.Error):
                 self._write(rows)
 
     def forget(self) -> None:
-        """All files."""
+        """Forget all files."""
         with suppress(OSError):
             if self._file:
                 self._file.unlink(missing_ok=True)
@@ -105,12 +105,12 @@ class FileMemory:
 
 
 def _documents_digest(state: StoreState, name: str) -> str:
-    """What the documents of a file are recognised by; empty when there is none."""
+    """A hash of the documents of a file; empty if it has none."""
     stored = state.known(ids_of_file(state, name))
     if not stored:
         return ""
-    told = [
-        (name, one.title, one.metadata, one.text_hash, one.whole)
-        for name, one in sorted(stored.items())
+    content = [
+        (name, document.title, document.metadata, document.text_hash, document.whole)
+        for name, document in sorted(stored.items())
     ]
-    return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(content).encode(), digest_size=16).hexdigest()

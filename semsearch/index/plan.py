@@ -1,4 +1,4 @@
-"""What a batch of documents changes in an index."""
+"""Comparison of a batch of documents with an index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from semsearch.errors import BadRowError, DuplicateIdError
 from semsearch.records import Document
 from semsearch.stores.protocol import Seen, StoreState, text_hash
 
-#: The largest batch.
+#: The maximum size of a batch.
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
 
 class Change(Enum):
-    """What a document is to an index."""
+    """How a document differs from the index."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -26,7 +26,7 @@ class Change(Enum):
 
 
 class Planned(NamedTuple):
-    """A document of the corpus and what has to be done for it."""
+    """A document of the corpus and how it differs from the index."""
 
     change: Change
     external_id: str
@@ -40,7 +40,7 @@ def next_documents(
     count: int = BATCH_DOCUMENTS,
     characters: int = BATCH_CHARACTERS,
 ) -> list[Document]:
-    """The next documents, at most so many and of about so many characters; none at the end."""
+    """The next documents: at most `count`, with about `characters` in all; none at the end."""
     documents: list[Document] = []
     for document in corpus:
         documents.append(document)
@@ -57,8 +57,8 @@ def plan_batch(
 ) -> list[Planned]:
     """Compare a batch with the index, by id and content.
 
-    A document whose id this run has seen before goes to `on_bad_row`. One without an id is named
-    by its text, further ones of the same text by a number on top of it.
+    Documents whose id this run has already read are passed to `on_bad_row`. A document without an
+    id gets the hash of its text as id, with a number appended for further documents of that text.
     """
     named = _named(state, batch, on_bad_row)
     known = state.known([external_id for external_id, _ in named])
@@ -85,11 +85,11 @@ def plan_batch(
 
 
 def _metadata_json(document: Document) -> str:
-    """Metadata as it is stored; a document has checked it, but the mapping can be changed since."""
+    """Metadata as JSON; it was validated, but the mapping may have been changed since."""
     written = json.dumps(
         document.metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
-    written.encode()  # half a surrogate pair has no place in a database
+    written.encode()  # raises for unpaired surrogates, which a database cannot store
     return written
 
 
@@ -98,7 +98,7 @@ def _named(
     batch: Sequence[Document],
     on_bad_row: Callable[[BadRowError], None],
 ) -> list[tuple[str, Document]]:
-    """The usable documents with their ids, which are from now on seen."""
+    """The documents with their ids, marked as seen, without duplicates."""
     wanted = [document.id or _content_id(document) for document in batch]
     seen = state.seen(wanted)
     named = []

@@ -1,4 +1,4 @@
-"""What indexing a corpus or deleting documents would change, without changing it."""
+"""Dry runs: the changes that indexing a corpus or deleting documents would make."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from semsearch.stores.protocol import StoreState
 
 
 class Preview(NamedTuple):
-    """What indexing a corpus would do.
+    """The changes that indexing a corpus would make.
 
     Args:
-        changes: how many documents of the corpus are what to the index.
-        removal: the documents that would be removed; None where only a sync removes.
+        changes: the number of documents by kind of change.
+        removal: the documents that would be removed; None unless for a sync.
     """
 
     changes: Counter[Change]
@@ -41,17 +41,17 @@ def preview_index(
     sync: bool = False,
     on_bad_row: Callable[[BadRowError], None],
 ) -> Preview:
-    """Compare a corpus with an index, which is left as it is; no encoder is loaded.
+    """Compare a corpus with an index without changing it; no encoder is loaded.
 
     Args:
-        directory: the index; all documents are new where there is none.
+        directory: the index; if there is none, all documents are new.
         corpus: the documents.
-        sync: whether documents that the corpus lacks would be removed.
-        on_bad_row: is called with the error of each document that cannot be used.
+        sync: include the removal of documents that are not in the corpus.
+        on_bad_row: called with the error of each document that cannot be indexed.
 
     Raises:
-        IndexFormatError: the directory holds other things, or an index of an older format, which
-            would have to be rewritten.
+        IndexFormatError: the directory holds other files, or an index of an older format, which
+            would have to be migrated.
         CorpusError: the corpus cannot be read.
     """
     changes: Counter[Change] = Counter()
@@ -64,14 +64,14 @@ def preview_index(
 
 
 def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None) -> Removal:
-    """What `IndexWriter.delete` would remove; it raises the same errors."""
+    """The documents that `IndexWriter.delete` would remove; raises the same errors."""
     with _state(directory) as state:
         return planned_removal(state, named_documents(state, ids, where))
 
 
 @contextmanager
 def _state(directory: Path) -> Iterator[StoreState]:
-    """One state of the index, or of an empty one that is removed afterwards."""
+    """A state of the index, or of a temporary empty one if there is none."""
     with ExitStack() as stack:
         try:
             store = open_store(directory, may_migrate=False)

@@ -1,4 +1,4 @@
-"""What a sync or a deletion is about to remove, and whether that has been allowed."""
+"""The documents that a sync or a deletion will remove, and whether that is allowed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ EXAMPLES_SHOWN = 5
 
 
 class Removal(NamedTuple):
-    """Documents that are to be removed from an index.
+    """Documents to be removed from an index.
 
     Args:
-        documents: how many.
-        total: how many documents the index held before.
-        examples: the ids of the first of them.
-        kept: documents that the corpus lacks and that stay nonetheless, because as many skipped
-            rows as `unidentified` says may be theirs.
-        unidentified: skipped rows whose documents are not known.
+        documents: their number.
+        total: the number of documents that the index held before.
+        examples: the ids of the first ones.
+        kept: the number of documents that are missing from the corpus but stay, because skipped
+            rows with unknown ids may be theirs.
+        unidentified: the number of these skipped rows.
     """
 
     documents: int
@@ -42,7 +42,7 @@ class Removal(NamedTuple):
         """Whether these are more than ten documents and a tenth of the index.
 
         Args:
-            corpus_is_empty: whether they go because there is no other; then any are too many.
+            corpus_is_empty: the corpus has no documents; then any removal needs allowance.
         """
         limit = 0 if corpus_is_empty else max(LARGE_COUNT, LARGE_SHARE * self.total)
         return self.documents > limit
@@ -55,29 +55,29 @@ class Removal(NamedTuple):
         return f"{self.documents:,} of {quantity(self.total, 'document')}{shown}"
 
     def why_kept(self) -> str:
-        """One line about the documents that stay."""
+        """A message about the documents that stay."""
         rows = quantity(self.unidentified, "skipped row")
         return (
-            f"nothing is removed: the corpus lacks {quantity(self.kept, 'document')} of the "
-            f"index, which may be those of {rows} whose ids are unknown; correct what was "
-            f"skipped, or remove documents with: semsearch delete"
+            f"nothing is removed: {quantity(self.kept, 'document')} of the index are missing "
+            f"from the corpus, but {rows} with unknown ids may be theirs; correct the skipped "
+            f"rows, or remove documents with: semsearch delete"
         )
 
 
-#: Whether a large removal may happen, or who is asked before it does.
+#: Whether a large removal is allowed, or a function that decides it.
 Allowance = bool | Callable[[Removal], bool]
 
 
 def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool = False) -> None:
-    """Let a small removal pass, and a large one that is allowed.
+    """Refuse a large removal that is not allowed.
 
     Args:
-        removal: what is to be removed.
-        allowed: whether a large one may happen; a function is asked.
-        corpus_is_empty: whether the documents go for want of any, which is taken for large.
+        removal: the documents to be removed.
+        allowed: whether a large removal is allowed, or a function that decides it.
+        corpus_is_empty: the corpus has no documents; then any removal counts as large.
 
     Raises:
-        RemovalError: it is large and not allowed.
+        RemovalError: the removal is large and not allowed.
     """
     needed = removal.needs_allowance(corpus_is_empty=corpus_is_empty)
     if needed and not (allowed(removal) if callable(allowed) else allowed):
@@ -89,12 +89,12 @@ def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool
 
 
 def planned_removal(state: StoreState, selection: Selection, added: int = 0) -> Removal:
-    """What removing a selection of documents would remove.
+    """The removal of a selection of documents.
 
     Args:
-        state: of the store.
-        selection: which documents.
-        added: how many documents of the index do not count, being new.
+        state: a state of the store.
+        selection: the documents.
+        added: the number of new documents, which do not count in the total.
     """
     return Removal(
         state.count(selection),
@@ -104,14 +104,14 @@ def planned_removal(state: StoreState, selection: Selection, added: int = 0) -> 
 
 
 def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | None) -> Selection:
-    """The documents of these ids, those that meet a filter, or those that both name.
+    """The documents with these ids, those that match a filter, or those that do both.
 
     Raises:
-        ArgumentError: neither is given, or the index has no document of such an id.
-        FilterError: the filter cannot be used.
+        ArgumentError: neither is given, or the index has no document with such an id.
+        FilterError: the filter is invalid.
     """
     if ids is None and where is None:
-        raise CombinationError("say what to delete: ids or a filter")
+        raise CombinationError("nothing to delete: give ids, a filter (where), or both")
     if ids is not None:
         _check_present(state, ids)
     condition = None
@@ -124,10 +124,10 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
 
 
 def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) -> Removal:
-    """The removal of the documents that the corpus lacks.
+    """The removal of the documents that are missing from the corpus.
 
-    A document whose row was skipped is not lacking. Where it is not known which documents the
-    skipped rows hold, any may be among them, and none is removed.
+    Documents whose row was skipped do not count as missing. If the ids of some skipped rows are
+    unknown, any document may be theirs, and none is removed.
     """
     listed = [*skipped.ids, *(one for name in skipped.files for one in ids_of_file(state, name))]
     state.mark_seen({name: Seen("", 0) for name in listed} | state.seen(listed))

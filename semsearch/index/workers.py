@@ -1,6 +1,6 @@
-"""Workers: what cuts documents into passages and encodes these, while others are read and written.
+"""Workers cut documents into passages and encode them, while others are read and written.
 
-`LocalWorkers` do it in this process; `semsearch.index.cluster` has those that do it on Ray.
+`LocalWorkers` work in this process; `semsearch.index.cluster` has workers on Ray.
 """
 
 from __future__ import annotations
@@ -13,53 +13,52 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from semsearch.corpus.chunking import fitting_spans
-from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.space import Space
-from semsearch.vectors import encode_usable
+from semsearch.protocols import Encoder, Matrix, encode_usable
+from semsearch.stores.protocol import Space
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-#: Where the passages of a document begin and end, in characters.
+#: The passages of a document, as character ranges.
 Spans = list[tuple[int, int]]
-#: The embedding spaces that are filled, each with its encoder; the first one's tokens are counted.
+#: The embedding spaces to fill, each with its encoder; the first encoder counts tokens.
 Spaces = Sequence[tuple[Space, Encoder]]
 
 
 class Encoded(NamedTuple):
-    """What an encoder has made of texts."""
+    """The vectors of texts."""
 
     vectors: Matrix  #: unit vectors, shape (m, dimension)
-    places: list[int]  #: of their m texts: those that have a vector
-    seconds: float  #: how long that took
-    node: str = ""  #: the node of a cluster where it was done
+    places: list[int]  #: the positions of the m texts that have a vector
+    seconds: float  #: the time taken
+    node: str = ""  #: the node of a cluster that encoded them
 
 
 class Workers(AbstractContextManager["Workers"], Protocol):
-    """What cuts documents into passages, and encodes passages."""
+    """Cut documents into passages, and encode passages."""
 
     @property
     def cutting_ahead(self) -> int:
-        """How many batches are being cut, or wait for that, while others are encoded."""
+        """How many batches may be cut ahead of encoding."""
 
     @property
     def encoding_ahead(self) -> int:
-        """How many batches are being encoded, or wait for that, while others are written."""
+        """How many batches may be encoded ahead of writing."""
 
     def cut(self, texts: Sequence[str], max_tokens: int) -> Callable[[], list[Spans]]:
-        """Begin to cut documents into passages; what is returned waits for them.
+        """Start to cut documents into passages; the function returned waits for the result.
 
         Args:
             texts: the documents.
-            max_tokens: the most tokens of a passage.
+            max_tokens: the maximum number of tokens per passage.
         """
 
     def encode(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
-        """Begin to encode passages for a space; what is returned waits for their vectors."""
+        """Start to encode passages for a space; the function returned waits for the vectors."""
 
 
 class LocalWorkers:
-    """One thread of this process encodes; documents are cut in the caller's.
+    """Encode in one thread of this process; cut documents in the caller's thread.
 
     Args:
         spaces: see `Spaces`.
@@ -74,12 +73,12 @@ class LocalWorkers:
         self._thread = ThreadPoolExecutor(1, "semsearch-encoding")
 
     def cut(self, texts: Sequence[str], max_tokens: int) -> Callable[[], list[Spans]]:
-        """Cut documents into passages, at once."""
+        """Cut documents into passages immediately."""
         spans = cut_texts(self._spaces[0][1], texts, max_tokens)
         return lambda: spans
 
     def encode(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
-        """Begin to encode passages for a space."""
+        """Start to encode passages for a space."""
         encoding: Future[Encoded] = self._thread.submit(
             encode_texts, self._encoders[space.id], texts
         )
@@ -93,7 +92,7 @@ class LocalWorkers:
 
 
 def cut_texts(tokenizer: Encoder, texts: Sequence[str], max_tokens: int) -> list[Spans]:
-    """Where the passages of documents begin and end."""
+    """The passages of documents, as character ranges."""
     return [fitting_spans(text, tokenizer.token_spans, max_tokens) for text in texts]
 
 
@@ -109,14 +108,14 @@ def begun_ahead(
     begin: Callable[[_Item], Callable[[], _Result]],
     ahead: Callable[[], int],
 ) -> Generator[tuple[_Item, _Result], None, None]:
-    """Items with the results of work on them, in their order; later ones are begun meanwhile.
+    """Yield items with the results of work on them, in order, while work on later ones has begun.
 
-    When the items break off with an error, the results of those that were begun come before it.
+    If taking an item fails, the results of the items before it are yielded first.
 
     Args:
-        items: are taken when there is room.
-        begin: begins the work on one; what it returns waits for the result.
-        ahead: how many may be begun whose results nobody has asked for.
+        items: taken as room permits.
+        begin: starts the work on an item; the function it returns waits for the result.
+        ahead: the number of items whose work may be started ahead.
     """
     begun: deque[tuple[_Item, Callable[[], _Result]]] = deque()
     remaining = iter(items)
@@ -128,7 +127,7 @@ def begun_ahead(
             begun.append((item, begin(item)))
         except StopIteration:
             goes_on = False
-        except BaseException as broken:  # Ctrl-C, too: what was begun is not lost
+        except BaseException as broken:  # also Ctrl-C: finish the work that was started
             error, goes_on = broken, False
         while begun and (not goes_on or len(begun) > ahead()):
             item, result = begun.popleft()

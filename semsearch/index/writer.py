@@ -1,4 +1,4 @@
-"""Writing an index: documents in and out, spaces, upkeep."""
+"""Writing an index: documents, spaces, maintenance."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import ArgumentError, BadRowError, FieldNotFoundError, SpaceError, refuse
-from semsearch.filters import BUILT_IN_FIELDS, metadata_field, metadata_name, qualified
-from semsearch.index.batch import BatchResult, BatchWriter
-from semsearch.index.completion import complete_space
+from semsearch.index.batch import BatchResult, BatchWriter, complete_space
 from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.plan import Change
 from semsearch.index.removal_plan import (
@@ -28,9 +26,16 @@ from semsearch.index.removal_plan import (
 )
 from semsearch.index.workers import LocalWorkers, Spaces, Workers
 from semsearch.protocols import Encoder
-from semsearch.records import Document
-from semsearch.stores.protocol import Fault, Seen, Selection, StoreWriter
-from semsearch.stores.space import Space, find_space, warn_of_cut_passages
+from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
+from semsearch.stores.protocol import (
+    Fault,
+    Seen,
+    Selection,
+    Space,
+    StoreWriter,
+    find_space,
+    warn_of_cut_passages,
+)
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
@@ -40,26 +45,26 @@ _Files = dict[str, FileState]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run has done and committed."""
+    """The work that a run has committed."""
 
     added: int = 0
     changed: int = 0
     metadata_changed: int = 0
     unchanged: int = 0
     removed: int = 0
-    kept: int = 0  #: documents that the corpus lacks, and that a skipped row may hold
+    kept: int = 0  #: documents missing from the corpus that a skipped row may hold
     chunks: int = 0  #: passages written
-    encoded: int = 0  #: texts that went through an encoder
+    encoded: int = 0  #: texts encoded
     seconds: float = 0.0
-    nodes: Counter[str] = field(default_factory=Counter)  #: by the node of a cluster: texts encoded
+    nodes: Counter[str] = field(default_factory=Counter)  #: texts encoded by each cluster node
 
     @property
     def documents(self) -> int:
-        """How many documents of the corpus are in the index now."""
+        """The number of documents of the corpus that are in the index."""
         return self.added + self.changed + self.metadata_changed + self.unchanged
 
     def plus(self, batch: BatchResult, seconds: float) -> Summary:
-        """The same after another batch."""
+        """This summary plus another batch."""
         return replace(
             self,
             added=self.added + batch.changes[Change.ADDED],
@@ -74,18 +79,18 @@ class Summary:
 
 
 class IndexWriter:
-    """Puts documents into an index and takes them out. `Index.writer` makes one.
+    """Adds and removes documents, and maintains an index. `Index.writer` returns one.
 
-    Encoders are loaded when there is something to encode, not before.
+    Encoders are loaded when there is something to encode.
 
     Args:
-        store: where documents go.
-        encoder_of: gives the encoder of a space, or refuses.
-        workers_for: makes what cuts and encodes for some spaces.
-        memory: of the files that were read from folders.
-        on_bad_row: called with the error of each document that cannot be used; the default
+        store: the writer of the store.
+        encoder_of: returns the encoder of a space, or raises.
+        workers_for: returns workers that cut and encode for some spaces.
+        memory: the files that were read from folders.
+        on_bad_row: called with the error of each document that cannot be indexed; the default
             raises it.
-        on_batch: called after each commit with what the run has done so far.
+        on_batch: called after each commit with a summary of the run so far.
     """
 
     def __init__(
@@ -106,23 +111,23 @@ class IndexWriter:
         self._on_batch = on_batch
 
     def upsert(self, corpus: Iterable[Document]) -> Summary:
-        """Add new documents, renew changed ones, leave the others that the index has.
+        """Add new documents and update changed ones; keep all other documents of the index.
 
-        Each batch is committed whole; what was committed stays, whatever happens next. Of a
-        `Corpus`, files of folders are not opened that are unchanged since the index has read them;
-        their documents count as unchanged.
+        Each batch is one transaction; committed batches remain if a later one fails. Files in the
+        folders of a `Corpus` are not opened if they are unchanged since the index read them; their
+        documents count as unchanged.
 
         Raises:
-            ArgumentError: the corpus holds something else than documents.
-            BadRowError: a document cannot be used, and `on_bad_row` raised it.
-            SpaceError: a space's model has become another one.
+            ArgumentError: the corpus contains other items than documents.
+            BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
+            SpaceError: the spec of a space now names another model.
         """
         summary, files = self._upsert(_iterated(corpus))
         self._memory.remember(files)
         return summary
 
     def _upsert(self, documents: Iterator[Document]) -> tuple[Summary, _Files]:
-        """`upsert`, and the files of folders that are to be remembered."""
+        """`upsert`; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
         files = documents.files if isinstance(documents, DocumentReader) else FolderFiles()
@@ -133,8 +138,8 @@ class IndexWriter:
         encoders = self._encoders()
         if not encoders:
             raise SpaceError(
-                "the index has no embedding space: its creation was interrupted; "
-                "name the encoder once more"
+                "the index has no embedding space because its creation was interrupted; "
+                "name the encoder again"
             )
 
         def on_bad_row(error: BadRowError) -> None:
@@ -152,11 +157,11 @@ class IndexWriter:
             self._complete(encoders, workers)
         self._store.optimise()
         summary = replace(summary, seconds=time.perf_counter() - started)
-        # What was refused is read again, and refused aloud again.
+        # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.read | files.unchanged
 
     def _see_unchanged(self, files: FolderFiles) -> int:
-        """Mark the documents of files that were not opened as seen; returns how many they are."""
+        """Mark the documents of unchanged files as seen; returns their number."""
         count = 0
         for name in files.unchanged:
             with self._store.state() as state:
@@ -172,23 +177,22 @@ class IndexWriter:
         skipped: SkippedRows | None = None,
         allow_removals: Allowance = False,
     ) -> Summary:
-        """Make the index equal to the corpus: `upsert`, then remove what the corpus lacks.
+        """Make the index equal to the corpus: `upsert`, then remove all other documents.
 
-        A corpus that breaks off with an error removes nothing. A document whose row was skipped
-        as bad stays; while it is not known which documents the skipped rows hold, none is removed.
+        If reading the corpus fails, nothing is removed. Documents whose row was skipped as bad
+        stay; if the ids of some skipped rows are unknown, no document is removed.
 
         Args:
-            corpus: all documents that the index shall have.
-            skipped: the bad rows that reading the corpus skipped; what a `Corpus` has skipped is
-                known without it.
-            allow_removals: whether more than ten documents and a tenth of those that the index
-                held before may be removed, or any when the corpus is empty. A function is called
-                with the `Removal` and returns whether to go on.
+            corpus: all documents that the index should contain.
+            skipped: the bad rows that were skipped; not needed for a `Corpus`, which records them.
+            allow_removals: allow the removal of more than ten documents and a tenth of the index,
+                or of any if the corpus is empty. A function is called with the `Removal` and
+                returns whether to continue.
 
         Raises:
-            RemovalError: more would be removed than is allowed; what was added and changed stays.
-            BadRowError: a document cannot be used, and `on_bad_row` raised it.
-            SpaceError: a space's model has become another one.
+            RemovalError: more would be removed than is allowed; additions and changes remain.
+            BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
+            SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
         documents_read = _iterated(corpus)
@@ -214,24 +218,24 @@ class IndexWriter:
         *,
         allow_removals: Allowance = True,
     ) -> int:
-        """Remove documents by their ids, by a filter, or by both at once.
+        """Remove documents by their ids, by a filter, or by both.
 
-        They are found no more from then on; what stays of them in the files goes with `compact`.
+        They are no longer found; `compact` removes their remains from the files.
 
         Args:
-            ids: their ids.
-            where: a filter that they meet.
-            allow_removals: whether more than ten documents and a tenth of the index may be
-                removed: by default they may, for the caller names them. A function is called
-                with the `Removal` and returns whether to go on.
+            ids: the ids of documents.
+            where: a filter; with ids, only documents that match both are removed.
+            allow_removals: allow the removal of more than ten documents and a tenth of the index;
+                True by default. A function is called with the `Removal` and returns whether to
+                continue.
 
         Returns:
-            How many were removed.
+            The number of documents removed.
 
         Raises:
-            ArgumentError: neither is given, or the index has no document of such an id; then
-                nothing is removed.
-            FilterError: the filter cannot be used.
+            ArgumentError: neither is given, or the index has no document with such an id; nothing
+                is removed.
+            FilterError: the filter is invalid.
             RemovalError: more would be removed than is allowed.
         """
         if ids is not None:
@@ -243,18 +247,18 @@ class IndexWriter:
         return self._store.remove(named)
 
     def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
-        """Encode the stored passages into a further space; no corpus is needed.
+        """Encode the stored passages into another space; no corpus is needed.
 
-        When it is interrupted, the next `add_space` of the same encoder, or the next `upsert`, goes
-        on from there; until then the space cannot be searched.
+        If it is interrupted, the next `add_space` with the same encoder, or the next `upsert`,
+        continues; until then the space cannot be searched.
 
         Raises:
-            ArgumentError: what is given is no encoder, or no type that vectors are stored in.
-            SpaceError: the encoder's space is there already and stores another type.
+            ArgumentError: `encoder` is not an encoder, or `dtype` is not a type of stored vectors.
+            SpaceError: the encoder already has a space, which stores another type.
         """
         if not hasattr(encoder, "encode_documents"):
             raise ArgumentError(
-                f"a space is made by an encoder (load_encoder returns one), not {shown(encoder)}"
+                f"encoder must be an encoder (load_encoder returns one), not {shown(encoder)}"
             )
         with self._store.state() as state:
             spaces = {space.fingerprint: space for space in state.spaces()}
@@ -272,13 +276,13 @@ class IndexWriter:
         """Remove a space with its vectors.
 
         Raises:
-            SpaceError: there is none of that name, or it is the only one.
+            SpaceError: there is no space with this name, or it is the only one.
         """
         check_text("the name of a space", name)
         spaces = self._spaces()
         space = find_space(spaces, name)
         if len(spaces) == 1:
-            raise SpaceError(f"'{name}' is the only space of this index")
+            raise SpaceError(f"'{name}' is the only space of this index; add another space first")
         self._store.drop_space(space)
 
     def set_index_type(
@@ -288,22 +292,22 @@ class IndexWriter:
         recall: float | None = None,
         memory: int | None = None,
     ) -> None:
-        """Choose how vectors are searched, from the next change of the index or `optimise` on.
+        """Choose the type of vector index, effective from the next change or `optimise`.
 
-        What is None stays as it is; a new index has ``auto``, 0.98 and no limit.
+        Arguments that are None stay unchanged; a new index has ``auto``, 0.98 and no limit.
 
         Args:
             kind: ``flat`` compares all vectors with the query; ``ivf`` and ``hnsw`` find most of
-                the nearest ones sooner; ``auto`` is flat for up to 50,000 passages (of 384
-                numbers), and ivf for more. A FAISS factory string of either family is taken as it
-                is, such as ``IVF4096,SQ8``.
-            recall: the share of the 10 nearest that search is to find; what it finds, measured
-                when the vectors are written, is in `Index.info`.
-            memory: how many bytes the codes may take that ``ivf`` searches, beside the vectors,
-                which are read from the disk.
+                the nearest vectors faster; ``auto`` is flat for up to 50,000 passages (with 384
+                dimensions) and ivf for more. A FAISS factory string of either family is used as
+                given, such as ``IVF4096,SQ8``.
+            recall: the target share of the 10 nearest vectors to find; `Index.info` reports the
+                recall measured when the vectors were written.
+            memory: the maximum size in bytes of the codes that ``ivf`` searches, in addition to
+                the vectors, which are read from disk.
 
         Raises:
-            ArgumentError: there is no such kind, or no such recall.
+            ArgumentError: the kind or the recall is invalid.
         """
         with self._store.state() as state:
             own = state.index_type
@@ -315,15 +319,15 @@ class IndexWriter:
         self._store.choose_index_type(wanted.checked())
 
     def index_field(self, name: str) -> None:
-        """Let filters find documents by the values of a metadata field.
+        """Index a metadata field for fast filters.
 
-        Without an index, a filter that few documents meet is tested on each document. The index
-        serves comparisons, ``in`` and ``between`` with texts of up to 63 characters, numbers and
+        Without an index, a selective filter is tested on every document. The index serves
+        comparisons, ``in`` and ``between`` with texts of up to 63 characters, numbers and
         booleans.
 
         Args:
-            name: the field as filters call it: ``year``, or ``metadata.id``. ``id`` and ``title``
-                of documents always have an index.
+            name: the field as written in filters: ``year``, or ``metadata.id``. ``id`` and
+                ``title`` of documents always have an index.
 
         Raises:
             ArgumentError: no document has such a field.
@@ -340,7 +344,7 @@ class IndexWriter:
     def set_language(self, name: str) -> None:
         """Choose the stemmer and the stop words of BM25.
 
-        The words of all passages are indexed again; vectors stay as they are.
+        The words of all passages are indexed again; vectors do not change.
 
         Args:
             name: a Snowball stemmer (``english``, ``german``, …), or ``none`` for no stemming.
@@ -354,13 +358,13 @@ class IndexWriter:
         self._store.set_language(language(name))
 
     def optimise(self) -> None:
-        """Write the vectors as they are searched fastest, if they are not yet."""
+        """Update the vector indexes if they are out of date."""
         self._store.optimise()
 
     def compact(self) -> None:
-        """Make deletion real: rewrite all files without what was deleted.
+        """Rewrite all files without deleted documents.
 
-        Which files of folders were read is forgotten, too: they are read again, not encoded.
+        The record of files read from folders is deleted, too: they are read again, not encoded.
 
         Raises:
             IndexBusyError: another process reads an older state, which the log must keep.
@@ -369,11 +373,11 @@ class IndexWriter:
         self._store.compact()
 
     def verify(self) -> list[Fault]:
-        """All that is wrong with the index; see `semsearch verify`."""
+        """Check the index and return all faults; see `semsearch verify`."""
         return self._store.verify()
 
     def repair(self) -> None:
-        """Rebuild all that can be derived: words, snapshots, SQLite's indexes, lost vectors."""
+        """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors."""
         encoders = self._encoders()
         self._store.repair()
         with self._workers_for(encoders) as workers:
@@ -393,23 +397,23 @@ class IndexWriter:
             if not space.complete:
                 started = time.perf_counter()
 
-                def tell(nodes: Counter[str], started: float = started) -> None:
+                def report(nodes: Counter[str], started: float = started) -> None:
                     seconds = time.perf_counter() - started
                     total = nodes.total()
                     del nodes[""]  # this process
                     self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
 
-                complete_space(self._store, space, workers, tell)
+                complete_space(self._store, space, workers, report)
 
 
 def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
-        raise ArgumentError(f"a corpus is a list of documents, not {shown(corpus)}")
+        raise ArgumentError(f"a corpus must be a list of documents, not {shown(corpus)}")
     return iter(corpus)
 
 
 def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
     for place, document in enumerate(corpus):
         if not isinstance(document, Document):
-            raise ArgumentError(f"item {place} is no Document but {shown(document)}")
+            raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
         yield document

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import EncoderError
 from semsearch.inspection.records import (
     Inspection,

@@ -10,21 +10,10 @@ from typing import Any
 
 from semsearch.arguments import shown
 from semsearch.errors import ArgumentError, FilterError, MissingExtraError
-from semsearch.filters import (
-    And,
-    Comparison,
-    Condition,
-    In,
-    IsNull,
-    Not,
-    Operator,
-    Or,
-    Value,
-    metadata_field,
-)
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or, Value
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
-from semsearch.records import Document
+from semsearch.records import Document, metadata_field
 from semsearch.retriever import Retriever
 from semsearch.stores.protocol import Selection
 

@@ -9,11 +9,11 @@ from uuid import uuid4
 from semsearch.arguments import check_texts, shown
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.filters import Comparison, Operator, metadata_field
+from semsearch.filters import Comparison, Operator
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder
-from semsearch.records import Document, Hits
+from semsearch.records import Document, Hits, metadata_field
 from semsearch.retriever import Retriever
 from semsearch.search.queries import Query
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.errors import MissingExtraError
 from semsearch.protocols import Encoder, Matrix
 

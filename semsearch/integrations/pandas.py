@@ -26,8 +26,7 @@ from semsearch.errors import BadRowError
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.records import column_name
-from semsearch.search.options import SearchOptions
-from semsearch.search.queries import Query
+from semsearch.search.queries import Query, SearchOptions
 
 logger = logging.getLogger(__name__)
 

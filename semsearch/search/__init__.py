@@ -1,4 +1,355 @@
-"""Searching an index: queries in, ranked hits out.
+"""Search: from queries to ranked hits, by vectors, by words or both.
 
-`ranking` is the way from a query to its hits; the others are steps of it.
+`rank` is the whole way; the other modules are steps that only some searches take.
 """
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy
+
+from semsearch.errors import IndexChangedError
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode, Stage
+from semsearch.search.queries import (
+    Options,
+    Query,
+    Wanted,
+    checked_queries,
+    example_vector,
+    query_vectors,
+)
+from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, Space, StoreState
+
+if TYPE_CHECKING:
+    from semsearch.filters import Condition
+
+#: Documents of each ranking that determine the first results of hybrid search.
+HYBRID_DEPTH = 100
+
+#: Hits that maximal marginal relevance reorders.
+MMR_DEPTH = 100
+
+#: Passages read from the store at once.
+PASSAGES_AT_ONCE = 10_000
+
+
+class Searched(Protocol):
+    """What ranking needs of an index."""
+
+    def read(self) -> AbstractContextManager[StoreState]:
+        """One committed state."""
+
+    def has_loaded(self, space: Space) -> bool:
+        """Whether the encoder of a space is loaded."""
+
+    def encoder(self, space: Space) -> Encoder:
+        """The encoder of a space."""
+
+    def filter(self, state: StoreState, where: str) -> Condition:
+        """Parse and check a filter."""
+
+    def explain_no_match(self, state: StoreState, condition: Condition) -> None:
+        """Log a warning if a filter matches no document."""
+
+
+class Ranked(NamedTuple):
+    """A chunk that a search found, with its rank by vectors and by words."""
+
+    document_id: int
+    chunk_id: int
+    score: float
+    scores: HitScores
+    dense_rank: int | None = None
+    bm25_rank: int | None = None
+
+
+class Answer(NamedTuple):
+    """The hits of one query before they are reranked and cut, with their vectors if needed."""
+
+    hits: Hits
+    found: int  #: how many chunks were found, those of the examples included
+    vectors: Mapping[int, Matrix]  #: by chunk id; empty unless needed
+
+
+def rank(index: Searched, space: Space, queries: Iterable[Query], options: Options) -> list[Hits]:
+    """The hits of several queries, in their order. See `SearchOptions`.
+
+    Args:
+        index: the index to search.
+        space: the embedding space.
+        queries: texts, which are encoded together, or vectors.
+        options: of the search.
+    """
+    clock = Stopwatch()
+    wanted = checked_queries(queries, space, options)
+    depth = _depth(options)
+    by_meaning = options.mode is not SearchMode.BM25 and bool(wanted)
+    if by_meaning and not index.has_loaded(space):
+        _look_ahead(index, space, options.where)
+    vectors = _vectors(index, space, wanted, options, clock) if by_meaning else None
+    while True:
+        try:
+            answers = _answers(index, space, wanted, vectors, depth, options, clock)
+        except IndexChangedError:  # the index was written meanwhile: read the new state
+            answers = _answers(index, space, wanted, vectors, depth, options, clock)
+        if not any(_lacks_hits(answer, depth, options) for answer in answers):
+            break
+        depth *= 4
+    chosen = [_chosen(answer, options, clock) for answer in answers]
+    if options.explain:
+        from semsearch.search.explaining import explained
+
+        encoder = index.encoder(space) if vectors is not None else None
+        with clock("explain"), index.read() as state:
+            chosen = [
+                explained(hits, state, query, encoder, None if vectors is None else vectors[place])
+                for place, (hits, query) in enumerate(zip(chosen, wanted, strict=True))
+            ]
+        for hits in chosen:
+            hits.stages = clock.stages
+    return chosen
+
+
+def _look_ahead(index: Searched, space: Space, where: str | None) -> None:
+    """Check the filter before a model is loaded, and read vectors while it is loading."""
+    with suppress(IndexChangedError), index.read() as state:
+        if where is not None:
+            index.filter(state, where)
+        state.prepare(space)
+
+
+def _vectors(
+    index: Searched, space: Space, queries: Sequence[Wanted], options: Options, clock: Stopwatch
+) -> Matrix:
+    """The unit vectors of the queries, shape (len(queries), dimension)."""
+    examples = None
+    if options.examples:
+        with index.read() as state:
+            examples = example_vector(state, space, options.examples)
+    encoder = index.encoder(space) if any(query.to_encode for query in queries) else None
+    with clock("encode"):
+        return query_vectors(encoder, queries, examples)
+
+
+def _depth(options: Options) -> int:
+    """How many candidates are needed for the requested hits."""
+    wanted = options.offset + options.k + len(options.examples) * options.per_document
+    if options.rerank is not None:
+        wanted = max(wanted, options.rerank_depth)
+    return wanted if options.mmr is None else max(wanted, MMR_DEPTH)
+
+
+def _lacks_hits(answer: Answer, depth: int, options: Options) -> bool:
+    """Whether a deeper search would find hits in place of the duplicates dropped."""
+    if not options.fold_duplicates or answer.found < depth:
+        return False
+    from semsearch.search.diversity import without_duplicates
+
+    vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in answer.hits])
+    distinct, _ = without_duplicates(answer.hits, vectors)
+    return len(distinct) < options.offset + options.k
+
+
+def _answers(
+    index: Searched,
+    space: Space,
+    queries: Sequence[Wanted],
+    vectors: Matrix | None,
+    wanted: int,
+    options: Options,
+    clock: Stopwatch,
+) -> list[Answer]:
+    """At most `wanted` hits per query from one committed state, before reranking."""
+    needs_vectors = options.fold_duplicates or options.mmr is not None
+    with index.read() as state:
+        condition = None if options.where is None else index.filter(state, options.where)
+        rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
+        if condition is not None and not any(rankings):
+            index.explain_no_match(state, condition)
+        with clock("fetch"):
+            found = _fetched(state, queries, [ranked[:wanted] for ranked in rankings], options)
+            rows: dict[int, Matrix] = {}
+            if needs_vectors:
+                chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
+                rows = dict(zip(chunk_ids, state.chunk_vectors(space, chunk_ids), strict=True))
+    return [
+        Answer(hits, min(len(ranked), wanted), rows)
+        for hits, ranked in zip(found, rankings, strict=True)
+    ]
+
+
+def _rankings(
+    state: StoreState,
+    space: Space,
+    queries: Sequence[Wanted],
+    vectors: Matrix | None,
+    wanted: int,
+    condition: Condition | None,
+    options: Options,
+    clock: Stopwatch,
+) -> list[list[Ranked]]:
+    """The chunks found for each query, best first."""
+    depth = max(wanted, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else wanted
+    dense: list[list[Candidate]] = [[] for _ in queries]
+    words: list[list[Candidate]] = [[] for _ in queries]
+    groups: dict[Restriction, list[int]] = {}
+    for place, query in enumerate(queries):
+        restriction = Restriction(condition, query.required, query.excluded)
+        groups.setdefault(restriction, []).append(place)
+    for restriction, places in groups.items():
+        if vectors is not None:
+            plan = state.plan(space, depth, restriction) if options.explain else ""
+            with clock("vectors", plan):
+                answers = state.search_vectors(
+                    space, vectors[places], depth, restriction, options.per_document
+                )
+            for place, answer in zip(places, answers, strict=True):
+                dense[place] = answer
+        if options.mode is not SearchMode.SEMANTIC:
+            with clock("words"):
+                for place in places:
+                    words[place] = state.search_words(
+                        queries[place].words, depth, restriction, options.per_document
+                    )
+    return [_fused(*sides, options) for sides in zip(dense, words, strict=True)]
+
+
+def _fused(
+    dense: Sequence[Candidate], words: Sequence[Candidate], options: Options
+) -> list[Ranked]:
+    """The ranking by vectors or by words, or both fused."""
+    if options.mode is SearchMode.SEMANTIC:
+        return [
+            Ranked(*item, HitScores(cosine=item.score), dense_rank=place)
+            for place, item in enumerate(dense, start=1)
+        ]
+    if options.mode is SearchMode.BM25:
+        return [
+            Ranked(*item, HitScores(bm25=item.score), bm25_rank=place)
+            for place, item in enumerate(words, start=1)
+        ]
+    from semsearch.search.fusion import fused_scores  # of hybrid search alone
+
+    sides = [{_item(one, options): one for one in side} for side in (dense, words)]
+    ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
+    found = []
+    for item, score in fused_scores(sides, options, HYBRID_DEPTH):
+        by_meaning, by_words = (side.get(item) for side in sides)
+        scores = HitScores(by_meaning and by_meaning.score, by_words and by_words.score)
+        best = (by_meaning or sides[1][item])._replace(score=score)
+        found.append(Ranked(*best, scores, ranks[0].get(item), ranks[1].get(item)))
+    taken: Counter[int] = Counter()
+    kept = []
+    for ranked in found:
+        taken[ranked.document_id] += 1
+        if taken[ranked.document_id] <= options.per_document:
+            kept.append(ranked)
+    return kept
+
+
+def _item(candidate: Candidate, options: Options) -> int:
+    """The key of fusion: documents, or passages if a document may have several hits."""
+    return candidate.document_id if options.per_document == 1 else candidate.chunk_id
+
+
+def _fetched(
+    state: StoreState,
+    queries: Sequence[Wanted],
+    rankings: Sequence[Sequence[Ranked]],
+    options: Options,
+) -> list[Hits]:
+    """The hits of all queries, with passages and metadata, read for several queries at once."""
+    found: list[Hits] = []
+    step = max(1, PASSAGES_AT_ONCE // (max(map(len, rankings), default=0) or 1))
+    for start in range(0, len(queries), step):
+        block = rankings[start : start + step]
+        passages = state.fetch(list({item.chunk_id for ranked in block for item in ranked}))
+        found += [
+            _hits(query.text, ranked, passages, options)
+            for query, ranked in zip(queries[start : start + step], block, strict=True)
+        ]
+    return found
+
+
+def _hits(
+    query: str,
+    ranked: Sequence[Ranked],
+    passages: Mapping[int, FoundPassage],
+    options: Options,
+) -> Hits:
+    """The passages found, without those of the examples, as hits."""
+    hits = Hits(query)
+    for one in ranked:
+        chunk, metadata, title = passages[one.chunk_id]
+        if chunk.document_id in options.examples:
+            continue
+        rank = len(hits) + 1
+        explanation = None
+        if options.explain:
+            explanation = Explanation(rank, one.score, one.dense_rank, one.bm25_rank)
+        hits.append(
+            Hit(
+                rank,
+                one.score,
+                chunk.document_id,
+                chunk,
+                chunk.text,
+                metadata,
+                title,
+                one.scores,
+                explanation=explanation,
+            )
+        )
+    return hits
+
+
+def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
+    """The requested hits, reranked, without duplicates, diversified."""
+    hits = answer.hits
+    if options.rerank is not None:
+        from semsearch.search.reranking import reranked
+
+        with clock("rerank"):
+            hits = reranked(hits, options.rerank, options.rerank_depth, options.rerank_budget)
+    least = options.min_score
+    kept = [hit for hit in hits if least is None or hit.score >= least]
+    wanted = options.offset + options.k
+    if kept and answer.vectors:
+        from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
+
+        with clock("diversity"):
+            vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in kept])
+            if options.fold_duplicates:
+                kept, vectors = without_duplicates(kept, vectors)
+            if options.mmr is not None:
+                first, rest = kept[:MMR_DEPTH], kept[MMR_DEPTH:]
+                kept = maximal_marginal_relevance(first, vectors[:MMR_DEPTH], options.mmr) + rest
+    ranked = (hit._replace(rank=rank) for rank, hit in enumerate(kept[:wanted], start=1))
+    return Hits(hits.query, list(ranked)[options.offset :], reranked=hits.reranked)
+
+
+class Stopwatch:
+    """Measures the total time of each stage of a search."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Stage] = {}
+
+    @contextmanager
+    def __call__(self, name: str, plan: str = "") -> Iterator[None]:
+        """Add the time of a block to the stage of this name."""
+        started = time.perf_counter()
+        yield
+        spent = (time.perf_counter() - started) * 1000
+        before = self._stages.get(name, Stage(name, 0))
+        self._stages[name] = Stage(name, before.milliseconds + spent, plan or before.plan)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in the order of their first start."""
+        return tuple(self._stages.values())

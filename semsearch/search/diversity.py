@@ -7,22 +7,22 @@ import numpy
 from semsearch.protocols import Matrix
 from semsearch.records import Hit
 
-#: From this cosine on, two passages are duplicates.
+#: Passages with at least this cosine are near-duplicates.
 DUPLICATE_COSINE = 0.95
 
-#: How far apart equal gains can be, by the order in which float32 adds up.
+#: The largest rounding difference between equal gains in float32.
 ROUNDING = 2e-6
 
 
 def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Matrix]:
-    """The hits without near-duplicates of better ones, which list the ids of those dropped.
+    """The hits without near-duplicates of better hits, which list the ids of those dropped.
 
     Args:
         hits: best first.
         vectors: the unit vectors of their passages, shape (len(hits), dimension).
 
     Returns:
-        Those hits and their vectors.
+        The remaining hits and their vectors.
     """
     kept: list[Hit] = []
     kept_vectors = numpy.empty_like(vectors)
@@ -42,9 +42,9 @@ def maximal_marginal_relevance(
 ) -> list[Hit]:
     """The hits in the order of Carbonell & Goldstein (SIGIR 1998).
 
-    The next one is that with the greatest difference between its relevance, weighted, and its
-    greatest cosine with those before it, weighted by the rest. Relevance is the score, from 0 for
-    the least of these hits to 1 for the best.
+    Each step takes the hit with the largest difference between its weighted relevance and its
+    weighted largest cosine with the hits taken before. Relevance is the score, scaled to 0 for the
+    worst of these hits and 1 for the best.
 
     Args:
         hits: best first.
@@ -56,13 +56,13 @@ def maximal_marginal_relevance(
     if relevance.any():
         relevance /= relevance.max()
     cosines = vectors @ vectors.T
-    nearest = numpy.zeros(len(hits))  # cosine with what was chosen: nothing, at first
+    nearest = numpy.zeros(len(hits))  # largest cosine with the hits taken so far
     is_open = numpy.ones(len(hits), bool)
     found = []
     for _ in hits:
         gain = relevance_weight * relevance - (1 - relevance_weight) * nearest
         gain = numpy.where(is_open, gain, -numpy.inf)
-        place = int((gain >= gain.max() - ROUNDING).argmax())  # of equal ones, the better hit
+        place = int((gain >= gain.max() - ROUNDING).argmax())  # of equal gains, the better hit
         is_open[place] = False
         found.append(hits[place])
         nearest = numpy.maximum(nearest, cosines[place]) if len(found) > 1 else cosines[place]

@@ -12,14 +12,14 @@ from semsearch.texts import split_sentences
 def explained(
     hits: Hits, state: StoreState, query: Wanted, encoder: Encoder | None, vector: Matrix | None
 ) -> Hits:
-    """The hits with the words that they have of the query, and their nearest sentences.
+    """The hits with the query words that they contain, and their sentences nearest to the query.
 
     Args:
-        hits: with an explanation of where they stood.
-        state: of the index.
-        query: what was asked.
-        encoder: that of the space; None where no vectors were searched.
-        vector: that of the query.
+        hits: with an explanation that has their ranks.
+        state: a state of the index.
+        query: the query.
+        encoder: of the space; None if no vectors were searched.
+        vector: of the query.
     """
     found = state.matched_words(
         query.words or query.text, query.required, [hit.chunk.id for hit in hits]
@@ -38,7 +38,7 @@ def explained(
 
 
 def _nearest_sentences(hits: Hits, encoder: Encoder, vector: Matrix) -> dict[int, tuple[int, int]]:
-    """By chunk id, characters [start, end) of the document."""
+    """Characters [start, end) of the document, by chunk id."""
     spans = [(hit.chunk.id, span) for hit in hits for span in _sentences(hit)]
     if not spans:
         return {}
@@ -53,7 +53,7 @@ def _nearest_sentences(hits: Hits, encoder: Encoder, vector: Matrix) -> dict[int
 
 
 def _sentences(hit: Hit) -> list[tuple[int, int]]:
-    """Where the sentences of a passage stand in it, without the white space around them."""
+    """The character ranges of a passage's sentences, without surrounding white space."""
     spans = []
     place = 0
     for sentence in split_sentences(hit.text):

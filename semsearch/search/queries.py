@@ -1,16 +1,27 @@
-"""Queries: checked, and as vectors."""
+"""Queries and the options of a search: validated, and as vectors."""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.analysis import parse_query
-from semsearch.arguments import check_items, check_readable, shown
+from semsearch.arguments import (
+    check_choice,
+    check_items,
+    check_number,
+    check_readable,
+    check_text,
+    check_texts,
+    check_whole_number,
+    shown,
+)
 from semsearch.errors import (
     ArgumentError,
     CombinationError,
@@ -18,41 +29,174 @@ from semsearch.errors import (
     NoVectorError,
     QueryError,
 )
-from semsearch.protocols import Encoder, Matrix
+from semsearch.protocols import Encoder, Matrix, Reranker, check_unit
 from semsearch.records import SearchMode
-from semsearch.search.options import Options
-from semsearch.stores.protocol import StoreState
-from semsearch.stores.space import Space
-from semsearch.vectors import check_unit
-
-#: What is searched for: a text, several texts at once, or a vector of the space's width.
-Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
-
-#: Below this length, a sum of examples is rounding errors.
-MIN_NORM = 1e-4
+from semsearch.stores.protocol import Space, StoreState
 
 logger = logging.getLogger(__name__)
 
+#: The id of a document, several ids, or weights by id.
+Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
+
+#: How many documents a cross-encoder reads by default.
+RERANK_DEPTH = 100
+
+#: The weight of `unlike` documents in a query; texts and `like` documents have 1.
+UNLIKE_WEIGHT = -0.5
+
+
+class Fusion(Enum):
+    """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
+
+    ZSCORES = "zscores"
+    RRF = "rrf"
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options of `search` and `search_many`, of an index or a retriever. All are optional.
+
+    Attributes:
+        offset: how many of the best hits to skip, for pages after the first.
+        min_score: drop hits with a lower score.
+        where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
+        mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
+            In the latter two, ``"an exact phrase"`` is required in the document, and ``-word`` or
+            ``-"a phrase"`` excludes it.
+        fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
+        dense_weight: the weight of the semantic ranking in it, from 0 to 1; 0.5 by default.
+        like: ids of documents that hits should resemble, or weights by id. Their vectors are added
+            to the query's (Rocchio 1971); they are not hits themselves.
+        unlike: ids of documents that hits should not resemble; each has the weight -0.5.
+        per_document: the maximum number of passages per document; 1 by default.
+        fold_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine of
+            at least 0.95); their ids are in `Hit.duplicates` of that hit.
+        mmr: reorder the first 100 hits by maximal marginal relevance (Carbonell & Goldstein 1998);
+            the weight of relevance, from 0 (diversity only) to 1 (relevance only).
+        rerank: a cross-encoder that scores the passages of the first documents again.
+        rerank_depth: how many documents it reads at most; 100 by default.
+        rerank_budget: time limit in seconds. The best-ranked documents are read first, at least 8;
+            those not read follow in their previous order, with their previous scores.
+        explain: fill in `Hit.explanation` and `Hits.stages` (timings).
+    """
+
+    offset: int
+    min_score: float | None
+    where: str | None
+    mode: SearchMode | str
+    fusion: Fusion | str
+    dense_weight: float
+    like: Examples
+    unlike: Examples
+    per_document: int
+    fold_duplicates: bool
+    mmr: float | None
+    rerank: Reranker | None
+    rerank_depth: int
+    rerank_budget: float | None
+    explain: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """The validated options of a search; see `SearchOptions`.
+
+    Raises:
+        ArgumentError: an option has an invalid type or value.
+    """
+
+    k: int = 10
+    offset: int = 0
+    min_score: float | None = None
+    where: str | None = None
+    mode: SearchMode | str = SearchMode.SEMANTIC
+    fusion: Fusion | str = Fusion.ZSCORES
+    dense_weight: float = 0.5
+    like: Examples = ()
+    unlike: Examples = ()
+    per_document: int = 1
+    fold_duplicates: bool = False
+    mmr: float | None = None
+    rerank: Reranker | None = None
+    rerank_depth: int = RERANK_DEPTH
+    rerank_budget: float | None = None
+    explain: bool = False
+    examples: Mapping[str, float] = field(init=False)  #: weights of `like` and `unlike`, by id
+
+    def __post_init__(self) -> None:
+        if self.where is not None:
+            check_text("where", self.where)
+        if self.rerank is not None and not callable(getattr(self.rerank, "score", None)):
+            raise ArgumentError(
+                f"rerank must be a reranker (load_reranker returns one), not {shown(self.rerank)}"
+            )
+        if self.min_score is not None and (
+            isinstance(self.min_score, bool) or not isinstance(self.min_score, (int, float))
+        ):
+            raise ArgumentError(f"min_score must be a number, not {shown(self.min_score)}")
+        for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
+            self._set(name, check_whole_number(name, getattr(self, name), least))
+        self._set("mode", check_choice("mode", SearchMode, self.mode))
+        self._set("fusion", check_choice("fusion", Fusion, self.fusion))
+        check_number("dense_weight", self.dense_weight, 0, 1)
+        for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, most)
+        examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(self.unlike).items()}
+        examples |= _weights(self.like)
+        if examples and self.mode is SearchMode.BM25:
+            raise CombinationError(
+                "like and unlike compare vectors: mode must be semantic or hybrid"
+            )
+        self._set("examples", examples)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _weights(examples: Examples) -> dict[str, float]:
+    """The weights of documents, by id.
+
+    Raises:
+        ArgumentError: an id is not a string, or a weight is not a number.
+    """
+    if isinstance(examples, Mapping):
+        weights: dict[str, Any] = dict(examples)
+    else:
+        ids = [examples] if isinstance(examples, str) else check_texts("examples", examples)
+        weights = dict.fromkeys(ids, 1.0)
+    for name, weight in weights.items():
+        check_text("the id of an example", name)
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            raise ArgumentError(f"the weight of '{name}' must be a number, not {shown(weight)}")
+    return weights
+
+
+#: A query: a text, several texts whose vectors are added, or a vector of the space's dimension.
+Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
+
+#: Shorter sums of vectors are rounding errors.
+MIN_NORM = 1e-4
+
 
 class Wanted(NamedTuple):
-    """A query, checked: texts or a vector; neither where there are examples alone."""
+    """A validated query: texts or a vector; neither if it has only examples."""
 
-    text: str  #: as it was asked
+    text: str  #: of the query, for results
     to_encode: tuple[str, ...] = ()
     vector: Matrix | None = None
     words: str = ""  #: for BM25
-    required: tuple[str, ...] = ()  #: phrases that documents must have
-    excluded: tuple[str, ...] = ()  #: words and phrases that they must not have
+    required: tuple[str, ...] = ()  #: phrases that documents must contain
+    excluded: tuple[str, ...] = ()  #: words and phrases that they must not contain
 
 
 def checked_queries(queries: Iterable[Query], space: Space, options: Options) -> list[Wanted]:
-    """The queries, if they can be searched for.
+    """Validate queries.
 
     Raises:
-        ArgumentError: one of them is empty or cannot be read, or is a vector of another width.
+        ArgumentError: a query is empty, not Unicode, or a vector of the wrong dimension.
     """
     if isinstance(queries, str):
-        raise ArgumentError("search_many takes a list of texts; for one text there is search")
+        raise ArgumentError("search_many takes a list of texts; use search for one text")
     if isinstance(queries, numpy.ndarray):
         queries = list(queries)
     return [_checked(query, space, options) for query in check_items("queries", queries, "queries")]
@@ -64,13 +208,13 @@ def query_vectors(
     """The unit vector of each query, shape (len(queries), dimension).
 
     Args:
-        encoder: of their texts; None where they have none.
-        queries: a query of several texts, or with examples, is their sum.
-        examples: what is added to each.
+        encoder: encodes their texts; None if there are no texts.
+        queries: the vector of several texts, or of a query with examples, is their sum.
+        examples: the vector of the examples, added to each query.
 
     Raises:
         NoVectorError: the encoder returns no vector for a text.
-        ArgumentError: what is added up cancels itself out.
+        ArgumentError: the vectors to add cancel each other out.
     """
     texts = [text for query in queries for text in query.to_encode]
     encoded = iter(_encoded(encoder, texts) if encoder is not None else ())
@@ -83,7 +227,7 @@ def query_vectors(
 
 
 def _direction(parts: Sequence[Matrix]) -> Matrix:
-    """The sum of vectors, of unit length."""
+    """The sum of vectors, normalised."""
     total = numpy.sum(parts, axis=0)
     length = numpy.linalg.norm(total)
     if not length > MIN_NORM:
@@ -93,10 +237,10 @@ def _direction(parts: Sequence[Matrix]) -> Matrix:
 
 
 def example_vector(state: StoreState, space: Space, weights: Mapping[str, float]) -> Matrix:
-    """The weighted sum of documents' vectors, each the mean of its passages', of unit length.
+    """The weighted sum of document vectors: of each, the normalised mean of its passages.
 
     Raises:
-        ArgumentError: the index has no document of such an id.
+        ArgumentError: the index has no document with such an id.
     """
     found = state.document_vectors(space, list(weights))
     if missing := [name for name in weights if name not in found]:
@@ -116,13 +260,15 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         texts = query
     elif isinstance(query, (list, tuple)) and not query and options.examples:
         if options.mode is SearchMode.HYBRID or options.rerank is not None:
-            raise CombinationError("examples alone have no words: mode must be 'semantic'")
+            raise CombinationError("examples have no words to search for: mode must be 'semantic'")
         return Wanted("")
     else:
         return Wanted("", vector=_unit(query, space, options))
     read = [check_readable("the query", text) for text in texts]
     if options.mode is SearchMode.SEMANTIC:
         return Wanted(" ".join(read), tuple(read))
+    from semsearch.analysis import parse_query  # of BM25 alone
+
     parsed = [parse_query(text) for text in read]
     found = Wanted(
         " ".join(read),
@@ -137,7 +283,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
 
 
 def _unit(vector: Any, space: Space, options: Options) -> Matrix:
-    """A vector of unit length, if it can be searched for."""
+    """Validate a query vector, and normalise it."""
     if not isinstance(vector, (list, tuple, numpy.ndarray)):
         check_readable("the query", vector)
     if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
@@ -170,18 +316,18 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
 
 
 def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
-    """Report each query that the encoder does not read to its end."""
+    """Log a warning for each query that is longer than the encoder reads."""
     limit = encoder.max_query_tokens
     if limit is None:
         return
     for text in texts:
-        # A token is at least a byte: a query of so few need not be tokenised.
+        # A token is at least a byte, so shorter queries need not be tokenised.
         if len(text) > limit // 4 and len(text.encode()) > limit:
             tokens = encoder.token_spans(text)
             if len(tokens) > limit:
                 rest = text[tokens[limit][0] :]
                 logger.warning(
-                    "the query has %d tokens, of which %s reads the first %d; left out: %s",
+                    "the query has %d tokens; %s reads only the first %d, without: %s",
                     len(tokens),
                     encoder.spec,
                     limit,

@@ -1,4 +1,4 @@
-"""Cross-encoders: the first hits by what a model makes of query and passage together."""
+"""Reranking: a cross-encoder scores query and passage together."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from semsearch.errors import ArgumentError
 from semsearch.protocols import Reranker
 from semsearch.records import Hits
 
-#: How many passages are read at first, to see how long it takes.
+#: Passages scored first, to measure the speed.
 FIRST_BLOCK = 8
 
 
 def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = None) -> Hits:
-    """The first hits by a cross-encoder's scores; of equal ones, the one that stood first.
+    """Sort the first hits by the scores of a cross-encoder; equal scores keep their order.
 
     Args:
-        hits: best first; so they are read.
+        hits: best first; they are scored in this order.
         reranker: the cross-encoder.
-        depth: how many it reads at most. Those that it has not read follow as they were.
-        budget: how many seconds it may take, as far as its speed can be foretold. It reads at
-            least `FIRST_BLOCK`.
+        depth: the maximum number of hits to score. The others follow in their previous order.
+        budget: time limit in seconds, by the speed measured so far. At least `FIRST_BLOCK` hits
+            are scored.
 
     Raises:
-        ArgumentError: the reranker returns something else than a number for each passage.
+        ArgumentError: the reranker does not return one number for each passage.
     """
     first = hits[:depth]
     scores: list[float] = []
@@ -35,8 +35,8 @@ def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = 
         taken = len(first) - len(scores)
         if budget is not None:
             spent = time.perf_counter() - started
-            foretold = int((budget - spent) * len(scores) / spent) if scores else FIRST_BLOCK
-            taken = min(taken, max(FIRST_BLOCK, len(scores)), foretold)
+            affordable = int((budget - spent) * len(scores) / spent) if scores else FIRST_BLOCK
+            taken = min(taken, max(FIRST_BLOCK, len(scores)), affordable)
             if taken < 1:
                 break
         scores += _scores(hits.query, first[len(scores) : len(scores) + taken], reranker)
@@ -53,7 +53,7 @@ def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:
     found = numpy.asarray(reranker.score(query, [hit.text for hit in hits]))
     if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
         raise ArgumentError(
-            f"the reranker must return {len(hits)} numbers, one a passage, not {shown(found)}"
+            f"the reranker must return {len(hits)} numbers, one per passage, not {shown(found)}"
         )
     scores: list[float] = found.tolist()
     return scores

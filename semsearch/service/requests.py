@@ -10,7 +10,7 @@ Mode = Literal["semantic", "bm25", "hybrid"]
 
 
 class SearchRequest(BaseModel):
-    """A search; see `semsearch.search.options.SearchOptions`."""
+    """A search; see `semsearch.search.queries.SearchOptions`."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Stores: where documents, passages and vectors are kept."""
+"""Stores keep documents, passages and vectors."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from typing import cast
 
 from semsearch.addresses import STORES, store_of
 from semsearch.errors import ArgumentError
-from semsearch.plugins import find_plugin
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Store, StoreModule
 
-__all__ = ["create_store", "open_store"]
-
-#: The entry points of plugins: each names a module, or an object, with both functions.
+#: Entry points of plugins; each names a module, or an object, with the functions of `StoreModule`.
 GROUP = "semsearch.stores"
 
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
-    """The store at a place; see `StoreModule`."""
+    """Open a store; see `StoreModule`."""
     return _module(path).open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
 
 
 def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
 ) -> Store:
-    """The store at a place, created if there is none; see `StoreModule`."""
+    """Open a store, or create it; see `StoreModule`."""
     return _module(path).create_store(path, max_tokens, encoders, dtype)
 
 
@@ -35,6 +32,8 @@ def _module(path: Path) -> StoreModule:
     name = store_of(path)
     if name is not None:
         return cast("StoreModule", import_module(name))
+    from semsearch.plugins import find_plugin
+
     engine = str(path).partition(":")[0]
     plugin = find_plugin(GROUP, engine)
     if plugin is None:

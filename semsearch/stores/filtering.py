@@ -1,15 +1,22 @@
-"""Filters for one state of a store: parsed, checked, explained when they match nothing."""
+"""Filters for one state of a store: parsed, checked, and explained if they match nothing.
+
+A literal compares only with values of its own kind. A literal of a kind that its field never has is
+converted where the meaning is clear, with a message, and refused otherwise, as it would match
+nothing. In a list that has other literals of the right kind, it is kept, with a message.
+"""
 
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from semsearch.errors import FieldNotFoundError
+from semsearch.errors import FieldNotFoundError, FilterError
 from semsearch.filters import (
-    BUILT_IN_FIELDS,
     And,
     Comparison,
     Condition,
@@ -22,20 +29,19 @@ from semsearch.filters import (
     Value,
     field_text,
     fields,
+    filter_error,
     filter_message,
     literal_text,
-    metadata_field,
-    metadata_name,
     parse,
+    parse_number,
 )
-from semsearch.stores.kinds import Kind
-from semsearch.stores.literals import fit_literals, is_date
-from semsearch.stores.protocol import StoreState
+from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
+from semsearch.stores.protocol import Kind, StoreState
 
-#: For how many tests of a filter that matches nothing similar values are looked for.
+#: Tests of a filter that matches nothing for which a message lists similar values.
 TESTS_EXPLAINED = 3
 SIMILAR_SHOWN = 3
-#: How many of the known fields a message lists.
+#: Known fields listed in a message.
 FIELDS_SHOWN = 20
 
 
@@ -43,14 +49,14 @@ class Filter(NamedTuple):
     """A filter for the documents of an index."""
 
     condition: Condition
-    notes: list[str]  #: what was converted, for the user
+    notes: list[str]  #: messages about converted literals
 
 
 def read_filter(state: StoreState, where: str) -> Filter:
-    """A filter expression, checked against what the documents hold.
+    """Parse a filter expression and check it against the fields of the documents.
 
     Raises:
-        FilterError: it cannot be parsed, names an unknown field, or compares a field with
+        FilterError: the filter cannot be parsed, names an unknown field, or compares a field with
             literals of kinds that it never holds.
     """
     condition = parse(where)
@@ -66,10 +72,10 @@ def read_filter(state: StoreState, where: str) -> Filter:
 
 
 def check_fields(condition: Condition, known: Collection[str]) -> None:
-    """Refuse a condition on a field that no document has: it is misspelt more often than not.
+    """Refuse a condition on a field that no document has, which is usually misspelt.
 
     Raises:
-        FieldNotFoundError: names the field, those that are spelt like it, and those that there are.
+        FieldNotFoundError: a field is unknown; the message lists similar and known names.
     """
     unknown = fields(condition).difference(known)
     if not unknown:
@@ -90,7 +96,7 @@ def check_fields(condition: Condition, known: Collection[str]) -> None:
 
 
 def no_match(state: StoreState, condition: Condition) -> str | None:
-    """What to tell of a filter if it matches no document: the nearest values that there are."""
+    """A message with the nearest values if a filter matches no document; otherwise None."""
     if state.matches(condition):
         return None
     hints: list[str] = []
@@ -103,7 +109,7 @@ def no_match(state: StoreState, condition: Condition) -> str | None:
 
 
 def _required(condition: Condition) -> Iterator[Comparison | In]:
-    """The tests, outside of any `not`, that look for values."""
+    """The tests for values that are not inside a `not`."""
     match condition:
         case And(conditions) | Or(conditions):
             for each in conditions:
@@ -117,7 +123,7 @@ def _required(condition: Condition) -> Iterator[Comparison | In]:
 
 
 def _nearest(state: StoreState, test: Comparison | In) -> str:
-    """The values of a field that are nearest to the first one that a test looks for."""
+    """A hint with the values of a field that are nearest to the first value of a test."""
     value = test.values[0] if isinstance(test, In) else test.value
     if isinstance(value, bool):
         return ""
@@ -130,12 +136,12 @@ def _nearest(state: StoreState, test: Comparison | In) -> str:
     if not nearest:
         return ""
     sign = test.operator.value if isinstance(test, Comparison) else "="
-    asked = f"{field_text(test.field)} {sign} {literal_text(value)}"
-    return f"{asked}: {question.format(' or '.join(map(literal_text, nearest)))}"
+    tested = f"{field_text(test.field)} {sign} {literal_text(value)}"
+    return f"{tested}: {question.format(' or '.join(map(literal_text, nearest)))}"
 
 
 def _similar(state: StoreState, field: str, text: str) -> list[Value]:
-    """Texts that are spelt alike, the most similar first."""
+    """Texts with a similar spelling, the most similar first."""
     values = state.texts_of(field, 2 * len(text) + 10)
     spellings = {_folded(value): value for value in values}
     if _folded(text) in spellings:
@@ -146,3 +152,177 @@ def _similar(state: StoreState, field: str, text: str) -> list[Value]:
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", text.casefold())
+
+
+#: Literals listed in a message.
+LITERALS_SHOWN = 3
+
+_HELD = {
+    Kind.TEXT: "text",
+    Kind.DATE: "dates",
+    Kind.NUMBER: "numbers",
+    Kind.BOOLEAN: "true or false",
+    Kind.OBJECT: "objects",
+}
+_EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
+
+#: A date or the beginning of one; texts in this notation sort by time.
+_ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
+#: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
+_OTHER_DATE = re.compile(
+    r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"
+)
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is an ISO date, which sorts by time, or the beginning of one."""
+    return _ISO_DATE.fullmatch(text) is not None
+
+
+def fit_literals(
+    condition: Condition,
+    kinds: Mapping[str, Collection[Kind]],
+    example: Callable[[str, Collection[Kind]], Value | None],
+) -> tuple[Condition, list[str]]:
+    """Convert the literals of a condition to the kinds of their fields.
+
+    Args:
+        condition: all of its fields are in `kinds`.
+        kinds: the kinds of values of each field.
+        example: returns a value of a field that has one of these kinds.
+
+    Returns:
+        The condition, and messages about converted literals.
+
+    Raises:
+        FilterError: a field never holds values of a literal's kind.
+    """
+    fitting = _Fitting(kinds, example)
+    return fitting.fit(condition), fitting.notes
+
+
+class _Fitting:
+    def __init__(
+        self,
+        kinds: Mapping[str, Collection[Kind]],
+        example: Callable[[str, Collection[Kind]], Value | None],
+    ) -> None:
+        self._kinds = kinds
+        self._example = example
+        self.notes: list[str] = []
+
+    def fit(self, condition: Condition) -> Condition:
+        match condition:
+            case Not(inner):
+                return Not(self.fit(inner))
+            case And(conditions) | Or(conditions):
+                return type(condition)(tuple(map(self.fit, conditions)))
+            case IsNull():
+                return condition
+        held = {*self._kinds[condition.field]} & _HELD.keys()
+        return self._fit_test(condition, held) if held else condition
+
+    def _fit_test(self, test: Comparison | In | Like, held: set[Kind]) -> Condition:
+        match test:
+            case Like(_, pattern):
+                if not held & {Kind.TEXT, Kind.DATE}:
+                    raise self._refused(test, pattern, held)
+                return test
+            case In(_, values):
+                fitting = [self._fit_value(test, value, held) for value in values]
+                if values and all(value is None for value in fitting):
+                    raise self._refused(test, values[0], held)
+                pairs = list(zip(values, fitting, strict=True))
+                self._note(test.field, held, pairs)
+                return replace(
+                    test, values=tuple(old if new is None else new for old, new in pairs)
+                )
+        value = self._fit_value(test, test.value, held)
+        if value is None:
+            raise self._refused(test, test.value, held)
+        self._note(test.field, held, [(test.value, value)])
+        return replace(test, value=value)
+
+    def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
+        """A literal as a value that its field can hold; None if there is none."""
+        ordered = isinstance(test, Comparison) and test.operator not in _EQUALITY
+        if isinstance(value, str):
+            return self._fit_text(test, value, held, ordered=ordered)
+        if isinstance(value, bool):
+            return value if Kind.BOOLEAN in held else None
+        if Kind.NUMBER in held:
+            return value
+        # A whole number has only one spelling.
+        as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
+        return str(value) if as_text else None
+
+    def _fit_text(
+        self, test: Comparison | In, text: str, held: set[Kind], *, ordered: bool
+    ) -> Value | None:
+        other_date = not is_date(text) and _OTHER_DATE.fullmatch(text) is not None
+        if Kind.DATE in held:
+            only_dates = Kind.TEXT not in held
+            # Tests for texts that are not dates are allowed: `published != ''` is useful.
+            no_order = other_date or (only_dates and not is_date(text))
+            misread = no_order if ordered else only_dates and other_date
+            return None if misread else text
+        if Kind.TEXT in held:
+            if ordered and (is_date(text) or other_date):
+                self._check_order_of_dates(test)
+            return text
+        number = parse_number(text) if Kind.NUMBER in held else None
+        if number is not None and math.isinf(number):
+            return None
+        if number is None and Kind.BOOLEAN in held and not ordered:
+            return {"true": True, "false": False}.get(text.strip().lower())
+        return number
+
+    def _check_order_of_dates(self, test: Comparison | In) -> None:
+        """Refuse to compare dates in a notation that does not sort by time."""
+        found = self._example(test.field, [Kind.TEXT])
+        if isinstance(found, str) and _OTHER_DATE.fullmatch(found) and not is_date(found):
+            raise filter_error(
+                f"{field_text(test.field)} holds dates that do not sort as text, such as "
+                f"{_shown(found)}; index them as 2020-05-01"
+            )
+
+    def _refused(self, test: Comparison | In | Like, value: Value, held: set[Kind]) -> FilterError:
+        as_dates = Kind.DATE in held and (Kind.TEXT not in held or isinstance(value, str))
+        found = self._example(test.field, [Kind.DATE] if as_dates else held)
+        such = "" if found is None else f", such as {_shown(found)}"
+        way_out = ""
+        if as_dates:
+            way_out = "; write dates as '2020-05-01'"
+        elif Kind.TEXT in held and not isinstance(value, bool):
+            way_out = "; put text in quotes, or index the field as numbers"
+        name = field_text(test.field)
+        return filter_error(f"{name} holds {_words(held)}{such}, not {_shown(value)}{way_out}")
+
+    def _note(
+        self, field: str, held: set[Kind], pairs: Sequence[tuple[Value, Value | None]]
+    ) -> None:
+        converted = [
+            f"{_shown(old)} as {_shown(new)}"
+            for old, new in pairs
+            if new is not None and type(old) is not type(new)
+        ]
+        unfit = [_shown(old) for old, new in pairs if new is None]
+        words = f"{field_text(field)} holds {_words(held)}"
+        if converted:
+            self.notes.append(filter_message(f"{words}; reading {_listed(converted)}"))
+        if unfit:
+            self.notes.append(filter_message(f"{words}, not {_listed(unfit)}"))
+
+
+def _words(held: set[Kind]) -> str:
+    return " or ".join(word for kind, word in _HELD.items() if kind in held)
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = len(items) - LITERALS_SHOWN
+    return ", ".join(items[:LITERALS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shown(value: Value) -> str:
+    text = literal_text(value)
+    return text if len(text) <= 60 else f"{text[:58]}…'"

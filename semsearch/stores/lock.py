@@ -1,4 +1,4 @@
-"""One writer at a time, and a name for it."""
+"""The writer lock: one process at a time, which others can name in messages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 def writer_lock(
     directory: Path, *, wait: bool = False, index: Path | None = None
 ) -> Iterator[None]:
-    """Hold the right to write an index. The system lets go of it when the process dies.
+    """Hold the writer lock of an index. The system releases it when the process dies.
 
     Args:
-        directory: where the lock is kept.
-        wait: whether to wait until it is free.
-        index: what is locked; None for the directory itself.
+        directory: the directory of the lock file.
+        wait: wait until the lock is free.
+        index: the index, for messages; None for the directory itself.
 
     Raises:
         IndexBusyError: another process holds it.
@@ -38,13 +38,13 @@ def writer_lock(
     except OSError as error:
         raise IndexStoreError(f"cannot write in {directory}: {error.strerror}") from error
     try:
-        with suppress(OSError):  # it is a courtesy to others
+        with suppress(OSError):  # only needed for messages of other processes
             now = datetime.now().astimezone().isoformat(" ", "seconds")
-            owner.unlink(missing_ok=True)  # were it a link, this would be written where it leads
+            owner.unlink(missing_ok=True)  # do not write through a link
             owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
         yield
     finally:
-        with suppress(OSError):  # it may be another's, or being read
+        with suppress(OSError):
             owner.unlink(missing_ok=True)
         lock.release()
 
@@ -53,16 +53,17 @@ def _acquire(lock: FileLock, index: Path, owner: Path, *, wait: bool) -> None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        busy = f"{index} is being written by {_told(owner)}"
+        busy = f"{index} is being written by {_description(owner)}"
         if not wait:
             raise IndexBusyError(f"{busy}; --wait waits for it") from None
         logger.warning("%s; waiting for it", busy)
         lock.acquire(timeout=-1)
 
 
-def _told(owner: Path) -> str:
+def _description(owner: Path) -> str:
+    """The process that holds the lock, for messages."""
     try:
-        told = json.loads(owner.read_text("utf-8"))
-        return f"process {told['process']} since {told['since']}"
+        holder = json.loads(owner.read_text("utf-8"))
+        return f"process {holder['process']} since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

@@ -1,8 +1,8 @@
-"""What a store is: the protocol between search and indexing on one side, and a database.
+"""The interface of stores: what search and indexing need of a database, and the records of both.
 
-A store holds documents, their passages, and one vector per passage and embedding space. It is read
-a committed state at a time (`StoreState`) and written by one process at a time (`StoreWriter`).
-Filters cross as parsed conditions (`semsearch.filters`), which each store translates.
+A store holds documents, their passages, and one vector per passage and embedding space. Readers get
+one committed state at a time (`StoreState`); one process at a time writes (`StoreWriter`). Filters
+are passed as parsed conditions (`semsearch.filters`), which each store translates.
 
 A store is a package below `semsearch.stores` with the two functions of `StoreModule`.
 """
@@ -10,25 +10,173 @@ A store is a package below `semsearch.stores` with the two functions of `StoreMo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import NamedTuple, Protocol
+import logging
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy import int64
 from numpy.typing import NDArray
 
-from semsearch.analysis import Language
-from semsearch.filters import Condition, Value
+from semsearch.arguments import shown
+from semsearch.encoders.specs import Precision, described_precision, unpinned
+from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Chunk, Document, Metadata
-from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.space import Space
-from semsearch.vector_indexes import IndexType
+from semsearch.records import STORED_TYPES, Chunk, Document, Metadata
+
+if TYPE_CHECKING:
+    from semsearch.analysis import Language
+    from semsearch.filters import Condition, Value
+    from semsearch.vector_indexes import IndexType
+
+logger = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """The kinds of values: JSON's types, and dates among the texts."""
+
+    TEXT = "text"
+    DATE = "date"  #: a text such as 2019-05-01 or 2019-05-01T10:00
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    OBJECT = "object"
+    LIST = "list"  #: an empty one, or one in a list
+    NULL = "null"
+
+
+class Field(NamedTuple):
+    """A metadata field."""
+
+    name: str
+    kinds: dict[str, int]  #: documents by kind, such as ``number`` or ``list of text``
+    example: Value | None = None  #: a value, or an element of a list, of the most frequent kind
+
+
+NAME_MAX_CHARACTERS = 64
+
+
+class Space(NamedTuple):
+    """An embedding space: one encoder's vectors of all passages, with a record of the encoder."""
+
+    id: int
+    name: str
+    spec: str
+    fingerprint: str
+    dimension: int
+    dtype: str
+    complete: bool  # False while some chunks have no vector yet
+    description: dict[str, Any]
+
+    @property
+    def precision(self) -> Precision:
+        """The precision with which to load its encoder."""
+        return described_precision(self.description)
+
+    def check(self, encoder: Encoder, index: Path) -> None:
+        """Refuse an encoder that is not the one of the space.
+
+        Args:
+            encoder: the encoder that the space's spec names now.
+            index: the directory, for the message.
+
+        Raises:
+            SpaceError: its fingerprint differs from that of the space.
+        """
+        if encoder.fingerprint != self.fingerprint:
+            raise SpaceError(
+                f"space '{self.name}' was made by another model than '{encoder.spec}' is now, or "
+                "by a version of semsearch that looked at fewer of its files (fingerprint "
+                f"{self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here); use the model "
+                f"it was made with, or encode the passages again: semsearch index --add-space "
+                f"{encoder.spec} --index {index}, then --drop-space {self.name}"
+            )
+
+    def check_dtype(self, dtype: str | None) -> None:
+        """Refuse a number type that differs from that of the stored vectors.
+
+        Raises:
+            SpaceError: the type differs.
+        """
+        check_stored_type(dtype)
+        if dtype not in (None, self.dtype):
+            raise SpaceError(
+                f"space '{self.name}' stores {self.dtype}, not {dtype}; "
+                "the type is chosen when a space is created"
+            )
+
+
+def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
+    """Log a warning if an encoder reads less than the longest passages of an index."""
+    if encoder.max_document_tokens < max_tokens:
+        logger.warning(
+            "%s reads %d tokens; passages here have up to %d, and their ends are cut off",
+            encoder.spec,
+            encoder.max_document_tokens,
+            max_tokens,
+        )
+
+
+def check_stored_type(dtype: str | None) -> None:
+    """Refuse an invalid type of stored vectors.
+
+    Raises:
+        ArgumentError: it is neither one of `STORED_TYPES` nor None.
+    """
+    if dtype is not None and dtype not in STORED_TYPES:
+        choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
+        raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
+def free_name(spec: str, taken: Collection[str]) -> str:
+    """A short unused name, safe in file names: `sentence-transformers/all-X` → `all-x`."""
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
+    slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
+    name, number = slug, 1
+    while name in taken:
+        number += 1
+        name = f"{slug}-{number}"
+    return name
+
+
+def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
+    """The space with this name; without a name, the first.
+
+    Raises:
+        SpaceError: there is no space with this name.
+    """
+    for space in spaces:
+        if name is None or space.name == name:
+            return space
+    names = ", ".join(space.name for space in spaces)
+    raise SpaceNotFoundError(f"no space '{name}' in this index (spaces: {names})")
+
+
+def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
+    """Refuse to search a space that was dropped or is incomplete.
+
+    Args:
+        space: the space, as it was when it was opened.
+        spaces: the present spaces of the index.
+
+    Raises:
+        SpaceError: it was dropped, or some passages have no vector.
+    """
+    for found in spaces:
+        if found.id == space.id:
+            if not found.complete:
+                raise SpaceError(
+                    f"space '{space.name}' lacks vectors of some passages; complete it with: "
+                    f"semsearch index --add-space {space.spec}"
+                )
+            return
+    raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")
 
 
 class Candidate(NamedTuple):
-    """A document that a search found, by its best chunk."""
+    """A document found by a search, with its best chunk."""
 
     document_id: int
     chunk_id: int
@@ -36,18 +184,18 @@ class Candidate(NamedTuple):
 
 
 class Restriction(NamedTuple):
-    """Which documents may be found."""
+    """The documents that a search may find."""
 
     condition: Condition | None = None
-    required: tuple[str, ...] = ()  #: phrases that a passage of theirs has, as BM25 reads words
-    excluded: tuple[str, ...] = ()  #: phrases that none has
+    required: tuple[str, ...] = ()  #: phrases that some passage contains, as BM25 reads words
+    excluded: tuple[str, ...] = ()  #: phrases that no passage contains
 
 
 NO_RESTRICTION = Restriction()
 
 
 class FoundPassage(NamedTuple):
-    """A chunk with what its document says of itself."""
+    """A chunk with the metadata and title of its document."""
 
     chunk: Chunk
     metadata: Metadata
@@ -55,34 +203,34 @@ class FoundPassage(NamedTuple):
 
 
 class Passages(NamedTuple):
-    """Passages as columns, in the order in which they were added."""
+    """Passages as columns, in the order of their addition."""
 
-    document_ids: list[str]  #: what the corpus calls their documents
-    documents: NDArray[int64]  #: the same as numbers
+    document_ids: list[str]  #: external ids of their documents
+    documents: NDArray[int64]  #: internal numbers of their documents
     chunk_ids: NDArray[int64]
     texts: list[str]
     vectors: Matrix
 
 
 class StoredDocument(NamedTuple):
-    """What a store says of a document, to see whether another text of that id changes it."""
+    """The stored record of a document, to compare with a new version of it."""
 
     document_id: int
     title: str | None
     metadata: str  #: JSON
     text_hash: str
-    whole: bool = True  #: whether the store can give back the text as it was
+    whole: bool = True  #: whether the store can return the exact text
 
 
 class Seen(NamedTuple):
-    """A document that the present run has read."""
+    """A document that the current run has read."""
 
     source: str
-    repeats: int  #: later documents named by the same content
+    repeats: int  #: later documents with the same content and no id
 
 
 class NewPassage(NamedTuple):
-    """A passage to be stored: the characters [start, end) of its document."""
+    """A passage to store: the characters [start, end) of its document."""
 
     start: int
     end: int
@@ -91,41 +239,41 @@ class NewPassage(NamedTuple):
 
 
 class NewDocument(NamedTuple):
-    """A document to be stored, or one of which all but the passages is to be renewed."""
+    """A document to store, or to update without its passages."""
 
     id: str
     text: str
     title: str | None
     metadata: str  #: JSON
     text_hash: str
-    passages: Sequence[NewPassage] | None  #: None leaves those that the store has
+    passages: Sequence[NewPassage] | None  #: None keeps the stored passages
 
 
 class Selection(NamedTuple):
-    """Documents: those that meet all that is given."""
+    """The documents that meet all given conditions."""
 
     ids: Sequence[str] | None = None
     condition: Condition | None = None
-    unseen: bool = False  #: those that the present run has not read
+    unseen: bool = False  #: not read by the current run
 
 
 EVERYTHING = Selection()
 
-#: Vectors by space id and `text_hash`, each of shape (dimension,), as they are stored.
+#: Stored vectors by space id and `text_hash`, each of shape (dimension,).
 TextVectors = dict[tuple[int, str], Matrix]
 
 
 class SnapshotInfo(NamedTuple):
-    """A file of a space's vectors."""
+    """A snapshot: a file with the vector index of a space."""
 
     file: str
     kind: str
     vectors: int
-    recall: float  #: of the 10 nearest, against exact search; 1 for an exact kind
+    recall: float  #: recall@10 against exact search; 1 for an exact kind
 
 
 class StoreInfo(NamedTuple):
-    """What a store holds."""
+    """The contents of a store."""
 
     format: int
     documents: int
@@ -133,17 +281,17 @@ class StoreInfo(NamedTuple):
     fields: list[Field]
     spaces: list[Space]
     snapshots: dict[str, SnapshotInfo]  #: by the name of their space
-    files: dict[str, int]  #: name → bytes
-    language: Language | None  #: whose stems BM25 uses; None for Porter's of English
-    indexed_fields: list[str]  #: by which filters find documents, sorted
-    has_words: bool = True  #: whether it can be searched by BM25
+    files: dict[str, int]  #: bytes by file name
+    language: Language | None  #: of BM25's stemmer; None for the Porter stemmer
+    indexed_fields: list[str]  #: metadata fields with an index for filters, sorted
+    has_words: bool = True  #: whether BM25 search is available
 
 
 class Fault(NamedTuple):
-    """Something in a store that is not as it should be."""
+    """A fault found by verification."""
 
     what: str
-    repairable: bool = True  #: from what else the store holds
+    repairable: bool = True  #: from the other data of the store
 
     @property
     def remedy(self) -> str:
@@ -158,48 +306,48 @@ class StoreState(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens a passage may have."""
+        """The maximum number of tokens of a passage."""
 
     @property
     def index_type(self) -> IndexType:
-        """How vectors are to be searched."""
+        """The requested type of vector index."""
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
 
     def info(self) -> StoreInfo:
-        """What the store holds."""
+        """The contents of the store."""
 
     # Documents.
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        """How many documents there are, or are selected."""
+        """The number of documents, or of selected documents."""
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
-        """The ids of the documents, or of those selected, in the order of their coming."""
+        """The ids of all documents, or of selected ones, in the order of addition."""
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
-        """The documents of these ids, as they were added."""
+        """The documents with these ids, as they were added."""
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
-        """The next documents by number, in the order of their coming.
+        """The next documents by number, in the order of addition.
 
         Args:
-            last: the number of the last one before them; 0 for the beginning.
-            limit: how many.
+            last: the number of the previous document; 0 to start.
+            limit: the maximum number of documents.
         """
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """What the store has of the documents of these ids."""
+        """The stored records of the documents with these ids."""
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
-        """The passages of documents, by the documents' ids, in their order."""
+        """The passages of documents, in order, by document id."""
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
-        """The sound vectors that the store has for texts, under whatever document."""
+        """The undamaged stored vectors of texts, whatever their documents."""
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents meet a condition."""
+        """All passages with their vectors, or those whose documents match a condition."""
 
     def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
         """The vectors of the passages of documents, each of shape (passages, dimension)."""
@@ -210,7 +358,7 @@ class StoreState(Protocol):
     # Search.
 
     def prepare(self, space: Space) -> None:
-        """Load what searching a space needs, ahead of the search."""
+        """Load the data for searching a space, ahead of the search."""
 
     def search_vectors(
         self,
@@ -225,15 +373,15 @@ class StoreState(Protocol):
         Equal scores are ordered by chunk id.
 
         Args:
-            space: in which space.
+            space: the embedding space.
             queries: unit vectors, float32, shape (m, dimension).
-            k: how many.
-            restriction: what documents have to meet.
-            per_document: how many passages of a document may be among them.
+            k: the number of passages.
+            restriction: the documents that may be found.
+            per_document: the maximum number of passages per document.
 
         Raises:
-            SpaceError: the space was dropped, or lacks the vectors of some passages.
-            IndexChangedError: the state is gone; the store has to be read again.
+            SpaceError: the space was dropped, or some passages have no vector.
+            IndexChangedError: the state is no longer available; read the store again.
         """
 
     def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
@@ -248,13 +396,13 @@ class StoreState(Protocol):
     ) -> list[Candidate]:
         """The `k` best passages by BM25 over their words, best first.
 
-        The words are those of `text` and the phrases that are required.
+        The words are those of `text` and of the required phrases.
         """
 
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+        """The words of chunks, as BM25 reads them, that occur in a text or phrases."""
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
@@ -265,11 +413,11 @@ class StoreState(Protocol):
         """Chunks by their ids.
 
         Args:
-            chunk_ids: which.
-            missing_ok: leave out those that are no more; without it, they are damage.
+            chunk_ids: the chunks.
+            missing_ok: omit chunks that no longer exist, instead of reporting damage.
         """
 
-    # Metadata fields, to check filters and explain those that match nothing.
+    # Metadata fields, to check filters and to explain those that match nothing.
 
     def check(self, condition: Condition) -> None:
         """Refuse a condition that the store cannot run.
@@ -279,112 +427,111 @@ class StoreState(Protocol):
         """
 
     def field_names(self) -> list[str]:
-        """The names of the metadata fields that documents have, sorted."""
+        """The names of the metadata fields of documents, sorted."""
 
     def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
-        """The kinds of values of the known ones of these metadata fields."""
+        """The kinds of values of metadata fields, without unknown fields."""
 
     def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
-        """A value of one of these kinds that a field, as conditions call it, holds."""
+        """A value of one of these kinds from a field, named as in conditions."""
 
     def matches(self, condition: Condition) -> bool:
-        """Whether any document meets a condition."""
+        """Whether any document matches a condition."""
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
-        """The nearest values of a field on either side of one of the same kind."""
+        """The nearest values of a field below and above a value of the same kind."""
 
     def texts_of(self, field: str, max_characters: int) -> list[str]:
-        """Different texts that a field holds, of a sample."""
+        """Distinct texts of a field, from a sample of documents."""
 
-    # The present run over a corpus, which can have more ids than fit in memory.
+    # The current run over a corpus, which can have more ids than fit in memory.
 
     def begin_run(self) -> None:
-        """Forget which documents have been seen."""
+        """Start a run: no document has been seen."""
 
     def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
-        """The ones of these that the run has seen."""
+        """Those of these documents that the run has seen."""
 
     def mark_seen(self, seen: Mapping[str, Seen]) -> None:
-        """Remember that documents have been seen."""
+        """Mark documents as seen."""
 
 
 class StoreWriter(Protocol):
-    """The right to write a store. Each method that changes it is one transaction."""
+    """A writer of a store. Each method that changes the store is one transaction."""
 
     def state(self) -> AbstractContextManager[StoreState]:
-        """The present state, which nobody changes until the block ends."""
+        """The current state, which does not change until the block ends."""
 
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
-        """Add documents, or renew those of the same ids."""
+        """Add documents, or update those with the same ids."""
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents; returns how many."""
+        """Remove documents; returns their number."""
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """A new space, which is incomplete."""
+        """Add a space, which is incomplete."""
 
     def drop_space(self, space: Space) -> None:
         """Remove a space with its vectors."""
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], vectors: Matrix) -> None:
-        """Add the vectors of passages that lacked them."""
+        """Add the missing vectors of passages."""
 
     def mark_complete(self, space: Space) -> None:
-        """Let a space be searched: each passage has its vector."""
+        """Make a space searchable, once each passage has a vector."""
 
     def choose_index_type(self, wanted: IndexType) -> None:
-        """Ask for a kind of vector index, which `optimise` will build."""
+        """Request a type of vector index, which `optimise` builds."""
 
     def index_field(self, name: str) -> None:
-        """Let filters find documents by the values of a metadata field."""
+        """Index the values of a metadata field for filters."""
 
     def set_language(self, language: Language) -> None:
-        """Let BM25 stem words, and leave out stop words, as a language does."""
+        """Set the language of BM25's stemmer and stop words."""
 
     def optimise(self, *, thoroughly: bool = False) -> None:
-        """Bring what makes search fast up to date, where that is worth it.
+        """Update the vector indexes if enough has changed.
 
         Args:
-            thoroughly: whether a single change is reason enough.
+            thoroughly: update them after any change.
         """
 
     def compact(self) -> None:
-        """Rewrite all files without what was deleted.
+        """Rewrite all files without deleted data.
 
         Raises:
             IndexBusyError: another process reads an older state.
         """
 
     def verify(self) -> list[Fault]:
-        """All that is wrong with the store."""
+        """Check the store and return all faults."""
 
     def repair(self) -> None:
-        """Rebuild what can be derived; remove damaged vectors.
+        """Rebuild derived data, and remove damaged vectors.
 
-        Spaces are incomplete afterwards, until `put_vectors` has filled and `mark_complete` has
-        opened them.
+        Spaces are incomplete afterwards, until `put_vectors` and `mark_complete` complete them.
         """
 
 
 class Store(Protocol):
-    """Documents with passages and vectors, wherever they are kept."""
+    """Documents with their passages and vectors."""
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Its directory or address."""
 
     def read(self) -> AbstractContextManager[StoreState]:
-        """One committed state, the same until the block ends.
+        """One committed state, unchanged until the block ends.
 
         Raises:
-            IndexChangedError: the state could not be kept; what was read is to be discarded.
+            IndexChangedError: the state was overwritten; discard what was read.
         """
 
     def writer(self, *, wait: bool = False) -> AbstractContextManager[StoreWriter]:
-        """The right to write; one process at a time has it.
+        """A writer; one process at a time can have one.
 
         Args:
-            wait: whether to wait for another process that is writing.
+            wait: wait for another process that is writing.
 
         Raises:
             IndexBusyError: another process is writing, and `wait` is not set.
@@ -395,29 +542,64 @@ class Store(Protocol):
 
 
 class StoreModule(Protocol):
-    """What the package of a store offers."""
+    """The functions of a store's package."""
 
     def open_store(
         self, path: Path, *, accept_copy: bool = False, may_migrate: bool = True
     ) -> Store:
-        """The store at a place.
+        """Open a store.
 
         Args:
-            path: where it is.
+            path: its directory or address.
             accept_copy: open it even if it may be inconsistent, to verify it.
-            may_migrate: bring a store of an older format to the present one.
+            may_migrate: migrate a store with an older format.
 
         Raises:
-            IndexNotFoundError: there is none.
-            IndexFormatError: something else is there, or a newer format.
+            IndexNotFoundError: there is no store.
+            IndexFormatError: it is not a store, or has a newer format.
         """
 
     def create_store(
         self, path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
     ) -> Store:
-        """The store at a place, created if there is none, with a space for each encoder."""
+        """Open a store, or create it with a space for each encoder."""
 
 
 def text_hash(text: str) -> str:
-    """What texts are recognised by: 128 bits of BLAKE2b, as hex digits."""
+    """The hash that identifies a text: 128 bits of BLAKE2b, as hex digits."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The characters of a text outside these ordered ranges."""
+    parts, place = [], 0
+    for start, end in spans:
+        parts.append(text[place:start])
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
+    """The text made of these passages and the characters outside them (`rest_of`)."""
+    parts: list[str] = []
+    place = used = 0
+    for start, end, text in passages:
+        gap = start - place
+        parts += (rest[used : used + gap], text)
+        place, used = end, used + gap
+    return "".join([*parts, rest[used:]])
+
+
+class _Closes(Protocol):
+    def close(self) -> None:
+        """Release resources."""
+
+
+@contextmanager
+def closed_on_error(opened: _Closes) -> Iterator[None]:
+    """Close `opened` if the block raises: its caller never gets it and cannot close it."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise

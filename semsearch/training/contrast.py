@@ -15,8 +15,7 @@ from itertools import pairwise
 
 import numpy
 
-from semsearch.encoders.model_files import model_modules
-from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.model_folder import find_model, model_modules
 from semsearch.records import Document
 from semsearch.training.checks import check_teachable, text_key, without_leaks
 from semsearch.training.data import load_examples

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.encoders.torch_runtime import loading
+from semsearch.encoders.torch_models import loading
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.scoring import score_cross_encoder

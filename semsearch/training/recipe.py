@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.training.examples import Kind
 

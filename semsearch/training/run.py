@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.torch_models import quiet_transformers
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.runs import Workspace
 from semsearch.training.card import model_card

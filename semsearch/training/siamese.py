@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.lessons import Course, Lesson, lessons_of

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from transformers import EarlyStoppingCallback
 from transformers.trainer_callback import PrinterCallback
 
-from semsearch.encoders.precision import Precision, float_precision
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.openvino_runtime import float_precision
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.torch_models import quiet_transformers
 from semsearch.errors import TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import sampler_factory

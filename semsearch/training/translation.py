@@ -21,9 +21,8 @@ from semsearch.datasets import load_sts_set
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.precision import Precision
-from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.training.checks import check_teachable, text_key, without_leaks

@@ -9,7 +9,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_runtime import loading
+from semsearch.encoders.torch_models import loading
 from semsearch.errors import DamagedModelError, EncoderError
 
 if TYPE_CHECKING:

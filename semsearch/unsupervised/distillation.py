@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 from numpy.random import Generator, default_rng
 
-from semsearch.encoders.loading import load_encoder
+from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, CombinationError
 from semsearch.protocols import Matrix
 from semsearch.records import Document

@@ -157,7 +157,8 @@ def autocast(device: str) -> AbstractContextManager[Any]:
     """Products in bf16 where the processor multiplies it fast; weights stay fp32."""
     import torch
 
-    from semsearch.encoders.precision import Precision, float_precision
+    from semsearch.encoders.openvino_runtime import float_precision
+    from semsearch.encoders.specs import Precision
 
     if device.startswith("cuda"):
         fast = torch.cuda.is_bf16_supported(including_emulation=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.random import Generator, default_rng
 
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.torch_models import quiet_transformers
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.runs import Workspace

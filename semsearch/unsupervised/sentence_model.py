@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.encoders.torch_runtime import quiet_transformers
+from semsearch.encoders.torch_models import TorchEncoder, quiet_transformers
 from semsearch.unsupervised.loop import autocast, best_device
 
 if TYPE_CHECKING:

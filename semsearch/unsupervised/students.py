@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Matrix
 

@@ -161,7 +161,7 @@ class TestIndex:
             ("id,text\na,NaN\n", [], "c.csv:2: empty text"),
             (CORPUS, ["--encoder", "./no-model"], "no model folder ./no-model"),
             (CORPUS, ["--encoder", "no/model"], "no model 'no/model'"),
-            (CORPUS, ["--index", "."], ". is a directory, but not an index"),
+            (CORPUS, ["--index", "."], ". is not an index: it contains other files"),
             (CORPUS, ["--index", "c.csv"], "c.csv is a file, not an index directory"),
             (CORPUS, ["--encoding", "klingon"], "unknown encoding"),
         ],
@@ -364,7 +364,7 @@ class TestQuery:
         result = run("query", "word " * 254 + "end", "-k", "1")
         assert result.stdout.splitlines()[1].endswith("  a")
         assert result.stderr == (
-            "the query has 255 tokens, of which minilm reads the first 254; left out: 'end'\n"
+            "the query has 255 tokens; minilm reads only the first 254, without: 'end'\n"
         )
 
     def test_queries_with_a_byte_order_mark(self, indexed, tmp_path):
@@ -509,7 +509,7 @@ class TestIndexType:
         ("options", "message"),
         [
             (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
-            (["--recall", "98"], "recall is a number above 0, up to 1, not 98.0"),
+            (["--recall", "98"], "recall must be a number above 0, up to 1, not 98.0"),
             (["--memory", "lots"], "'lots' is no size such as 500MB or 2GB"),
             (["--memory", "-1GB"], "is no size"),
         ],
@@ -609,7 +609,7 @@ class TestUpkeep:
         (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()
         result = indexed("query", "train", "-k", "1")
         assert "Night Train" in result.stdout
-        assert "is gone; searching the vectors in SQLite instead" in result.stderr
+        assert "is missing; searching the vectors in SQLite instead" in result.stderr
 
     def test_compact(self, indexed, tmp_path):
         indexed("delete", "a")

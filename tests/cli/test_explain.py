@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from semsearch import Document, Index
 from semsearch.cli import main, serve_command
-from semsearch.cli.completing import complete_code
+from semsearch.cli.options import complete_code
 from semsearch.explanations import codes, page, summary
 from semsearch.stores.local.database import Database, _Access
 

@@ -6,7 +6,7 @@ import pytest
 
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space
 
 
 @pytest.mark.parametrize(

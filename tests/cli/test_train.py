@@ -89,8 +89,8 @@ def test_recipes_by_stage(run, base):
         (["--data", "p.csv", "--base", "./nothing"], "no model folder ./nothing"),
         (["--data", "p.csv", "--scale", 1, 5], "p.csv:2: score 0 is outside the scale 1 to 5"),
         (["--data", "p.csv", "--dev", "p.csv"], "p.csv has only pairs that are to be tested"),
-        (["--data", "p.csv", "--output", "p.csv"], "p.csv exists, and is no model"),
-        (["--data", "p.csv", "--output", "."], "--output must name a folder of its own"),
+        (["--data", "p.csv", "--output", "p.csv"], "p.csv exists and is not a model"),
+        (["--data", "p.csv", "--output", "."], "--output must name a separate folder"),
         (["--data", "p.csv", "--resume"], "no training run to resume"),
         (
             ["--data", "p.csv", "--epochs", 1, "--epochs", 2],

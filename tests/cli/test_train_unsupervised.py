@@ -106,7 +106,7 @@ def test_from_random_weights_to_an_encoder(run, tmp_path):
             "to resume in models/c-small.training",
         ),
         (["pretrain", "c.jsonl", "--text-column", "title"], "documents of two sentences or more"),
-        (["pretrain", "c.jsonl", "--output", "c.jsonl"], "c.jsonl exists, and is no model"),
+        (["pretrain", "c.jsonl", "--output", "c.jsonl"], "c.jsonl exists and is not a model"),
         (["adapt", "c.jsonl", "--encoder", "./x"], "no model folder ./x"),
         (["distil", "minilm"], "choose a student: --static or --layers N"),
         (["distil", "minilm", "--static", "--layers", 2], "choose a student"),
@@ -144,7 +144,7 @@ def test_ctrl_c_tells_how_to_go_on(run, tmp_path, interruptible):
         r"stopped after step \d+; the same command with --resume goes on \[training-stopped\]", last
     )
     result = run(*arguments, code=1)
-    assert "m.training holds an unfinished training run; go on with --resume" in result.stderr
+    assert "m.training holds an unfinished training run; continue it with --resume" in result.stderr
 
 
 def test_help_lists_them_without_loading_them(run):

@@ -9,7 +9,7 @@ import openvino
 import pytest
 from openvino import opset13 as op
 
-from semsearch.encoders.attention import MASK, write_out_attention
+from semsearch.encoders.conversion import MASK, write_out_attention
 
 HEADS, WIDTH = 3, 8
 LENGTHS = [5, 2, 1]

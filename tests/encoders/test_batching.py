@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch.encoders.batching import batches, padded, windows
-from semsearch.encoders.torch_runtime import GPU_BATCHING
+from semsearch.encoders.text_model import batches, padded, windows
+from semsearch.encoders.torch_models import GPU_BATCHING
 
 
 def texts(lengths):

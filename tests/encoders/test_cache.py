@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.hashes import cache_folder
+from semsearch.encoders.cache import cache_folder, cached_entry
 from semsearch.errors import EncoderError
 
 

@@ -9,9 +9,9 @@ import openvino
 import pytest
 from openvino import opset13 as op
 
-from semsearch.encoders import compiled, load_encoder
-from semsearch.encoders.compiled import compiled_model, keep_compiled
-from semsearch.encoders.openvino_library import openvino_core
+from semsearch.encoders import load_encoder
+from semsearch.encoders import openvino_runtime as compiled
+from semsearch.encoders.openvino_runtime import compiled_model, keep_compiled, openvino_core
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.modules import (
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import EncoderError
 
@@ -155,7 +155,7 @@ def test_weights_that_are_none(plain_bert, tmp_path):
 def test_openvino_cannot_send_telemetry():
     code = (
         "import sys\n"
-        "from semsearch.encoders.openvino_library import import_openvino\n"
+        "from semsearch.encoders.openvino_runtime import import_openvino\n"
         "import_openvino().Core()\n"
         "loaded = [name for name in sys.modules if name.startswith('openvino_telemetry')]\n"
         "print([name for name in loaded if sys.modules[name] is not None])\n"

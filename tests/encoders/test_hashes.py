@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from semsearch.encoders import hashes
-from semsearch.encoders.hashes import MEMORY, SMALL_BYTES, cache_folder, file_sha256
+from semsearch.encoders import cache as hashes
+from semsearch.encoders.cache import MEMORY, SMALL_BYTES, cache_folder, file_sha256
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from transformers import BertModel, BertTokenizerFast
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.pooling import Pooling
+from semsearch.encoders.specs import Pooling
 from semsearch.errors import EncoderError
 
 pytestmark = pytest.mark.slow

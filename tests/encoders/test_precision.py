@@ -13,10 +13,11 @@ from sklearn.metrics import ndcg_score
 
 from semsearch import datasets
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
-from semsearch.encoders import load_encoder, parity, precision, quantization
+from semsearch.encoders import load_encoder, openvino_runtime, parity, quantization
 from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
-from semsearch.encoders.precision import Precision, float_precision
+from semsearch.encoders.specs import Precision
 from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def processor(monkeypatch):
     """Pretends that this processor has bf16, or has it not."""
 
     def pretend(has_bf16):
-        monkeypatch.setattr(precision, "_has_bf16", lambda: has_bf16)
+        monkeypatch.setattr(openvino_runtime, "_has_bf16", lambda: has_bf16)
 
     return pretend
 

@@ -10,9 +10,9 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from semsearch.encoders.bi_encoder import tokens_left
+from semsearch.encoders.text_model import tokens_left
 from semsearch.errors import EncoderError
-from semsearch.stores.local.settings import put_setting
+from semsearch.stores.local.schema import put_setting
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,17 @@ from types import ModuleType
 import numpy
 import pytest
 
-from semsearch.encoders import load_encoder, load_reranker, loading
-from semsearch.encoders.kind import NotConvertibleError
+from semsearch import encoders as loading
+from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders.model_folder import NotConvertibleError
 from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, text_model, unit_vectors
-from semsearch.encoders.torch_runtime import TorchRuntime
+from semsearch.encoders.torch_models import (
+    TorchEncoder,
+    TorchReranker,
+    TorchRuntime,
+    text_model,
+    unit_vectors,
+)
 from semsearch.errors import ArgumentError, EncoderError
 
 pytestmark = pytest.mark.slow

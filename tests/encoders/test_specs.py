@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.encoders.pooling import Pooling
-from semsearch.encoders.specs import ModelSpec, parse_spec, pinned, unpinned
+from semsearch.encoders.specs import ModelSpec, Pooling, parse_spec, pinned, unpinned
 from semsearch.errors import EncoderError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

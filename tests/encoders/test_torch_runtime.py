@@ -9,8 +9,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertModel, BertTokenizerFast
 
-from semsearch.encoders import load_encoder, torch_runtime
-from semsearch.encoders.batching import Batching
+from semsearch.encoders import load_encoder
+from semsearch.encoders import torch_models as torch_runtime
+from semsearch.encoders.text_model import Batching
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document, Index, Retriever, load_encoder
 from semsearch.cli import main
-from semsearch.encoders.loading import current_fingerprint, load_reranker
+from semsearch.encoders import current_fingerprint, load_reranker
 from semsearch.errors import EncoderError
 
 pytestmark = pytest.mark.slow

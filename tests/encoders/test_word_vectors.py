@@ -22,11 +22,12 @@ import semsearch
 from semsearch.cli import main
 from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders import load_encoder
-from semsearch.encoders.words import word_count, word_vectors
+from semsearch.encoders.words import encoder as word_count
+from semsearch.encoders.words import word_vectors
 from semsearch.encoders.words.sif import sif_weights
 from semsearch.encoders.words.treebank import word_spans
-from semsearch.encoders.words.vector_text import BLOCK_WORDS
-from semsearch.encoders.words.vocabulary import Vocabulary, VocabularyWriter
+from semsearch.encoders.words.vector_file import BLOCK_WORDS
+from semsearch.encoders.words.word_vectors import Vocabulary, VocabularyWriter
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.protocols import CountsWords, Encoder
 
@@ -411,7 +412,7 @@ class TestCache:
         assert outputs[0] == outputs[1] != b""
 
     def test_equal_hashes_are_told_apart(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.encoders.words.vocabulary._hash", lambda word: len(word))
+        monkeypatch.setattr("semsearch.encoders.words.word_vectors._hash", lambda word: len(word))
         writer = VocabularyWriter(tmp_path)
         writer.add([b"aa", b"bb", b"c"])
         writer.add([b"bb", b"dd"])

@@ -127,7 +127,8 @@ def test_published_values_stand_beside_the_same_pairs_only():
 
 @pytest.mark.parametrize("asked", ["fp32", "auto"])
 def test_results_say_in_which_numbers_they_were_computed(asked):
-    from semsearch.encoders.precision import Precision, float_precision
+    from semsearch.encoders.openvino_runtime import float_precision
+    from semsearch.encoders.specs import Precision
 
     scorers = [load_pair_scorer("minilm", asked), load_pair_scorer("hashing", asked)]
     results = evaluate_sts(made_set([20]), scorers).results

@@ -77,7 +77,7 @@ def test_ids_name_no_files(around):
 
 def test_an_id_with_a_nul_is_a_bad_row():
     # SQLite would take it for the id before the NUL.
-    with pytest.raises(BadRowError, match=r"^c.csv:2: id holds a NUL character$"):
+    with pytest.raises(BadRowError, match=r"^c.csv:2: id contains a NUL character$"):
         Document("a\0b", "Text.", source="c.csv:2")
 
 
@@ -181,7 +181,7 @@ def test_a_snapshot_elsewhere_is_not_read(around, pets, caplog):
     )
     with caplog.at_level(logging.WARNING), Retriever.open(pets) as retriever:
         assert retriever.search("The cat sleeps.", k=1)[0].document_id == "cat"
-    assert "it is not the name of a snapshot" in caplog.text
+    assert "not a snapshot's file name" in caplog.text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are any bytes on Linux only")
@@ -204,7 +204,10 @@ def test_files_whose_names_are_no_text(around):
 
 def test_a_forged_name_of_a_space_is_refused(pets):
     forge(pets, "UPDATE spaces SET name = '../../x'")
-    with pytest.raises(IndexFormatError, match="is no embedding space"), Index.open(pets) as index:
+    with (
+        pytest.raises(IndexFormatError, match="is not an embedding space"),
+        Index.open(pets) as index,
+    ):
         index.add([Document("new", "New.")])
 
 

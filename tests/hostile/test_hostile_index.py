@@ -219,13 +219,16 @@ def test_a_schema_with_what_runs_by_itself(sound, copy, statement):
     [
         (
             "UPDATE documents SET title = x'07'",
-            r"is damaged \(b'\\x07' stands where a text belongs",
+            r"is damaged \(b'\\x07' found where a text is expected",
         ),
         ("UPDATE documents SET title = CAST(x'ff' AS TEXT)", "Could not decode to UTF-8"),
-        ("UPDATE documents SET metadata = '[]'", r"'\[\]' stands where JSON of type dict belongs"),
-        ("UPDATE documents SET metadata = '{'", "'{' stands where JSON of type dict belongs"),
+        (
+            "UPDATE documents SET metadata = '[]'",
+            r"'\[\]' found where JSON of type dict is expected",
+        ),
+        ("UPDATE documents SET metadata = '{'", "'{' found where JSON of type dict is expected"),
         ("UPDATE settings SET value = '\"x\"' WHERE name = 'revision'", "where JSON of type int"),
-        ("UPDATE spaces SET name = '../x'", r"'\.\./x' is no embedding space"),
+        ("UPDATE spaces SET name = '../x'", r"'\.\./x' is not an embedding space"),
         ("UPDATE spaces SET dimension = 8", "not the width of its encoder's"),
         ("DELETE FROM documents WHERE external_id = 'cat'", "passage 1 has no document"),
         ("DROP TABLE fields", "no such table: fields"),
@@ -251,9 +254,7 @@ def test_vectors_that_are_none_are_not_compared(yielding, copy):
         with Index.open(path) as index, index.writer() as writer:
             with pytest.raises(IndexFormatError, match="damaged; see: semsearch verify"):
                 search(index, "semantic")
-            assert "has 1 vector not of its encoder" in " ".join(
-                fault.what for fault in writer.verify()
-            )
+            assert "has 1 damaged vector" in " ".join(fault.what for fault in writer.verify())
             writer.repair()
             assert writer.verify() == []
             assert search(index, "semantic")

@@ -205,7 +205,7 @@ class TestDevice:
             given.append(device)
             return load_encoder(spec, device, *arguments, **options)
 
-        monkeypatch.setattr("semsearch.index.index.load_encoder", load)
+        monkeypatch.setattr("semsearch.index.load_encoder", load)
         with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
             index.add([Document("a", "red")])
         with Index.create(tmp_path / "index", device="cuda:1") as index:

@@ -75,7 +75,7 @@ class TestSkippedRows:
         corpus = Corpus(tmp_path / "corpus.csv", on_bad_row=ignore)
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
-        assert "nothing is removed: the corpus lacks 10 documents of the index" in caplog.text
+        assert "nothing is removed: 10 documents of the index are missing" in caplog.text
         assert "1 skipped row whose ids are unknown" in caplog.text
 
     def test_documents_named_by_their_content(self, index, tmp_path):
@@ -229,7 +229,7 @@ class TestPreview:
     def test_an_older_format_is_left_as_it_is(self, tmp_path):
         shutil.copytree(Path(__file__).parent.parent / "stores" / "format-1", tmp_path / "old")
         before = (tmp_path / "old" / "index.sqlite").read_bytes()
-        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run leaves as it is"):
+        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run does not migrate"):
             preview_delete(tmp_path / "old", ["doc-1"], None)
         assert (tmp_path / "old" / "index.sqlite").read_bytes() == before
 

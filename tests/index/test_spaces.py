@@ -7,9 +7,9 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.encoders.precision import Precision
+from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError, SpaceError
-from semsearch.stores.local.view import read_vectors
+from semsearch.stores.local.spaces import read_vectors
 
 DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
 
@@ -153,7 +153,7 @@ class TestPrecision:
         Index.create(made, ["minilm"], precision="fp32").close()
 
     def test_another_is_refused(self, made, monkeypatch):
-        monkeypatch.setattr("semsearch.encoders.precision._has_bf16", lambda: True)
+        monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16; the precision"):
             Index.create(made, ["minilm"], precision="bf16")
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not int8; the precision"):
@@ -161,7 +161,7 @@ class TestPrecision:
 
     def test_of_the_spaces_that_are_there(self, made, tmp_path, monkeypatch):
         Index.create(made, precision="fp32").close()
-        monkeypatch.setattr("semsearch.encoders.precision._has_bf16", lambda: True)
+        monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16"):
             Index.create(made, precision="bf16")
         Index.create(tmp_path / "words", ["hashing"]).close()

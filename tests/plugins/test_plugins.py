@@ -113,7 +113,7 @@ class TestEncoders:
             with pytest.raises(EncoderError, match="no model 'broken'"):
                 load_encoder("broken")
         assert warnings(caplog) == [
-            "plugin 'broken' of package semsearch-sample is broken and left out: "
+            "plugin 'broken' of package semsearch-sample cannot be loaded and is ignored: "
             "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"
         ]
 

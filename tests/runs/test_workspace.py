@@ -39,7 +39,7 @@ def test_what_is_no_model_is_never_replaced(tmp_path, overwrite):
     (tmp_path / "letters" / "to-my-aunt.txt").touch()
     (tmp_path / "file").touch()
     for name in ("letters", "file"):
-        with pytest.raises(ArgumentError, match="exists, and is no model"):
+        with pytest.raises(ArgumentError, match="exists and is not a model"):
             Workspace(tmp_path / name, overwrite=overwrite)
     (tmp_path / "empty").mkdir()
     workspace = Workspace(tmp_path / "empty", overwrite=overwrite)
@@ -63,12 +63,14 @@ def test_a_run_is_resumed_with_its_own_plan(tmp_path):
         Workspace(tmp_path / "model", resume=True)
     with Workspace(tmp_path / "model").opened(PLAN):
         pass
-    with pytest.raises(ArgumentError, match="go on with --resume, or discard it with --overwrite"):
+    with pytest.raises(
+        ArgumentError, match="continue it with --resume, or discard it with --overwrite"
+    ):
         Workspace(tmp_path / "model")
     workspace = Workspace(tmp_path / "model", resume=True)
     other = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "others.csv"}]}
     with (
-        pytest.raises(ArgumentError, match='began with data "more.csv", not "others.csv"'),
+        pytest.raises(ArgumentError, match='was started with data "more.csv", not "others.csv"'),
         workspace.opened(other),
     ):
         pytest.fail("it began")
@@ -98,5 +100,5 @@ def test_what_did_not_help_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("path", ["/", ".", ".."])
 def test_places_that_cannot_be(path):
-    with pytest.raises(ArgumentError, match="must name a folder of its own"):
+    with pytest.raises(ArgumentError, match="must name a separate folder"):
         Workspace(Path(path), overwrite=True)

@@ -156,7 +156,7 @@ class TestExamples:
         ("query", "options", "message"),
         [
             ("x", {"like": "a", "mode": "bm25"}, "like and unlike compare vectors"),
-            ([], {"like": "a", "mode": "hybrid"}, "examples alone have no words"),
+            ([], {"like": "a", "mode": "hybrid"}, "examples have no words"),
             ("x", {"like": "nowhere"}, "no document 'nowhere' in this index"),
             ("x", {"like": [3]}, "examples"),
             ("x", {"unlike": {"a": "much"}}, "the weight of 'a' must be a number"),

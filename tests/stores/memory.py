@@ -20,28 +20,30 @@ from conditions_model import holds
 from semsearch.analysis import Analyser
 from semsearch.analysis.forms import searchable
 from semsearch.errors import IndexBusyError, IndexClosedError, SpaceError
-from semsearch.filters import BUILT_IN_FIELDS, Condition, Value, metadata_field
+from semsearch.filters import Condition, Value
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Chunk, Document
-from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.literals import is_date
+from semsearch.records import BUILT_IN_FIELDS, Chunk, Document, metadata_field
+from semsearch.stores.filtering import is_date
 from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
     Candidate,
     Fault,
+    Field,
     FoundPassage,
+    Kind,
     NewDocument,
     NewPassage,
     Passages,
     Restriction,
     Seen,
     Selection,
+    Space,
     StoredDocument,
     StoreInfo,
     TextVectors,
+    check_searchable,
 )
-from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import IndexType
 
 

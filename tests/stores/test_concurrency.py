@@ -128,7 +128,7 @@ class TestWriteAheadLog:
             with Index.create(tmp_path / "x", ["hashing:32"]) as index:
                 index.add([Document("a", "one")])
                 assert len(Retriever(index).search("one")) == 1
-        assert "cannot hold SQLite's write-ahead log (journal mode is 'delete')" in caplog.text
+        assert "does not support SQLite's write-ahead log (journal mode is 'delete')" in caplog.text
 
 
 def test_as_many_threads_as_come_read_at_once(tmp_path):

@@ -15,22 +15,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, select
 
 from semsearch.errors import FilterError
-from semsearch.filters import (
-    And,
-    Comparison,
-    Condition,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Operator,
-    Or,
-    metadata_field,
-    parse,
-)
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or, parse
+from semsearch.records import metadata_field
 from semsearch.stores.filtering import check_fields
 from semsearch.stores.local import conditions as conditions_module
-from semsearch.stores.local import field_index
+from semsearch.stores.local import fields as field_index
 from semsearch.stores.local.conditions import MAX_DEPTH, MAX_TESTS, to_sql
 from semsearch.stores.local.schema import documents, tables
 

@@ -157,7 +157,7 @@ class TestDocuments:
 
     @without_states
     def test_all_of_them_are_those_of_one_state(self, films, monkeypatch):
-        monkeypatch.setattr("semsearch.index.index.DOCUMENTS_AT_ONCE", 2)
+        monkeypatch.setattr("semsearch.index.DOCUMENTS_AT_ONCE", 2)
         found = iter(films)
         first = next(found)
         films.delete(["d"])

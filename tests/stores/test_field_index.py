@@ -122,7 +122,7 @@ def test_damage_is_found_and_repaired(index):
         connection.execute("DELETE FROM field_values WHERE value = 1993")
     with index.writer() as writer:
         (fault,) = writer.verify()
-        assert fault.what == "the values of indexed fields are not those of the documents"
+        assert fault.what == "the values of indexed fields do not match the documents"
         assert fault.repairable
         writer.repair()
         assert writer.verify() == []

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index
-from semsearch.stores.kinds import Field
-from semsearch.stores.local.kinds import EXAMPLES
+from semsearch.stores.local.fields import EXAMPLES
+from semsearch.stores.protocol import Field
 
 
 def fields(index):

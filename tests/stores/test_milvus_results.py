@@ -14,7 +14,8 @@ from conditions_model import holds
 from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.errors import IndexStoreError
-from semsearch.filters import metadata_field, parse
+from semsearch.filters import parse
+from semsearch.records import metadata_field
 from semsearch.stores import create_store
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from semsearch import Document, Index
 from semsearch.errors import FilterError, IndexFormatError
-from semsearch.stores.local import view
+from semsearch.stores.local import spaces as view
 from semsearch.stores.local.schema import vectors
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, IndexStoreError
-from semsearch.stores.local.view import SpaceView, read_vectors, snapshot_record
+from semsearch.stores.local.spaces import SpaceView, read_vectors, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
 
@@ -212,7 +212,7 @@ def kinds(index):
 class TestIndexTypes:
     @pytest.mark.parametrize("kind", ["hnsw", "ivf", "IVF7,Flat"])
     def test_one_that_is_asked_for_is_built(self, index, kind, monkeypatch):
-        monkeypatch.setattr("semsearch.vector_indexes.choice.IVF_LEAST", 100)
+        monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
         before = index.search("word3 thing4", k=20)
         with index.writer() as writer:
             writer.set_index_type(kind, recall=0.99)
@@ -245,8 +245,8 @@ class TestIndexTypes:
             assert kinds(index)["hashing-32"] == ("flat", 1)
 
     def test_it_grows_into_another(self, index, monkeypatch):
-        monkeypatch.setattr("semsearch.vector_indexes.choice.FLAT_NUMBERS", 120 * 32)
-        monkeypatch.setattr("semsearch.vector_indexes.choice.IVF_LEAST", 100)
+        monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
+        monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
         index.add([Document("a", "a text")])
         assert kinds(index)["hashing-32"][0] == "flat"
         index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])

@@ -70,18 +70,18 @@ ORPHAN = f"""
 
 REPAIRABLE = {
     "DELETE FROM vectors WHERE chunk_id = 7": "lacks the vectors of 1 passage",
-    "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 vectors not of its",
-    "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 vector not of its",
-    "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 are not those",
-    "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 are not those",
+    "UPDATE vectors SET vector = x'00' WHERE chunk_id < 3": "has 2 damaged vectors",
+    "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 damaged vector",
+    "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 do not match",
+    "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 do not match",
     "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages with outdated words",
     "UPDATE chunks SET analysed = NULL": "1 passage with outdated words for BM25",
-    "DELETE FROM fields": "the kinds of the metadata fields are not those of the documents",
-    "UPDATE fields SET documents = 61": "the kinds of the metadata fields are not those of the doc",
-    "INSERT INTO fields VALUES ('m', 'text', 0, 1)": "the kinds of the metadata fields are not",
+    "DELETE FROM fields": "the kinds of the metadata fields do not match",
+    "UPDATE fields SET documents = 61": "the kinds of the metadata fields do not match",
+    "INSERT INTO fields VALUES ('m', 'text', 0, 1)": "kinds of the metadata fields do not match",
     ORPHAN: "1 orphaned row (in chunks)",
     "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
-    "UPDATE snapshots SET vectors = 59": "does not hold the vectors of the database",
+    "UPDATE snapshots SET vectors = 59": "does not match the vectors of the database",
     "UPDATE snapshots SET file = 'other.faiss'": "other.faiss cannot be read",
 }
 

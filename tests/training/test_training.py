@@ -316,10 +316,14 @@ class TestResuming:
 
         with pytest.raises(TrainingStoppedError):
             learn(Siamese([Loss.COSINE]), "scored.csv", on_step=interrupt)
-        with pytest.raises(ArgumentError, match="unfinished training run; go on with --resume"):
+        with pytest.raises(
+            ArgumentError, match="unfinished training run; continue it with --resume"
+        ):
             learn(Siamese([Loss.COSINE]), "scored.csv")
         other = Recipe(epochs=2, learning_rate=2e-3, batch_size=8, evaluate_every=16)
-        with pytest.raises(ArgumentError, match=r"began with epochs 6, not 2; resume it with that"):
+        with pytest.raises(
+            ArgumentError, match=r"was started with epochs 6, not 2; resume it with that"
+        ):
             learn(Siamese([Loss.COSINE]), "scored.csv", recipe=other, resume=True)
 
     def test_nothing_to_resume(self, learn):

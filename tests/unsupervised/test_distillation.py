@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.torch_runtime import whole_text_tokenizer
+from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import ArgumentError
 from semsearch.runs import Workspace
 from semsearch.unsupervised.distillation import DistillationSettings, distil

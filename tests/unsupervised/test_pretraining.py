@@ -191,9 +191,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
         pretrain(documents, Workspace(tmp_path / "m"), settings(), on_progress=stop)
     assert not (tmp_path / "m").exists()
     workspace = Workspace(tmp_path / "m", resume=True)
-    with pytest.raises(ArgumentError, match="began with batch 16, not 8"):
+    with pytest.raises(ArgumentError, match="was started with batch 16, not 8"):
         pretrain(documents, workspace, settings(batch=8))
-    with pytest.raises(ArgumentError, match="began with corpus"):
+    with pytest.raises(ArgumentError, match="was started with corpus"):
         pretrain(documents[1:], workspace, settings())
     again = pretrain(documents, Workspace(tmp_path / "m", resume=True), settings())
     assert again == losses
@@ -255,11 +255,12 @@ def test_settings_that_cannot_be(wrong):
 
 
 def test_bf16_is_used_where_it_is_fast(monkeypatch):
-    from semsearch.encoders.precision import Precision
+    from semsearch.encoders.specs import Precision
 
     for precision in (Precision.FP32, Precision.BF16):
         monkeypatch.setattr(
-            "semsearch.encoders.precision.float_precision", lambda _, answer=precision: answer
+            "semsearch.encoders.openvino_runtime.float_precision",
+            lambda _, answer=precision: answer,
         )
         with loop.autocast("cpu"):
             product = torch.ones(2, 2) @ torch.ones(2, 2)

@@ -61,7 +61,7 @@ def test_what_there_is_not(wanted):
 def test_too_little_memory_is_reported(caplog):
     assert chosen_kind(IndexType(memory=1), 1_000_000, 384) == "IVF4000,PQ1x4fs"
     assert caplog.messages == [
-        "the codes of 1,000,000 vectors need 8500000 bytes at least, more than the 1 of --memory"
+        "the codes of 1,000,000 vectors need at least 8500000 bytes, more than the 1 of --memory"
     ]
     caplog.clear()
     assert chosen_kind(IndexType(memory=8_500_000), 1_000_000, 384) == "IVF4000,PQ1x4fs"

@@ -6,8 +6,9 @@ import faiss
 import numpy
 import pytest
 
-from semsearch.vector_indexes import index_class, measured_recall
+from semsearch.vector_indexes import index_class
 from semsearch.vector_indexes.flat import FlatIndex
+from semsearch.vector_indexes.refined import measured_recall
 
 IDS = numpy.arange(2000) * 3 + 7
 DIMENSION = 16
@@ -157,7 +158,7 @@ def test_a_lossy_one_is_measured(matrix):
 
 @pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
 def test_a_small_search_and_one_query_have_one_thread(monkeypatch, queries, limit, threads):
-    monkeypatch.setattr("semsearch.vector_indexes.exact.ONE_THREAD_PRODUCTS", limit)
+    monkeypatch.setattr("semsearch.vector_indexes.flat.ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
 

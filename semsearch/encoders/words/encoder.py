@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import chain
+from threading import Lock
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.encoders.sentences import EncodesSentences
+from semsearch.encoders.text_model import EncodesSentences
 from semsearch.encoders.words.sif import cached_component, sample_sha256, sif_weights
 from semsearch.encoders.words.treebank import TOKENIZER_VERSION, compound_parts, word_spans
 from semsearch.encoders.words.vector_file import find_vector_file
-from semsearch.encoders.words.word_count import WordCount
 from semsearch.encoders.words.word_vectors import open_word_vectors
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.records import Coverage
@@ -189,3 +189,37 @@ def _parsed(name: str) -> tuple[str, Weighting]:
         if path and suffix == weighting.value:
             return path, weighting
     return name, Weighting.MEAN
+
+
+#: Beyond so many different unknown words, the rarer half of them is forgotten.
+REMEMBERED = 100_000
+SHOWN = 10
+
+
+class WordCount:
+    """A count that several threads may add to; it takes bounded memory."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._words = 0
+        self._unknown = 0
+        self._unknown_words: Counter[str] = Counter()
+
+    def add(self, words: Mapping[str, int], unknown: Collection[str]) -> None:
+        """Add the words of some texts with how often they occur."""
+        missing = {word: words[word] for word in unknown}
+        with self._lock:
+            self._words += sum(words.values())
+            self._unknown += sum(missing.values())
+            self._unknown_words.update(missing)
+            if len(self._unknown_words) > REMEMBERED:
+                self._unknown_words = Counter(
+                    dict(self._unknown_words.most_common(REMEMBERED // 2))
+                )
+
+    def coverage(self) -> Coverage:
+        """What was counted until now."""
+        with self._lock:
+            most = sorted(self._unknown_words.items(), key=lambda item: (-item[1], item[0]))
+            shown = tuple(word for word, _ in most[:SHOWN])
+            return Coverage(self._words, self._unknown, shown)

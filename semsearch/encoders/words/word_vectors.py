@@ -1,9 +1,16 @@
-"""Word vectors in the user's cache: converted once, then memory-mapped by every process."""
+"""Which row a word's vector is: sorted 64-bit hashes in memory-mapped files, no dictionary.
+
+Opening takes no longer for two million words than for ten. A hash that is found is not believed:
+the word itself is compared.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+from array import array
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,12 +18,110 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.words.vector_file import VectorFile
-from semsearch.encoders.words.vector_text import LINE_MAX_BYTES, read_blocks
-from semsearch.encoders.words.vocabulary import Vocabulary, VocabularyWriter
+from semsearch.encoders.words.vector_file import LINE_MAX_BYTES, VectorFile, read_blocks
 from semsearch.protocols import Matrix
 
 logger = logging.getLogger(__name__)
+
+WORDS, OFFSETS, HASHES, ROWS = "words.bin", "offsets.npy", "hashes.npy", "rows.npy"
+
+
+class VocabularyWriter:
+    """Takes the words of a file in their order and writes them into a folder.
+
+    While it does, it keeps 16 bytes for each in memory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets = array("q", [0])
+        self._hashes = array("Q")
+
+    def add(self, words: Sequence[bytes]) -> None:
+        """Append some words."""
+        with (self._folder / WORDS).open("ab") as stream:
+            stream.write(b"".join(words))
+        for word in words:
+            self._offsets.append(self._offsets[-1] + len(word))
+            self._hashes.append(_hash(word))
+
+    def finish(self) -> list[int]:
+        """Write the index of the words; of equal ones the first is kept.
+
+        Returns:
+            The rows of the others.
+        """
+        offsets = numpy.frombuffer(self._offsets, numpy.int64)
+        hashes = numpy.frombuffer(self._hashes, numpy.uint64)
+        order = numpy.argsort(hashes, kind="stable")  # of equal ones, the first comes first
+        hashes = hashes[order]
+        words = numpy.memmap(self._folder / WORDS, numpy.uint8, "r")
+        repeated = list(_repeated(hashes, order, offsets, words))
+        kept = numpy.isin(order, repeated, invert=True)
+        numpy.save(self._folder / OFFSETS, offsets)
+        numpy.save(self._folder / HASHES, hashes[kept])
+        numpy.save(self._folder / ROWS, order[kept].astype(numpy.int64))
+        return repeated
+
+
+class Vocabulary:
+    """The words of a folder that `VocabularyWriter` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self._hashes = _mapped(folder / HASHES)
+        self._rows = _mapped(folder / ROWS)
+        self._offsets = _mapped(folder / OFFSETS)
+        self._words = memoryview(numpy.memmap(folder / WORDS, numpy.uint8, "r").data)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, words: Sequence[str]) -> list[int | None]:
+        """The row of each word, or None."""
+        # A text may hold half a surrogate pair, which no word of a file does.
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        hashes = numpy.array([_hash(word) for word in encoded], numpy.uint64)
+        places = numpy.searchsorted(self._hashes, hashes).tolist()
+        return [
+            self._row(word, place, code)
+            for word, place, code in zip(encoded, places, hashes.tolist(), strict=True)
+        ]
+
+    def _row(self, word: bytes, place: int, code: int) -> int | None:
+        while place < len(self._hashes) and int(self._hashes[place]) == code:
+            row = int(self._rows[place])
+            if self._words[int(self._offsets[row]) : int(self._offsets[row + 1])] == word:
+                return row
+            place += 1
+        return None
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(blake2b(word, digest_size=8).digest(), "little")
+
+
+def _repeated(
+    hashes: NDArray[numpy.uint64],
+    order: NDArray[numpy.intp],
+    offsets: NDArray[numpy.int64],
+    words: NDArray[numpy.uint8],
+) -> Iterator[int]:
+    """The rows whose words stand in earlier rows, too."""
+    changes = numpy.flatnonzero(hashes[1:] != hashes[:-1]) + 1
+    bounds = numpy.concatenate([[0], changes, [len(hashes)]])
+    several = numpy.flatnonzero(numpy.diff(bounds) > 1)
+    for start, end in zip(bounds[several].tolist(), bounds[several + 1].tolist(), strict=True):
+        seen = set()
+        for row in order[start:end].tolist():
+            word = words[offsets[row] : offsets[row + 1]].tobytes()
+            if word in seen:
+                yield row
+            seen.add(word)
+
+
+def _mapped(file: Path) -> NDArray[Any]:
+    return numpy.asarray(numpy.load(file, mmap_mode="r", allow_pickle=False))
+
 
 #: Grows with every change of what is written here.
 VERSION = 1

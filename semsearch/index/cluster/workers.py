@@ -22,7 +22,7 @@ from semsearch.errors import ClusterError, first_line
 from semsearch.index.cluster.actor import EncodingActor, Model, Refused
 from semsearch.index.cluster.connection import Head, connect, explained
 from semsearch.index.workers import Encoded, Spaces, Spans
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space
 from semsearch.version import __version__
 
 logger = logging.getLogger(__name__)

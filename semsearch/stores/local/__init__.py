@@ -1,5 +1,116 @@
 """The local store: SQLite, with FAISS snapshots beside it, in one directory."""
 
-from semsearch.stores.local.store import create_store, open_store
+from __future__ import annotations
 
-__all__ = ["create_store", "open_store"]
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from semsearch.errors import IndexChangedError, IndexNotFoundError
+from semsearch.protocols import Encoder
+from semsearch.stores.local.database import Database
+from semsearch.stores.local.restrictions import RestrictionMemory
+from semsearch.stores.local.schema import put_setting
+from semsearch.stores.local.spaces import SpaceView, all_spaces, insert_space
+from semsearch.stores.local.state import LocalState
+from semsearch.stores.protocol import Space, check_searchable, closed_on_error
+
+if TYPE_CHECKING:
+    from semsearch.stores.local.writer import LocalWriter
+
+
+class LocalStore:
+    """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with the revision
+        self._filters = RestrictionMemory({}, {})
+        self._missing: set[str] = set()  # snapshots whose file was missing
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self.database.directory
+
+    @contextmanager
+    def read(self) -> Iterator[LocalState]:
+        """One committed state, the same until the block ends."""
+        with self.database.read() as connection:
+            yield self._state(connection)
+
+    @contextmanager
+    def writer(self, *, wait: bool = False) -> Iterator[LocalWriter]:
+        """A writer; one process at a time can have one."""
+        from semsearch.stores.local.folding import remove_leftovers
+        from semsearch.stores.local.writer import LocalWriter
+        from semsearch.stores.lock import writer_lock
+
+        with writer_lock(self.path, wait=wait), self.database.writing() as connection:
+            remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
+            yield LocalWriter(connection, self.path, self._state)
+
+    def close(self) -> None:
+        """Close the database and the snapshots."""
+        self._views.clear()
+        self._filters.lists.clear()
+        self.database.close()
+
+    def _state(self, connection: Connection) -> LocalState:
+        return LocalState(connection, self.path, self._view, self._filters)
+
+    def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
+        """The vectors of a space in the state that `connection` reads, cached until it changes."""
+        known = self._views.get(space.id)
+        is_intact = known is not None and known[1].is_intact()
+        if known and is_intact and known[0] == revision:
+            return known[1]
+        check_searchable(space, all_spaces(connection))
+        if known and is_intact and known[0] < revision:
+            longer = known[1].extended(connection, space)
+            if longer is not None:
+                self._views[space.id] = revision, longer
+                return longer
+        try:
+            view = SpaceView.load(connection, self.path, space, missing=self._missing)
+        except FileNotFoundError as error:
+            self._missing.add(Path(error.filename).name)
+            raise IndexChangedError(
+                f"{error.filename} is missing: it was replaced by a newer snapshot, or deleted"
+            ) from None
+        self._views[space.id] = revision, view
+        return view
+
+
+def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> LocalStore:
+    """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
+    return LocalStore(Database(path, accept_copy=accept_copy, may_migrate=may_migrate))
+
+
+def create_store(
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+) -> LocalStore:
+    """Open the index in a directory, or create it with a space for each encoder."""
+
+    def fill(connection: Connection) -> None:
+        put_setting(connection, "chunk_max_tokens", max_tokens)
+        for encoder in encoders:
+            insert_space(connection, encoder, dtype, complete=True)
+
+    try:
+        store = open_store(path)
+    except IndexNotFoundError:
+        for encoder in encoders:
+            encoder.description()  # loads the model: before the transaction
+        return LocalStore(Database.create(path, fill))
+    with closed_on_error(store):
+        with store.read() as state:
+            is_filled = bool(state.spaces())
+        if not is_filled:  # its creation was interrupted, by an older version
+            with store.database.write() as connection:
+                if not all_spaces(connection):
+                    fill(connection)
+    return store

@@ -1,14 +1,14 @@
-"""Conditions on metadata as SQL expressions: what SQLite needs to find the documents that meet one.
+"""Translation of conditions on metadata into SQL expressions.
 
-Fields are found by comparing the names that ``json_each`` reports: a value can be a list, whose
-elements are tested one by one, and how SQLite matches a JSON path with quotes, backslashes or
-escapes in it differs from version to version. Where a field has a plain name and is known to hold
-no list, a path finds it several times faster.
+Fields are found by comparing the names that ``json_each`` returns: a value can be a list, whose
+elements are tested one by one, and SQLite versions differ in how they match JSON paths with quotes,
+backslashes or escapes. A field with a plain name that never holds a list is read by its path, which
+is several times faster.
 
-Names and literals travel as bound parameters only; literals as JSON, so that the
-decimal fractions of an expression and those of documents are parsed the same way.
+Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
+in expressions and in documents are parsed the same way.
 
-What SQLite makes of documents: text ends at a NUL, an integer beyond 64 bits is the nearest float.
+Limits of SQLite: text ends at a NUL, and integers beyond 64 bits become the nearest float.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from semsearch.filters import (
     Or,
     Value,
     filter_error,
-    metadata_name,
 )
-from semsearch.stores.local.field_index import TEXT_CHARACTERS
+from semsearch.records import metadata_name
+from semsearch.stores.local.fields import TEXT_CHARACTERS
 from semsearch.stores.local.schema import documents, field_values
 
-#: SQLite takes expressions up to 1,000 operators deep, and a chain is as deep as it is long. Far
-#: below that, because SQLAlchemy keeps a compiled statement: 50 kB for each test.
+#: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
+#: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
 MAX_TESTS = 200
-#: SQLite's parser holds 100 symbols (as of 3.40): enough for 28 levels; callers need some of them.
+#: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
 #: SQLite's own limit.
 MAX_PATTERN_BYTES = 50_000
@@ -70,24 +70,24 @@ def to_sql(
     indexed: Mapping[str, int] = MappingProxyType({}),
     number: ColumnElement[int] = documents.c.document_id,
 ) -> ColumnElement[bool]:
-    """An SQL expression that is true for the rows that meet a condition, and false for others.
+    """An SQL expression that is true for rows that match a condition, and false for others.
 
     Args:
         condition: see `semsearch.filters`.
-        metadata: the column that holds each row's metadata, a JSON object.
-        columns: the fields that are a column of text and not a part of the metadata.
+        metadata: the column that holds the metadata of a row, a JSON object.
+        columns: the fields that are text columns instead of metadata.
         scalars: fields that hold no list in any row.
-        indexed: the numbers of fields whose values are in `field_values`, which is then asked.
-        number: the column with the document's number.
+        indexed: the numbers of fields to look up in `field_values`.
+        number: the column of document numbers.
 
     Raises:
-        FilterError: the condition is more than SQLite can run.
+        FilterError: the condition is too complex for SQLite.
     """
     return _Compiler(metadata, columns, scalars, indexed, number).sql(_reduced(condition))
 
 
 def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
-    """Whether `field_values` alone tells which documents meet a condition."""
+    """Whether `field_values` alone decides which documents match a condition."""
     match condition:
         case Not(inner):
             return is_found_by_index(inner, indexed)
@@ -101,10 +101,10 @@ def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
 
 
 def _reduced(condition: Condition) -> Condition:
-    """The same condition with fewer tests in fewer layers.
+    """The same condition with fewer tests and levels.
 
-    Equalities become `in`; those that an `or` has for one field become one `in`, however many
-    they are; an `or` in an `or`, as programs write them, is one `or`, and so is `and`.
+    Equalities become `in`; all those of one field in an `or` become one `in`; nested `or` become
+    one `or`, and nested `and` one `and`.
     """
     match condition:
         case Comparison(name, Operator.EQUAL, value):
@@ -139,7 +139,7 @@ def _merged(alternatives: Iterable[Condition]) -> Iterator[Condition]:
         yield In(name, tuple(listed))
 
 
-#: Names that mean the same in every JSON path.
+#: Names that need no quotes in a JSON path.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -168,7 +168,7 @@ class _Compiler:
             raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
         match condition:
             case Not(inner):
-                # A test of what a row lacks is NULL, which `not` would leave so.
+                # A test of a missing value is NULL, and so is its `not`.
                 return not_(func.coalesce(self.sql(inner, depth + 1), false()))
             case And(conditions):
                 return and_(*(self.sql(each, depth + 1) for each in conditions))
@@ -198,7 +198,7 @@ class _Compiler:
         Args:
             name: the field.
             test: of one value.
-            literals: what it is compared with; None for what no index can tell.
+            literals: the values compared with; None if an index cannot decide the test.
         """
         if name in self._indexed and literals is not None and all(map(_is_short, literals)):
             held = select(field_values.c.document_id).where(
@@ -215,7 +215,7 @@ class _Compiler:
                 _kind(func.json_type(self._metadata, path)), func.json_extract(self._metadata, path)
             )
         field = self._fields()
-        # For what is not a list, `element` is a row of NULLs.
+        # If the value is not a list, `element` is a row of NULLs.
         element = _json_each(case((field.c.type == "array", field.c.value)), "element")
         kind = _kind(func.coalesce(element.c.type, field.c.type))
         value = func.coalesce(element.c.value, field.c.value)
@@ -241,15 +241,15 @@ def _json_each(source: ColumnElement[Any] | str, name: str) -> TableValuedAlias:
 
 
 def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
-    """What `json_each` calls a value's type, with one word for all numbers."""
+    """The type of a value as in `json_each`, with one name for all numbers."""
     return func.replace(json_type, "real", "integer")
 
 
 def _in(values: Collection[Value]) -> _ValueTest:
     each = _json_each(_json(values), "literal")
     literals = select(_kind(each.c.type), each.c.value)
-    # The first one can use the index of a column. With the kind: SQLite holds true to be 1, and a
-    # list to be its text.
+    # The first test can use the index of a column. The second compares the kind, too: in SQLite,
+    # true equals 1, and a list equals its text.
     return lambda kind, value: and_(
         value.in_(select(each.c.value)), tuple_(kind, value).in_(literals)
     )
@@ -276,7 +276,7 @@ def _ordered(order: Operator, value: Value) -> _ValueTest:
 
 
 def _is_short(value: Value) -> bool:
-    """Whether the beginnings of texts tell how they compare with a literal."""
+    """Whether the stored beginnings of texts suffice to compare them with a literal."""
     return not isinstance(value, str) or len(value) < TEXT_CHARACTERS
 
 

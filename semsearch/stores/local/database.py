@@ -16,7 +16,6 @@ from sqlalchemy import Connection, ExceptionContext, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from semsearch.closing import closed_on_error
 from semsearch.errors import (
     DamagedIndexError,
     IndexBusyError,
@@ -26,24 +25,24 @@ from semsearch.errors import (
     IndexStoreError,
     IndexVersionError,
 )
-from semsearch.stores.local.migrations import migrate
 from semsearch.stores.local.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
+    DamageError,
     create_tables,
+    get_setting,
+    put_setting,
 )
-from semsearch.stores.local.settings import get_setting, put_setting
-from semsearch.stores.local.stored import DamageError
+from semsearch.stores.protocol import closed_on_error
 
 logger = logging.getLogger(__name__)
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
-#: How long the first writer of a copy may take to commit that the copy is its own.
+#: How long the first writer of a copy may take to record that the copy is a separate index.
 CLAIM_SECONDS = 0.5
 
-#: How SQLite says that a database is not what semsearch wrote: by codes and, where one code says
-#: many things, by words.
+#: SQLite's errors for damaged databases: by code or, where a code is ambiguous, by message.
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOTADB)
 _DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column")
 
@@ -56,7 +55,7 @@ _PRAGMAS = (
     "PRAGMA cell_size_check = ON",
 )
 
-#: What runs when a table is read or written; nothing of ours does.
+#: Schema objects that run code when a table is read or written; an index has none.
 _FOREIGN_SCHEMA = """
 SELECT CASE WHEN type IN ('view', 'trigger') THEN type ELSE 'virtual table' END
 FROM sqlite_schema
@@ -65,28 +64,28 @@ WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' AND name != '
 
 
 class _Access(Enum):
-    """How a database is opened: URI parameters that fit the rights and the files there are.
+    """How a database is opened: URI parameters by permissions and existing files.
 
-    In a directory that cannot be written, SQLite can coordinate with a writer only through the
-    ``-shm`` file that the writer made, and cannot open a database in WAL mode without it.
+    In a read-only directory, SQLite can coordinate with a writer only through the ``-shm`` file
+    that the writer created, and cannot open a database in WAL mode without it.
     """
 
-    #: The usual one.
+    #: The default.
     SHARED = "mode=rw"
-    #: Not writable; a writer is active, or was killed: its log is read under SQLite's locks.
+    #: Read-only; a writer is active or was killed: its log is read under SQLite's locks.
     READ_ONLY = "mode=ro"
-    #: Not writable, a log without its -shm file: SQLite indexes the log in private memory.
+    #: Read-only, a log without its -shm file: SQLite indexes the log in private memory.
     PRIVATE = "mode=ro&vfs=unix-none"
-    #: Not writable, no log: every commit is in the database file.
+    #: Read-only, no log: all commits are in the database file.
     IMMUTABLE = "mode=ro&immutable=1"
 
     @property
     def is_locked(self) -> bool:
-        """Whether SQLite's locks keep the state of a transaction from being overwritten."""
+        """Whether SQLite's locks protect the state of a transaction from being overwritten."""
         return self in (_Access.SHARED, _Access.READ_ONLY)
 
 
-#: Size, time of change and inode of the database and its log.
+#: Size, modification time and inode of the database and its log.
 _FileState: TypeAlias = list[tuple[int, int, int] | None]
 
 
@@ -96,12 +95,12 @@ class Database:
     Args:
         directory: the index.
         accept_copy: open the index even if it was copied while it was being written, which can
-            have mixed two states; see `semsearch.stores.local.verification`.
-        may_migrate: bring an index of an older format to the present one.
+            mix two states; see `semsearch.stores.local.maintenance`.
+        may_migrate: migrate an index with an older format.
 
     Raises:
         IndexNotFoundError: there is no index in `directory`.
-        IndexFormatError: it is not an index, of a newer format, or was copied while it was
+        IndexFormatError: it is not an index, has a newer format, or was copied while it was
             being written.
     """
 
@@ -122,8 +121,8 @@ class Database:
         self.file = directory / DATABASE_NAME
         self._log = directory / f"{DATABASE_NAME}-wal"
         self._access = self._current_access()
-        self._state: _FileState | None = None  # of the files, where connections are not locked
-        # As many connections as threads that read at once; five are kept open.
+        self._state: _FileState | None = None  # of the files, for connections without locks
+        # One connection per reading thread; up to five stay open.
         self._engine = create_engine(
             "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
         )
@@ -132,17 +131,17 @@ class Database:
 
     @classmethod
     def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
-        """The store in `directory`, created if there is none.
+        """Open the database in `directory`, or create it.
 
-        An empty or missing directory is taken. Tables and first rows come in one transaction:
-        of several processes that create an index at once, one does and the others open it.
+        The directory may be empty or missing. One transaction creates the tables and the first
+        rows: if several processes create an index at once, one does and the others open it.
 
         Args:
-            directory: where it is or goes.
+            directory: the index.
             fill: writes the first rows, in the transaction that creates the tables.
 
         Raises:
-            IndexFormatError: the directory holds other things.
+            IndexFormatError: the directory holds other files.
         """
         try:
             return cls(directory)
@@ -166,16 +165,16 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One committed state of the database, the same until the block ends.
+        """One committed state of the database, unchanged until the block ends.
 
         Raises:
-            IndexChangedError: the index, in a directory that cannot be written and hence
-                without locks, was written meanwhile; what was read is to be discarded.
+            IndexChangedError: the index, in a read-only directory and thus read without locks,
+                was written meanwhile; discard what was read.
         """
         access = self._current_access()
         before = None if access.is_locked else self._file_state()
         if (access, before) != (self._access, self._state):
-            self._engine.dispose()  # without locks, a connection never sees what others commit
+            self._engine.dispose()  # without locks, a connection never sees later commits
             self._access, self._state = access, before
         try:
             with self._translated(), self._engine.connect() as connection, connection.begin():
@@ -187,7 +186,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is committed as a whole or not at all."""
+        """A write transaction."""
         with self.writing() as connection, connection.begin():
             yield connection
 
@@ -196,8 +195,7 @@ class Database:
         """A connection whose transactions (``with connection.begin():``) take the write lock.
 
         Raises:
-            IndexStoreError: the index cannot be written. SQLite begins to write all the same, and
-                fails at the first row.
+            IndexStoreError: the index cannot be written. SQLite would fail only at the first row.
         """
         if not self._is_writable():
             raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
@@ -237,10 +235,10 @@ class Database:
         connection = sqlite3.connect(
             f"{self.file.absolute().as_uri()}?{access.value}", uri=True, check_same_thread=False
         )
-        connection.isolation_level = None  # `_begin` says BEGIN
+        connection.isolation_level = None  # `_begin` executes BEGIN
         with closed_on_error(connection):
             try:
-                if access is _Access.PRIVATE:  # first of all: the others may open the log
+                if access is _Access.PRIVATE:  # first, because other pragmas may open the log
                     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)
@@ -263,7 +261,7 @@ class Database:
             raise IndexChangedError(f"{self.directory} was written while it was read; try again")
 
     def _use_write_ahead_log(self, connection: Connection) -> None:
-        """Many processes can read while one writes; kept in the database file from then on."""
+        """Set WAL mode, in which many processes can read while one writes; it persists."""
         raw = connection.connection.driver_connection
         if raw is None:
             raise AssertionError("the connection is open")
@@ -278,14 +276,14 @@ class Database:
                 time.sleep(0.01)
         if mode != "wal":
             logger.warning(
-                "the file system of %s cannot hold SQLite's write-ahead log (journal mode is "
-                "'%s'): while the index is written, queries wait",
+                "the file system of %s does not support SQLite's write-ahead log (journal mode is "
+                "'%s'): queries wait while the index is written",
                 self.directory,
                 mode,
             )
 
     def _claim(self, connection: Connection) -> None:
-        """Record which file this index lives in, so that a copy of it can be recognised."""
+        """Record the inode of the database file, to recognise copies."""
         inode = self.file.stat().st_ino
         with connection.begin():
             if not _is_blank(connection) and get_setting(connection, "inode", 0) != inode:
@@ -294,7 +292,7 @@ class Database:
     def _check_log(self) -> None:
         """Refuse a database and a log that were copied while the index was written.
 
-        The two are then of different moments, and together can be a state that never was.
+        They may be from different times and form an inconsistent state.
         """
         deadline = time.monotonic() + CLAIM_SECONDS
         while not self._is_own_log():
@@ -307,11 +305,11 @@ class Database:
             time.sleep(0.02)
 
     def _is_own_log(self) -> bool:
-        """Whether the log, if there is one, was written beside this file and not copied with it."""
+        """Whether the log, if there is one, was written for this file and not copied with it."""
         if not self._has_log():
             return True
         access = _Access.READ_ONLY if self._access is _Access.SHARED else self._access
-        # A connection that cannot write leaves the log as it is.
+        # A read-only connection does not change the log.
         with self._translated(), closing(self._connect_with(access)) as connection:
             query = "SELECT value FROM settings WHERE name = 'inode'"
             row = None
@@ -327,9 +325,9 @@ class Database:
             if _is_blank(connection):
                 raise _not_found(self.directory)
         if application != APPLICATION_ID:
-            raise IndexFormatError(f"{self.file} is another program's database, not an index")
+            raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if foreign is not None:
-            raise DamagedIndexError(f"{self.file} has a {foreign} in it, which no index has")
+            raise DamagedIndexError(f"{self.file} contains a {foreign}, which no index has")
         if version > FORMAT_VERSION:
             raise IndexVersionError(
                 f"{self.directory} has index format {version}; this semsearch reads up to "
@@ -337,21 +335,23 @@ class Database:
             )
         if version < FORMAT_VERSION and not may_migrate:
             raise IndexVersionError(
-                f"{self.directory} has index format {version}, which a dry run leaves as it is; "
-                f"bring it to {FORMAT_VERSION} first: semsearch info --index {self.directory}"
+                f"{self.directory} has index format {version}, which a dry run does not migrate; "
+                f"migrate it to {FORMAT_VERSION} first: semsearch info --index {self.directory}"
             )
         if version < FORMAT_VERSION:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        from semsearch.stores.lock import writer_lock  # most indexes are of this version
+        # Most indexes have the current format.
+        from semsearch.stores.local.migrations import migrate
+        from semsearch.stores.lock import writer_lock
 
         if not self._is_writable():
             raise IndexVersionError(
-                f"{self.directory} has index format {version}, which has to be brought to "
-                f"{FORMAT_VERSION}, but cannot be written; copy it to where it can be"
+                f"{self.directory} has index format {version} and must be migrated to "
+                f"{FORMAT_VERSION}, but cannot be written; copy it to a writable directory"
             )
-        # One that an older semsearch is writing must not be changed meanwhile.
+        # An older semsearch may be writing the index.
         with writer_lock(self.directory, wait=True), self.write() as connection:
             migrate(connection)
 
@@ -379,7 +379,7 @@ def _check_error(context: ExceptionContext) -> None:
 
 
 def _undecodable(error: UnicodeDecodeError) -> DamageError:
-    """SQLite's messages quote what they find, and Python cannot read those that quote damage."""
+    """SQLite's messages quote stored text, and Python cannot decode damaged text."""
     return DamageError(error.object.decode("utf-8", "backslashreplace"))
 
 
@@ -392,7 +392,7 @@ def _check_place(directory: Path) -> None:
     try:
         is_file = directory.exists() and not directory.is_dir()
         (directory / DATABASE_NAME).exists()
-    except OSError as error:  # a name that is too long, a directory that may not be entered
+    except OSError as error:  # a name that is too long, a directory without permission
         raise IndexStoreError(f"{error.strerror}: {directory}") from None
     if is_file:
         raise IndexFormatError(f"{directory} is a file, not an index directory")
@@ -403,8 +403,8 @@ def _not_found(directory: Path) -> IndexStoreError:
         entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
     ):
         return IndexFormatError(
-            f"{directory} is a directory, but not an index: no {DATABASE_NAME} in it; "
-            "choose another one"
+            f"{directory} is not an index: it contains other files, but no {DATABASE_NAME}; "
+            "choose another directory"
         )
     return IndexNotFoundError(
         f"no index at {directory}; make one with: semsearch index CORPUS --index {directory}"
@@ -415,7 +415,7 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
     message = str(error)
     code = getattr(error, "sqlite_errorcode", None)
     if (
-        code is None  # found by Python's module, text that is not UTF-8, or by ours
+        code is None  # raised by Python's sqlite3 (text that is not UTF-8) or by semsearch
         or code & 0xFF in _DAMAGE_CODES
         or any(words in message for words in _DAMAGE_WORDS)
     ):
@@ -425,13 +425,13 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
         )
     if code == sqlite3.SQLITE_IOERR_SHMMAP:
         return IndexStoreError(
-            f"the file system of {file.parent} cannot hold SQLite's write-ahead log (it shares no "
-            "memory between processes); put the index on a local disk"
+            f"the file system of {file.parent} does not support SQLite's write-ahead log (it has "
+            "no memory shared between processes); put the index on a local disk"
         )
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
         return IndexStoreError(
-            f"a write to {file.parent} was interrupted, and undoing it needs the right to write "
-            f"there; whoever has it can run: semsearch info --index {file.parent}"
+            f"a write to {file.parent} was interrupted, and undoing it needs write permission; "
+            f"with that, run: semsearch info --index {file.parent}"
         )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")

@@ -1,4 +1,7 @@
-"""Folding: a space's vectors from SQLite into a FAISS snapshot, when that is worth it."""
+"""Folding: write a new FAISS snapshot of a space from the vectors in SQLite, if worthwhile.
+
+The tail of a space are its vectors newer than the snapshot; they are searched exactly.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,28 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.stores.local.schema import snapshots, spaces, vectors
-from semsearch.stores.local.settings import get_index_type, get_setting, put_setting
+from semsearch.stores.local.schema import (
+    get_index_type,
+    get_setting,
+    put_setting,
+    snapshots,
+    spaces,
+    vectors,
+)
 from semsearch.stores.local.snapshot import (
     SnapshotRecord,
     snapshot_fault,
     snapshot_name,
     write_snapshot,
 )
-from semsearch.stores.local.view import snapshot_record, vector_blocks
-from semsearch.stores.space import Space
+from semsearch.stores.local.spaces import snapshot_record, vector_blocks
+from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
-#: A snapshot is rewritten when more than this part of it was deleted or stands in the tail.
+#: A snapshot is rewritten when deleted vectors and the tail exceed this share of it.
 STALE_SHARE = 0.1
 
-#: The setting that has how many passages were ever deleted.
+#: The setting with the number of passages ever deleted.
 DELETED = "deleted"
 
 
@@ -35,21 +44,21 @@ def fold(
     rewrite: bool = False,
     loading: bool = False,
 ) -> bool:
-    """Write a new snapshot of a space if it has none, a damaged one, or too old a one.
+    """Write a new snapshot of a space if the present one is missing, damaged or out of date.
 
-    The file is complete before a transaction names it. The snapshot before it is left for those
-    who are about to open it; older files go.
+    The file is complete before a transaction records it. The previous snapshot is kept for readers
+    that are about to open it; older files are deleted.
 
     Args:
         connection: its transactions begin with the write lock.
-        directory: where the snapshot goes.
-        space: which space.
-        thoroughly: whether a single row that was deleted or added is reason enough.
-        rewrite: write one whatever there is.
-        loading: more will follow soon: a flat one will do, which is written in no time.
+        directory: the directory of the snapshot.
+        space: the space.
+        thoroughly: write one after any change.
+        rewrite: write one in any case.
+        loading: more passages will follow soon; write a flat index, which is fast.
 
     Returns:
-        Whether one was written.
+        Whether a snapshot was written.
     """
     with connection.begin():
         record = snapshot_record(connection, space)
@@ -88,13 +97,12 @@ def fold(
 
 
 def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = True) -> list[Path]:
-    """Snapshot files that nobody needs: older ones, and those of killed runs.
+    """Unneeded snapshot files: older ones, and those of killed runs.
 
     Args:
         connection: its transactions begin with the write lock.
-        directory: where the files are.
-        keep_previous: whether the one before the newest, which a reader may be about to open,
-            is still needed.
+        directory: the directory of the files.
+        keep_previous: keep the previous snapshot, which a reader may be about to open.
     """
     with connection.begin():
         records = connection.execute(
@@ -108,25 +116,25 @@ def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = 
 
 
 def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
-    """Remove the snapshot files that nobody needs; see `leftovers`."""
+    """Delete unneeded snapshot files; see `leftovers`."""
     for file in leftovers(connection, directory, keep_previous=keep_previous):
         file.unlink(missing_ok=True)
 
 
 def _count(connection: Connection, space: Space) -> int:
-    # Ids begin at 1; what is below them is damage, which `vector_blocks` leaves out, too.
+    # Ids start at 1; lower ones are damage, which `vector_blocks` also leaves out.
     of_space = select(func.count()).where(vectors.c.space_id == space.id, vectors.c.chunk_id > 0)
     return connection.scalar(of_space) or 0
 
 
 def count_deleted(connection: Connection, passages: int) -> None:
-    """Remember that so many passages were deleted: counting those that are left takes long."""
+    """Record the number of deleted passages, as counting the remaining ones takes long."""
     if passages:
         put_setting(connection, DELETED, get_setting(connection, DELETED, 0) + passages)
 
 
 def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord) -> tuple[int, int]:
-    """How many rows stand in the tail, and how many were deleted since a snapshot was written."""
+    """The number of vectors in the tail, and of those deleted since the snapshot was written."""
     tail = connection.scalar(
         select(func.count()).where(
             vectors.c.space_id == space.id, vectors.c.chunk_id > record.last_chunk_id
@@ -140,5 +148,5 @@ def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord) ->
 
 
 def _deleted_before(space: Space) -> str:
-    """The setting that has how many passages had been deleted when a snapshot was written."""
+    """The setting with the number of passages deleted before the snapshot was written."""
     return f"deleted_before_{space.id}"

@@ -1,4 +1,4 @@
-"""From older formats of the database to this one, a step at a time."""
+"""Migrations from older formats of the database, one step per version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from semsearch.errors import IndexVersionError
-from semsearch.stores.local.kinds import rebuild_kinds
+from semsearch.stores.local.fields import rebuild_kinds
 from semsearch.stores.local.schema import (
     FORMAT_VERSION,
     create_words,
@@ -21,7 +21,7 @@ from semsearch.stores.local.words import rebuild_words, wrongly_analysed
 
 
 def _to_format_2(connection: Connection) -> None:
-    """Know what the metadata fields hold, not only their names; analyse passages for BM25."""
+    """Count the kinds of values of metadata fields; analyse passages for BM25."""
     connection.exec_driver_sql("DROP TABLE fields")
     fields.create(connection)
     rebuild_kinds(connection)
@@ -35,13 +35,13 @@ def _to_format_2(connection: Connection) -> None:
 
 
 def _to_format_3(connection: Connection) -> None:
-    """Know the characters between passages, where they can be guessed: the hash tells."""
+    """Store the characters between passages, if they can be guessed (the text hash confirms it)."""
     connection.exec_driver_sql("ALTER TABLE documents ADD COLUMN rest TEXT")
     guess_rests(connection)
 
 
 def _to_format_4(connection: Connection) -> None:
-    """Be able to index metadata fields, and find documents by title."""
+    """Add indexes of metadata fields and of titles."""
     indexed_fields.create(connection)
     field_values.create(connection)
     for index in documents.indexes:
@@ -49,12 +49,12 @@ def _to_format_4(connection: Connection) -> None:
 
 
 def _to_format_5(connection: Connection) -> None:
-    """Find words by the plainer ones of their letters, such as lodz for Łódź."""
+    """Find words with special letters by their plain spelling, such as lodz for Łódź."""
     if wrongly_analysed(connection):
         rebuild_words(connection)
 
 
-#: What makes format n + 1 of format n.
+#: The step from format n to n + 1, by n.
 STEPS: dict[int, Callable[[Connection], None]] = {
     1: _to_format_2,
     2: _to_format_3,
@@ -64,10 +64,10 @@ STEPS: dict[int, Callable[[Connection], None]] = {
 
 
 def migrate(connection: Connection) -> None:
-    """Bring a database to this format, within the transaction of the connection.
+    """Migrate a database to the current format, in the transaction of the connection.
 
     Raises:
-        IndexFormatError: its format was never one.
+        IndexFormatError: the format is unknown.
     """
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     for number in range(version, FORMAT_VERSION):

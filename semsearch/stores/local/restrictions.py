@@ -1,11 +1,11 @@
-"""Which documents a search may find: as conditions in SQL, or as a list of their chunks."""
+"""Restrictions of a search to some documents: as SQL conditions, or as lists of chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy
 from sqlalchemy import (
@@ -21,20 +21,19 @@ from sqlalchemy import (
     table,
 )
 
-from semsearch.analysis import Analyser
-from semsearch.filters import Condition
-from semsearch.stores.local import kinds
-from semsearch.stores.local.conditions import is_found_by_index, to_sql
-from semsearch.stores.local.field_index import indexed
-from semsearch.stores.local.schema import chunks, documents
-from semsearch.stores.local.settings import get_language, get_setting
-from semsearch.stores.local.values import values
+from semsearch.stores.local import fields as kinds
+from semsearch.stores.local.fields import indexed
+from semsearch.stores.local.schema import chunks, documents, get_language, get_setting, values
 from semsearch.stores.protocol import Restriction
-from semsearch.vector_indexes import Ids
+from semsearch.vector_indexes.flat import Ids
 
-#: The share of documents that meet a restriction is estimated from so many.
+if TYPE_CHECKING:
+    from semsearch.analysis import Analyser
+    from semsearch.filters import Condition
+
+#: Documents sampled to estimate the share that matches a restriction.
 SAMPLE_DOCUMENTS = 500
-#: The shares and lists of so many restrictions are kept.
+#: Restrictions whose shares and lists are cached.
 RESTRICTIONS_KEPT = 16
 
 _Value = TypeVar("_Value")
@@ -45,10 +44,10 @@ _WORDS = table("chunks_fts")
 
 
 class RestrictionMemory(NamedTuple):
-    """What is known of the last restrictions, by the revision of the state."""
+    """A cache about the last restrictions, by the revision of the state."""
 
-    shares: dict[tuple[int, Restriction], float]  #: of the documents, by a sample
-    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the chunks that they allow
+    shares: dict[tuple[int, Restriction], float]  #: estimated shares of documents
+    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the allowed chunks
 
 
 class Restrictions:
@@ -56,7 +55,7 @@ class Restrictions:
 
     Args:
         connection: in a transaction.
-        memory: what is known of them, for the states to come.
+        memory: a cache, shared with later states.
     """
 
     def __init__(self, connection: Connection, memory: RestrictionMemory) -> None:
@@ -71,10 +70,12 @@ class Restrictions:
     @cached_property
     def analyser(self) -> Analyser:
         """Reads texts as BM25 does."""
+        from semsearch.analysis import Analyser  # of BM25 alone
+
         return Analyser(get_language(self._connection))
 
     def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
-        """A condition in SQL, to find all documents that meet it."""
+        """A condition in SQL, to find all documents that match it."""
         return self._clause(condition, self._indexed)
 
     def check(self, condition: Condition) -> None:
@@ -88,12 +89,12 @@ class Restrictions:
         indexed_fields: Mapping[str, int] = _NOTHING,
         number: ColumnElement[int] = _NUMBER,
     ) -> ColumnElement[bool] | None:
-        """What documents have to meet; None for nothing.
+        """The restriction in SQL; None if it allows all documents.
 
         Args:
-            restriction: which.
-            indexed_fields: where documents are not found yet, to find all of them.
-            number: the column of the documents' numbers.
+            restriction: the restriction.
+            indexed_fields: the indexed fields to use; none to test documents already found.
+            number: the column of document numbers.
         """
         clauses = []
         if restriction.condition is not None:
@@ -103,7 +104,7 @@ class Restrictions:
         return and_(*clauses) if clauses else None
 
     def share(self, restriction: Restriction) -> float:
-        """Which share of the documents meets a restriction, by a sample."""
+        """The estimated share of documents that match a restriction."""
         key = (self.revision, restriction)
         share = self._memory.shares.get(key)
         if share is None:
@@ -112,12 +113,16 @@ class Restrictions:
         return share
 
     def is_indexed(self, restriction: Restriction) -> bool:
-        """Whether documents are found without reading any."""
+        """Whether indexes alone find the documents."""
         condition = restriction.condition
-        return condition is None or is_found_by_index(condition, self._indexed)
+        if condition is None:
+            return True
+        from semsearch.stores.local.conditions import is_found_by_index  # of filters alone
+
+        return is_found_by_index(condition, self._indexed)
 
     def chunks(self, restriction: Restriction) -> Ids:
-        """The sorted ids of all chunks whose document may be found; the last lists are kept."""
+        """The sorted ids of all chunks whose documents are allowed; the last lists are cached."""
         key = (self.revision, restriction)
         listed = self._memory.lists.get(key)
         if listed is None:
@@ -135,12 +140,12 @@ class Restrictions:
 
     @cached_property
     def _scalars(self) -> set[str]:
-        """The fields that hold no list in any document, as conditions call them."""
+        """The fields that hold no list in any document, named as in conditions."""
         return kinds.scalar_fields(self._connection)
 
     @cached_property
     def _indexed(self) -> Mapping[str, int]:
-        """The fields with an index, as conditions call them."""
+        """The fields with an index, named as in conditions."""
         return indexed(self._connection)
 
     def _clause(
@@ -149,7 +154,9 @@ class Restrictions:
         indexed_fields: Mapping[str, int] = _NOTHING,
         number: ColumnElement[int] = _NUMBER,
     ) -> ColumnElement[bool]:
-        """A condition in SQL: with indexed fields, to find all documents that meet it."""
+        """A condition in SQL; with indexed fields, to find all documents that match it."""
+        from semsearch.stores.local.conditions import to_sql  # of filters alone
+
         return to_sql(
             condition,
             metadata=documents.c.metadata,
@@ -160,7 +167,7 @@ class Restrictions:
         )
 
     def _documents_with(self, phrase: str) -> ScalarSelect[int]:
-        """The documents of which a passage has a phrase; none, if it has no word."""
+        """The documents with a passage that contains a phrase; none if the phrase has no words."""
         match = self.analyser.phrase_term(phrase) or '""'
         query = (
             select(chunks.c.document_id)
@@ -170,7 +177,7 @@ class Restrictions:
         return query.scalar_subquery()
 
     def _sampled(self, clause: ColumnElement[bool]) -> float:
-        """Which share of the documents meets a condition, by a sample."""
+        """The share of sampled documents that match a condition."""
         highest = select(func.coalesce(func.max(documents.c.document_id), 0))
         last = self._connection.execute(highest).scalar_one()
         spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
@@ -183,7 +190,7 @@ class Restrictions:
 def _kept(
     known: dict[tuple[int, Restriction], _Value], key: tuple[int, Restriction], value: _Value
 ) -> _Value:
-    """The value, which is remembered instead of the oldest ones."""
+    """Cache a value instead of the oldest ones, and return it."""
     for old in list(known)[: 1 - RESTRICTIONS_KEPT]:
         known.pop(old, None)
     known[key] = value

@@ -1,43 +1,171 @@
-"""The tables of ``index.sqlite``, format 4.
+"""The tables of ``index.sqlite``, format 5, with column types that check the values they read.
 
-    settings     what holds for the whole index
+    settings     settings of the whole index
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
     documents 1─n field_values n─1 indexed_fields, to find documents by metadata
-    fields       what the metadata holds, to check filters and for messages
+    fields       kinds of metadata values, to check filters and for messages
     chunks_fts   the words of the chunks, for BM25
 
-Whatever the vectors can be computed from, and the vectors themselves, are here; files beside the
-database are derived from it.
+The tables hold all primary data, vectors included; files beside the database are derived.
+
+SQLite stores any type in any column, and a damaged or manipulated database can hold anything. The
+column types check values, so that the code that reads them need not.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import (
+    JSON,
+    BindParameter,
     Column,
     Computed,
     Connection,
+    Dialect,
+    Float,
     ForeignKey,
+    Integer,
+    LargeBinary,
     MetaData,
+    ScalarSelect,
     Table,
+    TableClause,
+    Text,
+    bindparam,
     column,
+    func,
+    select,
     table,
 )
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.types import UserDefinedType
 
-from semsearch.analysis import Analyser
-from semsearch.stores.local.stored import (
-    AnyValue,
-    StoredBytes,
-    StoredFloat,
-    StoredInteger,
-    StoredText,
-    StoredTextOrNull,
-)
+from semsearch.errors import ArgumentError
+from semsearch.vector_indexes import IndexType
 
-#: "SEMS": tells our databases from other people's (PRAGMA application_id).
+if TYPE_CHECKING:
+    from semsearch.analysis import Language
+
+#: Far above any id, count or size, and low enough to add to.
+INTEGER_LIMIT = 2**62
+
+T = TypeVar("T")
+_Check: TypeAlias = Callable[[Any], Any]
+
+
+class DamageError(sqlite3.DatabaseError):
+    """A stored value is invalid. Stores raise it as an IndexFormatError."""
+
+
+class StoredInteger(Integer):
+    """An integer below `INTEGER_LIMIT`."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
+        """The check of values that are read."""
+        return _integer
+
+
+class StoredFloat(Float[float]):
+    """A number."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
+        """The check of values that are read."""
+        return _float
+
+
+class StoredText(Text):
+    """A text."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
+        """The check of values that are read."""
+        return _text
+
+
+class StoredTextOrNull(Text):
+    """A text that may be missing."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
+        """The check of values that are read."""
+        return _text_or_null
+
+
+class StoredBytes(LargeBinary):
+    """Bytes."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
+        """The check of values that are read."""
+        return _bytes
+
+
+class AnyValue(UserDefinedType[Any]):
+    """A value of any SQLite type, without conversion."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **options: Any) -> str:
+        """The declared type of the column, under which SQLite converts nothing."""
+        return "BLOB"
+
+
+def stored_json(text: str, kind: type[T]) -> T:
+    """The value of a stored JSON text.
+
+    Raises:
+        DamageError: it is invalid, of another type, or contains unpaired surrogates.
+    """
+    try:
+        value = json.loads(text)
+        if "\\ud" in text.lower():  # JSON can contain unpaired surrogates, which cannot be printed
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        value = None
+    if type(value) is not kind:
+        raise DamageError(f"{text[:40]!r} found where JSON of type {kind.__name__} is expected")
+    return value
+
+
+def _integer(value: Any) -> Any:
+    if type(value) is int and -INTEGER_LIMIT < value < INTEGER_LIMIT:
+        return value
+    raise _misplaced(value, "a whole number")
+
+
+def _float(value: Any) -> Any:
+    if type(value) is float or type(value) is int:
+        return value
+    raise _misplaced(value, "a number")
+
+
+def _text(value: Any) -> Any:
+    if type(value) is str:
+        return value
+    raise _misplaced(value, "a text")
+
+
+def _text_or_null(value: Any) -> Any:
+    if value is None or type(value) is str:
+        return value
+    raise _misplaced(value, "a text")
+
+
+def _bytes(value: Any) -> Any:
+    if type(value) is bytes:
+        return value
+    raise _misplaced(value, "a vector")
+
+
+def _misplaced(value: Any, wanted: str) -> DamageError:
+    shown = repr(value[:40] if isinstance(value, (str, bytes)) else value)
+    return DamageError(f"{shown} found where {wanted} is expected")
+
+
+#: "SEMS": marks databases of semsearch (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
-#: PRAGMA user_version; grows with every change that older programs could not read.
+#: PRAGMA user_version; incremented with every change that older versions cannot read.
 FORMAT_VERSION: Final = 5
 
 tables = MetaData()
@@ -57,14 +185,14 @@ documents = Table(
     Column("title", StoredTextOrNull, index=True),
     Column("metadata", StoredText, nullable=False),  # a JSON object
     Column("text_hash", StoredText, nullable=False),
-    # The characters of the text that are in no chunk, in order; NULL where they are not known.
+    # The characters of the text outside its chunks, in order; NULL if unknown.
     Column("rest", StoredTextOrNull),
 )
 
 chunks = Table(
     "chunks",
     tables,
-    # Ids only grow and are never used again: a snapshot covers all up to its highest.
+    # Ids only grow and are never reused: a snapshot covers all ids up to its highest.
     Column("chunk_id", StoredInteger, primary_key=True),
     Column(
         "document_id",
@@ -76,7 +204,7 @@ chunks = Table(
     Column("end", StoredInteger, nullable=False),
     Column("text", StoredText, nullable=False),
     Column("text_hash", StoredText, nullable=False, index=True),
-    Column("analysed", StoredTextOrNull),  # what BM25 reads, where it is not the text itself
+    Column("analysed", StoredTextOrNull),  # the text that BM25 reads, if it differs
     Column("words", StoredText, Computed("coalesce(analysed, text)", persisted=False)),
     sqlite_autoincrement=True,
 )
@@ -114,7 +242,7 @@ snapshots = Table(
     Column("vectors", StoredInteger, nullable=False),
     Column("last_chunk_id", StoredInteger, nullable=False),
     Column("kind", StoredText, nullable=False),
-    Column("recall", StoredFloat, nullable=False),  # of the 10 nearest, against exact search
+    Column("recall", StoredFloat, nullable=False),  # recall@10 against exact search
 )
 
 fields = Table(
@@ -123,7 +251,9 @@ fields = Table(
     Column("name", StoredText, primary_key=True),
     Column("kind", StoredText, primary_key=True),
     Column("in_list", StoredInteger, primary_key=True),  # 1 for elements of lists
-    Column("documents", StoredInteger, nullable=False),  # how many have a value of this kind
+    Column(
+        "documents", StoredInteger, nullable=False
+    ),  # the number of documents with a value of this kind
 )
 
 indexed_fields = Table(
@@ -133,12 +263,12 @@ indexed_fields = Table(
     Column("name", StoredText, nullable=False, unique=True),
 )
 
-#: The values of these fields and of their lists; derived.
+#: The values of these fields and the elements of their lists; derived.
 field_values = Table(
     "field_values",
     tables,
     Column("field_id", ForeignKey("indexed_fields.field_id", ondelete="CASCADE"), primary_key=True),
-    Column("value", AnyValue, primary_key=True),  # of a long text, the beginning
+    Column("value", AnyValue, primary_key=True),  # the beginning of long texts
     Column(
         "document_id",
         ForeignKey("documents.document_id", ondelete="CASCADE"),
@@ -149,8 +279,8 @@ field_values = Table(
     sqlite_with_rowid=False,
 )
 
-#: External content: the texts stand in `chunks` alone. Its rows are written beside those of
-#: `chunks` and not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
+#: External content: only `chunks` holds the texts. Rows are written together with those of
+#: `chunks`, not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
 _CREATE_FTS = """
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
     words, content='chunks', content_rowid='chunk_id',
@@ -162,13 +292,117 @@ chunks_fts = table("chunks_fts", column("chunks_fts"), column("rowid"), column("
 
 
 def create_tables(connection: Connection) -> None:
-    """Make the tables of an empty database and mark it as an index of this format."""
+    """Create the tables of an empty database and mark it as an index of this format."""
     tables.create_all(connection, checkfirst=False)
     create_words(connection)
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
-def create_words(connection: Connection, tokenizer: str = Analyser().tokenizer) -> None:
-    """Make the empty BM25 index."""
+def create_words(connection: Connection, language: Language | None = None) -> None:
+    """Create the empty BM25 index, with the tokenizer of a language."""
+    from semsearch.analysis import Analyser
+
+    tokenizer = Analyser(language).tokenizer
     connection.exec_driver_sql(_CREATE_FTS.format(tokenizer=tokenizer))
+
+
+def values(items: Iterable[int | str | None]) -> ScalarSelect[Any]:
+    """A list for ``column.in_(values(…))`` in one parameter; SQLite limits their number."""
+    return _elements(json.dumps(list(items)))
+
+
+def values_later(name: str) -> ScalarSelect[Any]:
+    """Like `values`, for a statement that is built once: executions pass a list by this name."""
+    return _elements(bindparam(name, type_=JSON))
+
+
+def _elements(array: str | BindParameter[Any]) -> ScalarSelect[Any]:
+    each = func.json_each(array).table_valued("value")
+    return select(each.c.value).scalar_subquery()
+
+
+def insert_rows(
+    connection: Connection,
+    table: TableClause,
+    names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> None:
+    """Insert rows with values of SQLite's own types.
+
+    SQLAlchemy would process each value of each row, which takes longer than writing them.
+    """
+    if rows:
+        columns = ", ".join(f'"{table.columns[name].name}"' for name in names)
+        places = ", ".join("?" * len(names))
+        statement = f'INSERT INTO "{table.name}" ({columns}) VALUES ({places})'  # noqa: S608 - ours
+        connection.exec_driver_sql(statement, list(rows))
+
+
+_SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
+
+
+def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
+    """An integer setting of the index.
+
+    Raises:
+        DamageError: it is missing and has no default, or is not an integer.
+    """
+    value = connection.scalar(_SETTING, {"name": name})
+    if value is not None:
+        return stored_json(value, int)
+    if default is None:
+        raise DamageError(f"the setting '{name}' is missing")
+    return default
+
+
+def put_setting(connection: Connection, name: str, value: int) -> None:
+    """Store an integer setting of the index."""
+    _put(connection, name, value)
+
+
+def _put(connection: Connection, name: str, value: object) -> None:
+    row = {"name": name, "value": json.dumps(value)}
+    connection.execute(
+        insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
+    )
+
+
+def get_index_type(connection: Connection) -> IndexType:
+    """The requested type of vector index."""
+    value = connection.scalar(_SETTING, {"name": "index_type"})
+    if value is None:
+        return IndexType()
+    try:
+        return IndexType(**stored_json(value, dict)).checked()
+    except (TypeError, ArgumentError) as error:
+        raise DamageError(f"the setting 'index_type' is damaged ({error})") from error
+
+
+def put_index_type(connection: Connection, wanted: IndexType) -> None:
+    """Store the requested type of vector index."""
+    _put(connection, "index_type", wanted._asdict())
+
+
+def get_language(connection: Connection) -> Language | None:
+    """The language of BM25's stemmer and stop words."""
+    value = connection.scalar(_SETTING, {"name": "language"})
+    if value is None:
+        return None
+    from semsearch.analysis import Language
+
+    found = stored_json(value, dict)
+    name, stop_words = found.get("name"), found.get("stop_words")
+    if not isinstance(name, str) or not isinstance(stop_words, list):
+        raise DamageError("the setting 'language' is damaged")
+    return Language(name, tuple(map(str, stop_words)))
+
+
+def put_language(connection: Connection, language: Language) -> None:
+    """Store the language of BM25's stemmer and stop words."""
+    _put(connection, "language", language._asdict())
+
+
+def next_revision(connection: Connection) -> None:
+    """Invalidate what readers have loaded."""
+    put_setting(connection, "revision", get_setting(connection, "revision", 0) + 1)

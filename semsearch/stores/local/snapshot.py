@@ -1,7 +1,7 @@
-"""FAISS snapshots: vectors of one space in a file that is searched without reading SQLite.
+"""FAISS snapshots: the vectors of a space in a file that is searched without reading SQLite.
 
-A snapshot is derived: it can be lost at any time. It is handed to FAISS only when its SHA-256 is
-the one that SQLite recorded.
+A snapshot is derived and can be deleted at any time. FAISS reads it only if its SHA-256 is the one
+recorded in SQLite.
 """
 
 from __future__ import annotations
@@ -16,17 +16,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.encoders.hashes import stream_sha256
+from semsearch.encoders.cache import stream_sha256
 from semsearch.errors import IndexStoreError
-from semsearch.stores.space import Space
-from semsearch.vector_indexes import (
-    FLAT,
-    Blocks,
-    IndexType,
-    VectorIndex,
-    index_class,
-    measured_recall,
-)
+from semsearch.stores.protocol import Space
+from semsearch.vector_indexes import FLAT, IndexType, index_class
+from semsearch.vector_indexes.flat import Blocks, VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +30,7 @@ _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
 
 
 class SnapshotRecord(NamedTuple):
-    """What SQLite knows of a snapshot file."""
+    """The record of a snapshot file in SQLite."""
 
     space_id: int
     generation: int
@@ -46,15 +40,15 @@ class SnapshotRecord(NamedTuple):
     vectors: int
     last_chunk_id: int
     kind: str
-    recall: float  # of the 10 nearest, against exact search; 1 for an exact kind
+    recall: float  # recall@10 against exact search; 1 for an exact kind
 
 
 class Snapshot:
-    """A vector index in a file that is mapped into memory.
+    """A vector index in a memory-mapped file.
 
     Args:
-        index: of chunk ids.
-        file: where it was read from.
+        index: a vector index of chunk ids.
+        file: its file.
     """
 
     def __init__(self, index: VectorIndex, file: Path) -> None:
@@ -63,12 +57,12 @@ class Snapshot:
         self._state = _file_state(file)
 
     def is_intact(self) -> bool:
-        """Whether the file is as it was when it was opened."""
+        """Whether the file is unchanged since it was opened."""
         return _file_state(self._file) == self._state
 
 
 def snapshot_name(space_name: str, generation: int) -> str:
-    """What the file of a snapshot is called."""
+    """The file name of a snapshot."""
     return f"{space_name}-{generation}.faiss"
 
 
@@ -81,32 +75,34 @@ def write_snapshot(
     kind: str = FLAT,
     recall: float = IndexType().recall,
 ) -> SnapshotRecord:
-    """Write a snapshot beside the database: whole under its name, or not there at all.
+    """Write a snapshot beside the database, atomically.
 
     Args:
-        directory: where it goes.
-        space: of which space.
+        directory: the directory of the index.
+        space: the space.
         generation: the number of the snapshot.
-        count: how many vectors there are.
-        blocks: gives chunk ids, ascending, and their vectors, as often as it is called.
-        kind: of vector index; see `semsearch.vector_indexes.choice`.
-        recall: what an approximate one is tuned to find, of the 10 nearest.
+        count: the number of vectors.
+        blocks: returns ascending chunk ids and their vectors; may be called several times.
+        kind: the kind of vector index; see `semsearch.vector_indexes`.
+        recall: the recall@10 for which an approximate index is tuned.
 
     Raises:
         IndexStoreError: it cannot be written.
     """
+    from semsearch.vector_indexes.refined import measured_recall  # searching does without it
+
     build = index_class(kind)
     if build is None:
         raise IndexStoreError(f"no index type {kind!r}")
     try:
         index = build.build(kind, space.dimension, count, blocks, recall)
-    except RuntimeError as error:  # of FAISS, which cannot build it from these vectors
+    except RuntimeError as error:  # FAISS cannot build it from these vectors
         reason = str(error).strip().rpartition("\n")[2]
         raise IndexStoreError(f"cannot build a vector index of type {kind!r} ({reason})") from error
     file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
-        draft.unlink(missing_ok=True)  # were it a link, FAISS would write where it leads
+        draft.unlink(missing_ok=True)  # do not write through a link
         index.save(draft)
         with draft.open("rb+") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -114,12 +110,12 @@ def write_snapshot(
         size = draft.stat().st_size
         draft.replace(file)
         _sync_directory(directory)
-    except (OSError, RuntimeError) as error:  # FAISS knows the latter only
+    except (OSError, RuntimeError) as error:  # FAISS raises the latter
         draft.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or str(error).strip().rpartition("\n")[2]
         raise IndexStoreError(
-            f"cannot write the snapshot {file} ({reason}); the documents are safe in SQLite, "
-            "and are searched there until a snapshot can be written"
+            f"cannot write the snapshot {file} ({reason}); the documents are stored in SQLite, "
+            "which is searched until a snapshot can be written"
         ) from error
     return SnapshotRecord(
         space_id=space.id,
@@ -135,22 +131,22 @@ def write_snapshot(
 
 
 def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
-    """The snapshot of that record; None, with a message, when its file is not what it was.
+    """Open a recorded snapshot; log a warning and return None if its file is damaged.
 
     Raises:
-        FileNotFoundError: it is lost or, more likely, a newer one has taken its place.
+        FileNotFoundError: the file is missing, usually because a newer snapshot replaced it.
     """
     file = directory / record.file
     try:
         with _open(directory, record) as stream:
             fault = _fault(stream, record)
             if fault is None:
-                # By its descriptor: under its name there could be, by now, no file, or another.
+                # By its descriptor, as the file may have been replaced meanwhile.
                 name = f"/dev/fd/{stream.fileno()}" if os.name == "posix" else str(file)
                 snapshot = Snapshot(_class(record).open(name), file)
                 if len(snapshot.index) == record.vectors:
                     return snapshot
-                fault = "holds another number of vectors than recorded"
+                fault = "does not hold the recorded number of vectors"
     except FileNotFoundError:
         raise
     except ValueError as error:
@@ -162,7 +158,7 @@ def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
 
 
 def warn_of_fault(file: Path, fault: str) -> None:
-    """Say that a snapshot cannot be used, and what is done instead."""
+    """Log a warning about a snapshot that cannot be used."""
     logger.warning(
         "%s %s; searching the vectors in SQLite instead (the next `semsearch index` rewrites it)",
         file,
@@ -173,12 +169,12 @@ def warn_of_fault(file: Path, fault: str) -> None:
 def snapshot_fault(
     directory: Path, record: SnapshotRecord, *, thoroughly: bool = False
 ) -> str | None:
-    """What is wrong with a snapshot's file, or None.
+    """A description of what is wrong with the file of a snapshot; None if nothing is.
 
     Args:
-        directory: where it is.
-        record: what it has to be.
-        thoroughly: whether to read a file again whose hash is remembered.
+        directory: the directory of the file.
+        record: its record.
+        thoroughly: compute the hash again even if it is cached.
     """
     try:
         with _open(directory, record) as stream:
@@ -188,9 +184,9 @@ def snapshot_fault(
 
 
 def _open(directory: Path, record: SnapshotRecord) -> BufferedReader:
-    """The file of a record; in the directory, whatever somebody may have put into the record."""
+    """Open the file of a record, which must be in the directory even if the record is damaged."""
     if not _FILE_NAME.fullmatch(record.file):
-        raise OSError(errno.EINVAL, "it is not the name of a snapshot")
+        raise OSError(errno.EINVAL, "not a snapshot's file name")
     return (directory / record.file).open("rb")
 
 
@@ -198,7 +194,7 @@ def _class(record: SnapshotRecord) -> type[VectorIndex]:
     found = index_class(record.kind)
     if found is None:
         kind = record.kind[:40]
-        raise ValueError(f"is of a kind that this version of semsearch does not know ({kind!r})")
+        raise ValueError(f"has a kind unknown to this version of semsearch ({kind!r})")
     return found
 
 
@@ -206,9 +202,9 @@ def _fault(
     stream: BufferedReader, record: SnapshotRecord, *, thoroughly: bool = False
 ) -> str | None:
     if index_class(record.kind) is None:
-        return f"is of a kind that this version of semsearch does not know ({record.kind[:40]!r})"
+        return f"has a kind unknown to this version of semsearch ({record.kind[:40]!r})"
     if os.fstat(stream.fileno()).st_size != record.bytes:
-        return "has another size than it was written with"
+        return "does not have the recorded size"
     digest = (
         hashlib.file_digest(stream, "sha256").hexdigest() if thoroughly else stream_sha256(stream)
     )
@@ -221,7 +217,7 @@ def _fault(
 
 
 def _file_state(file: Path) -> tuple[int, int, int] | None:
-    """Size, time of change and inode; None where there is no such file."""
+    """Size, modification time and inode; None if there is no such file."""
     try:
         found = file.stat()
     except OSError:
@@ -230,7 +226,7 @@ def _file_state(file: Path) -> tuple[int, int, int] | None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename last; Windows has no such call and needs none."""
+    """Make a rename durable; Windows has no such call and does not need it."""
     if os.name == "posix":
         descriptor = os.open(directory, os.O_RDONLY)
         try:

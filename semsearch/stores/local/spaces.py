@@ -1,27 +1,42 @@
-"""The embedding spaces of a local store, and how their vectors are stored."""
+"""Embedding spaces of a local store: their rows, their vectors, and search in these."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from semsearch.encoders.specs import pinned
 from semsearch.errors import DamagedIndexError, IndexFormatError
-from semsearch.protocols import Encoder, Matrix
+from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.records import STORED_TYPES
-from semsearch.stores.local.schema import spaces
-from semsearch.stores.local.stored import DamageError, stored_json
-from semsearch.stores.space import Space, check_stored_type, free_name
-from semsearch.vectors import off_unit
+from semsearch.stores.local.schema import (
+    DamageError,
+    chunks,
+    documents,
+    get_setting,
+    snapshots,
+    spaces,
+    stored_json,
+    vectors,
+)
+from semsearch.stores.local.snapshot import (
+    Snapshot,
+    SnapshotRecord,
+    open_snapshot,
+    warn_of_fault,
+)
+from semsearch.stores.protocol import Space, check_stored_type, free_name
+from semsearch.vector_indexes.flat import Ids
 
 MAX_DIMENSION = 1_000_000
 
-#: File names begin with the name of a space; the longest that a file system takes is 255 bytes.
+#: File names begin with the name of a space; file systems allow up to 255 bytes.
 _NAME = re.compile(r"[a-z0-9_-]{1,200}")
 
 
@@ -48,7 +63,7 @@ def all_spaces(connection: Connection) -> list[Space]:
 def insert_space(
     connection: Connection, encoder: Encoder, dtype: str | None, *, complete: bool
 ) -> Space:
-    """A new space for an encoder's vectors, named after its spec."""
+    """Add a space for an encoder's vectors, named after its spec."""
     check_stored_type(dtype)
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
@@ -68,9 +83,11 @@ def insert_space(
 
 
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
-    """Vectors as SQLite keeps them: each as little-endian numbers of the space's type."""
+    """Vectors as stored in SQLite: little-endian numbers of the space's type."""
     if matrix.shape[1] != space.dimension:
-        raise DamageError(f"space '{space.name}' is not as wide as its encoder's vectors")
+        raise DamageError(
+            f"space '{space.name}' does not have the dimension of its encoder's vectors"
+        )
     data = matrix.astype(_stored_type(space)).tobytes()
     width = _vector_bytes(space)
     return [data[start : start + width] for start in range(0, len(data), width)]
@@ -91,10 +108,10 @@ def from_bytes(space: Space, rows: Sequence[bytes]) -> Matrix:
 
 
 def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
-    """Stored vectors as they are, shape (len(rows), dimension).
+    """Stored vectors without checks of their length, shape (len(rows), dimension).
 
     Raises:
-        IndexFormatError: their sizes are not those of vectors of this space.
+        IndexFormatError: a row does not have the size of a vector of this space.
     """
     width = _vector_bytes(space)
     if any(len(row) != width for row in rows):
@@ -104,7 +121,7 @@ def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
 
 
 def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
-    """Which stored vectors are not of this space: of another size, or not of unit length."""
+    """The positions of damaged vectors: of the wrong size, or not of unit length."""
     width = _vector_bytes(space)
     sized = [place for place, row in enumerate(rows) if len(row) == width]
     off = off_unit(stored_matrix(space, [rows[place] for place in sized]))
@@ -113,13 +130,13 @@ def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
 
 
 def _checked(space: Space) -> Space:
-    """A space as `insert_space` makes them; names of files are made of its name."""
+    """Validate a stored space; its name becomes part of file names."""
     if (
         not _NAME.fullmatch(space.name)
         or space.dtype not in STORED_TYPES
         or not 0 < space.dimension <= MAX_DIMENSION
     ):
-        raise DamageError(f"{space.name[:40]!r} is no embedding space")
+        raise DamageError(f"{space.name[:40]!r} is not an embedding space")
     return space
 
 
@@ -133,3 +150,235 @@ def _stored_type(space: Space) -> numpy.dtype[Any]:
 
 def _damage(space: Space) -> IndexFormatError:
     return DamagedIndexError(f"vectors of space '{space.name}' are damaged; see: semsearch verify")
+
+
+#: Vectors read from the database at once.
+BLOCK_ROWS = 8192
+
+#: The largest rounding difference between the scores of equal unit vectors in float32.
+ROUNDING = 2e-6
+
+
+class _Origin(NamedTuple):
+    """The base of a view; while it is unchanged, later states only append vectors."""
+
+    record: SnapshotRecord | None
+    filled: int  # how often spaces were completed with vectors of older chunks
+
+    @classmethod
+    def of(cls, connection: Connection, space: Space) -> _Origin:
+        return cls(snapshot_record(connection, space), get_setting(connection, "filled", 0))
+
+
+class SpaceView:
+    """The vectors of a space in one state: a FAISS snapshot and the tail, newer vectors.
+
+    The tail is searched exactly. Vectors deleted since the snapshot are still found; callers drop
+    ids that the database no longer has.
+    """
+
+    def __init__(
+        self,
+        origin: _Origin,
+        snapshot: Snapshot | None,
+        tail_ids: Ids,
+        tail: Matrix,
+        passages_per_document: float,
+    ) -> None:
+        self._origin = origin
+        self._snapshot = snapshot
+        self._tail_ids = tail_ids
+        self._tail = tail
+        self.passages_per_document = passages_per_document  # an estimate
+
+    @classmethod
+    def load(
+        cls,
+        connection: Connection,
+        directory: Path,
+        space: Space,
+        missing: Collection[str] = (),
+    ) -> SpaceView:
+        """The view of the state that `connection` reads.
+
+        Args:
+            connection: in a transaction.
+            directory: the directory of the snapshot.
+            space: the space.
+            missing: snapshots known to be missing; the vectors in SQLite are searched instead.
+
+        Raises:
+            FileNotFoundError: the file is missing: a newer state has a newer snapshot, or the file
+                was deleted.
+        """
+        origin = _Origin.of(connection, space)
+        record, snapshot = origin.record, None
+        if record:
+            if record.file in missing and not (directory / record.file).exists():
+                warn_of_fault(directory / record.file, "is missing")
+            else:
+                snapshot = open_snapshot(directory, record)
+        after = record.last_chunk_id if record and snapshot else 0
+        ids, tail = read_vectors(connection, space, after)
+        return cls(origin, snapshot, ids, tail, _passages_per_document(connection))
+
+    def extended(self, connection: Connection, space: Space) -> SpaceView | None:
+        """The view of a later state; None unless only the tail has grown."""
+        if _Origin.of(connection, space) != self._origin:
+            return None
+        last = self._tail_ids[-1] if len(self._tail_ids) else 0
+        if self._snapshot and not len(self._tail_ids):
+            last = self._snapshot.index.ids[-1]
+        ids, tail = read_vectors(connection, space, int(last))
+        return SpaceView(
+            self._origin,
+            self._snapshot,
+            numpy.concatenate([self._tail_ids, ids]),
+            numpy.concatenate([self._tail, tail]),
+            _passages_per_document(connection),
+        )
+
+    def is_intact(self) -> bool:
+        """Whether the memory-mapped file of the snapshot is unchanged since it was opened."""
+        return self._snapshot is None or self._snapshot.is_intact()
+
+    def __len__(self) -> int:
+        return len(self._tail_ids) + (len(self._snapshot.index) if self._snapshot else 0)
+
+    @property
+    def plan(self) -> str:
+        """A description of how it is searched."""
+        from semsearch.texts import quantity
+
+        parts = []
+        if self._snapshot:
+            vectors = quantity(len(self._snapshot.index), "vector")
+            parts.append(f"{self._snapshot.index.plan} over {vectors}")
+        if len(self._tail_ids):
+            parts.append(f"exact over {len(self._tail_ids):,} new vectors")
+        return ", ".join(parts) or "nothing to search"
+
+    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
+        """The `n` nearest chunks of each query, best first; equal scores by chunk id.
+
+        Args:
+            queries: unit vectors, shape (m, dimension).
+            n: the number of chunks; missing results have the id -1.
+            allowed: sorted ids of the allowed chunks; None allows all.
+
+        Returns:
+            Cosines and chunk ids, both of shape (m, n), or narrower if there are fewer vectors.
+        """
+        widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
+        if widths - {queries.shape[1], None}:
+            raise DamageError("the vectors of the space do not have the dimension of its encoder's")
+        return self._ranked(queries, n, min(n + 1, len(self)), allowed)
+
+    def _ranked(
+        self, queries: Matrix, n: int, reach: int, allowed: Ids | None
+    ) -> tuple[Matrix, Ids]:
+        """`search` among the `reach` nearest chunks, or more if the n-th score is not unique."""
+        scores, ids = self._nearest(queries, reach, allowed)
+        for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
+            self._settle_ties(query, row_scores, row_ids)
+        order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
+        best = numpy.take_along_axis(scores, order, axis=1)
+        best_ids = numpy.take_along_axis(ids, order, axis=1)
+        if scores.shape[1] > n and reach < len(self):
+            shares = (best[:, -1] - scores.min(axis=1) <= ROUNDING) & (ids >= 0).all(axis=1)
+            if shares.any():
+                farther = self._ranked(queries[shares], n, min(4 * reach, len(self)), allowed)
+                best[shares], best_ids[shares] = farther
+        return best, best_ids
+
+    def _nearest(self, queries: Matrix, n: int, allowed: Ids | None) -> tuple[Matrix, Ids]:
+        """The `n` nearest, best first; equal scores in any order."""
+        parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
+        if self._snapshot:
+            parts.append(self._snapshot.index.search(queries, n, allowed))
+        scores = numpy.concatenate([part[0] for part in parts], axis=1)
+        ids = numpy.concatenate([part[1] for part in parts], axis=1)
+        order = numpy.lexsort((-scores, ids < 0), axis=1)[:, :n]
+        return (
+            numpy.take_along_axis(scores, order, axis=1),
+            numpy.take_along_axis(ids, order, axis=1),
+        )
+
+    def _settle_ties(self, query: Matrix, scores: Matrix, ids: Ids) -> None:
+        """Recompute scores that differ by rounding only, in place.
+
+        A matrix product rounds a row depending on its position. Recomputed, equal vectors have
+        equal scores, in the snapshot and in the tail.
+        """
+        close = numpy.flatnonzero((scores[:-1] - scores[1:] <= ROUNDING) & (ids[1:] >= 0))
+        places = numpy.union1d(close, close + 1)
+        exact = query.astype(numpy.float64)
+        for start in range(0, len(places), BLOCK_ROWS):
+            block = places[start : start + BLOCK_ROWS]
+            scores[block] = (self._vectors(ids[block]) * exact).sum(axis=1)
+
+    def _vectors(self, ids: Ids) -> Matrix:
+        """The vectors of chunks that are in the tail or in the snapshot."""
+        found = numpy.empty((len(ids), self._tail.shape[1]), numpy.float32)
+        in_tail = numpy.isin(ids, self._tail_ids)
+        found[in_tail] = self._tail[numpy.searchsorted(self._tail_ids, ids[in_tail])]
+        if self._snapshot:
+            found[~in_tail] = self._snapshot.index.vectors(ids[~in_tail])
+        return found
+
+    def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
+        if allowed is None:
+            return self._tail_ids, self._tail
+        places = numpy.searchsorted(allowed, self._tail_ids)
+        places[places == len(allowed)] = 0
+        kept = allowed[places] == self._tail_ids if len(allowed) else numpy.zeros(len(places), bool)
+        return self._tail_ids[kept], self._tail[kept]
+
+
+def _passages_per_document(connection: Connection) -> float:
+    """An estimate by the highest numbers, as counting takes long."""
+    highest = [
+        connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one()
+        for number in (chunks.c.chunk_id, documents.c.document_id)
+    ]
+    return float(highest[0] / highest[1]) if highest[1] else 1.0
+
+
+def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
+    """The database's record of a space's snapshot, if it has one."""
+    row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
+    return SnapshotRecord(**row._mapping) if row else None
+
+
+def vector_blocks(
+    connection: Connection, space: Space, after: int = 0
+) -> Iterator[tuple[Ids, Matrix]]:
+    """Blocks of ids and vectors of the chunks above an id, in ascending order of ids."""
+    query = (
+        select(vectors.c.chunk_id, vectors.c.vector)
+        .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
+        .order_by(vectors.c.chunk_id)
+    )
+    with connection.execution_options(yield_per=BLOCK_ROWS).execute(query) as result:
+        for rows in result.partitions():
+            ids = numpy.fromiter((row.chunk_id for row in rows), numpy.int64, len(rows))
+            yield ids, from_bytes(space, [row.vector for row in rows])
+
+
+def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
+    """The ids and vectors of `vector_blocks`, concatenated."""
+    blocks = list(vector_blocks(connection, space, after))
+    if not blocks:
+        return numpy.empty(0, numpy.int64), numpy.empty((0, space.dimension), numpy.float32)
+    return (
+        numpy.concatenate([ids for ids, _ in blocks]),
+        numpy.concatenate([matrix for _, matrix in blocks]),
+    )
+
+
+def _exact_search(queries: Matrix, n: int, ids: Ids, matrix: Matrix) -> tuple[Matrix, Ids]:
+    scores = queries @ matrix.T
+    if len(ids) <= n:
+        return scores, numpy.broadcast_to(ids, scores.shape)
+    best = numpy.argpartition(scores, -n, axis=1)[:, -n:]
+    return numpy.take_along_axis(scores, best, axis=1), ids[best]

@@ -8,16 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Integer,
+    MetaData,
+    Table,
     Text,
     and_,
     bindparam,
+    delete,
     exists,
     func,
     literal_column,
@@ -25,52 +29,71 @@ from sqlalchemy import (
     table,
     true,
 )
+from sqlalchemy.dialects.sqlite import insert
 
-from semsearch.filters import Condition, Value, metadata_name
 from semsearch.protocols import Matrix
-from semsearch.records import Chunk, Document
-from semsearch.stores.kinds import Kind
-from semsearch.stores.local import kinds
-from semsearch.stores.local.field_index import indexed
+from semsearch.records import Chunk, Document, metadata_name
+from semsearch.stores.local import fields as kinds
+from semsearch.stores.local.fields import indexed
 from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
-from semsearch.stores.local.schema import FORMAT_VERSION, chunks, documents, vectors
-from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
-from semsearch.stores.local.settings import get_index_type, get_language, get_setting
-from semsearch.stores.local.spaces import all_spaces, damaged, from_bytes, stored_matrix
-from semsearch.stores.local.stored import DamageError, StoredFloat, stored_json
-from semsearch.stores.local.texts import whole_documents
-from semsearch.stores.local.values import values, values_later
-from semsearch.stores.local.view import SpaceView, snapshot_record, vector_blocks
+from semsearch.stores.local.schema import (
+    FORMAT_VERSION,
+    DamageError,
+    StoredFloat,
+    chunks,
+    documents,
+    get_index_type,
+    get_language,
+    get_setting,
+    stored_json,
+    values,
+    values_later,
+    vectors,
+)
+from semsearch.stores.local.spaces import (
+    SpaceView,
+    all_spaces,
+    damaged,
+    from_bytes,
+    snapshot_record,
+    stored_matrix,
+    vector_blocks,
+)
 from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
     Candidate,
     FoundPassage,
+    Kind,
     NewPassage,
     Passages,
     Restriction,
     Seen,
     Selection,
     SnapshotInfo,
+    Space,
     StoredDocument,
     StoreInfo,
     TextVectors,
+    check_searchable,
 )
-from semsearch.stores.space import Space, check_searchable
-from semsearch.texts import quantity
-from semsearch.vector_indexes import Ids, IndexType
+from semsearch.vector_indexes import IndexType
+from semsearch.vector_indexes.flat import Ids
 
-#: Documents that meet a filter are listed where they are less than this share: each is read for it,
-#: or none is where an index of fields tells.
+if TYPE_CHECKING:
+    from semsearch.filters import Condition, Value
+
+#: Below these shares, the documents that match a filter are listed before the search; the second
+#: share applies if indexes alone find them, so that no document is read.
 LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
-#: Where documents that meet a filter are rare among the nearest, others are left out until there
-#: should have been so many times as many as are wanted; then they are listed.
+#: If matching documents are rarer among the nearest than overall, they are listed once the expected
+#: number of matches exceeds the wanted number by this factor.
 MOST_LEFT_OUT = 50
 
-#: Stands around words that were found; no character of a text, as XML has it.
+#: Marks matched words; texts do not contain this character.
 MARK = "\x02"
 
-# Built once: building a statement takes SQLAlchemy longer than running it.
+# Built once, because SQLAlchemy takes longer to build a statement than to run it.
 _OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
     chunks.c.chunk_id.in_(values_later("chunk_ids"))
 )
@@ -92,7 +115,7 @@ _words = table("chunks_fts")
 _CHUNK_ID = literal_column("rowid", Integer).label("chunk_id")
 _SCORE = (-literal_column("rank", StoredFloat)).label("score")
 _MATCHES = literal_column("chunks_fts").op("MATCH")(bindparam("match", type_=Text))
-# In this order SQLite keeps the `n` best; ordered by the rank alone, FTS5 would sort all.
+# With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
 _BY_WORDS = (
     select(_CHUNK_ID, _SCORE)
     .select_from(_words)
@@ -101,7 +124,7 @@ _BY_WORDS = (
     .limit(bindparam("n"))
 )
 _BY_WORDS_AMONG = _BY_WORDS.where(
-    # With the sign, SQLite does not search the words once for each of them.
+    # The sign keeps SQLite from searching the words once for each chunk.
     literal_column("+rowid", Integer).in_(values_later("chunk_ids"))
 )
 _MATCHED = (
@@ -116,13 +139,13 @@ _MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
 class LocalState:
-    """What a transaction reads; see `semsearch.stores.protocol.StoreState`.
+    """The state that a transaction reads; see `semsearch.stores.protocol.StoreState`.
 
     Args:
         connection: in a transaction.
-        directory: where the snapshots are.
-        view_of: gives the vectors of a space at a revision.
-        memory: what is known of restrictions, for the states to come.
+        directory: the directory of the snapshots.
+        view_of: returns the vectors of a space at a revision.
+        memory: a cache about restrictions, shared with later states.
     """
 
     def __init__(
@@ -139,15 +162,15 @@ class LocalState:
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens a passage may have."""
+        """The maximum number of tokens of a passage."""
         max_tokens = get_setting(self.connection, "chunk_max_tokens")
         if max_tokens < 1:
-            raise DamageError(f"passages of {max_tokens} tokens")
+            raise DamageError(f"chunk_max_tokens must be at least 1, not {max_tokens}")
         return max_tokens
 
     @property
     def index_type(self) -> IndexType:
-        """How vectors are to be searched."""
+        """The requested type of vector index."""
         return get_index_type(self.connection)
 
     def spaces(self) -> list[Space]:
@@ -155,7 +178,7 @@ class LocalState:
         return all_spaces(self.connection)
 
     def info(self) -> StoreInfo:
-        """What the store holds."""
+        """The contents of the store."""
         spaces = self.spaces()
         records = {space.name: snapshot_record(self.connection, space) for space in spaces}
         files = [file for file in sorted(self._directory.iterdir()) if file.is_file()]
@@ -176,30 +199,34 @@ class LocalState:
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        """How many documents there are, or are selected."""
+        """The number of documents, or of selected documents."""
         query = select(func.count()).select_from(documents).where(self.selected(selection))
         return self.connection.scalar(query) or 0
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
-        """The ids of the documents, or of those selected, in the order of their coming."""
+        """The ids of all documents, or of selected ones, in the order of addition."""
         query = select(documents.c.external_id).where(self.selected(selection))
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
-        """The documents of these ids, as they were added."""
+        """The documents with these ids, as they were added."""
+        from semsearch.stores.local.texts import whole_documents
+
         wanted = documents.c.external_id.in_(values(ids))
         found = whole_documents(self.connection, wanted).values()
         return {str(document.id): document for document in found}
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
-        """The next documents by number, in the order of their coming."""
+        """The next documents by number, in the order of addition."""
+        from semsearch.stores.local.texts import whole_documents
+
         numbers = select(documents.c.document_id).where(documents.c.document_id > last)
         numbers = numbers.order_by(documents.c.document_id).limit(limit)
         return whole_documents(self.connection, documents.c.document_id.in_(numbers))
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """What the store has of the documents of these ids."""
+        """The stored records of the documents with these ids."""
         rows = self.connection.execute(
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
@@ -211,7 +238,7 @@ class LocalState:
         }
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
-        """The passages of documents, by the documents' ids, in their order."""
+        """The passages of documents, in order, by document id."""
         rows = self.connection.execute(
             select(
                 documents.c.external_id,
@@ -230,7 +257,7 @@ class LocalState:
         return found
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
-        """The sound vectors that the store has for texts, under whatever document."""
+        """The undamaged stored vectors of texts, whatever their documents."""
         rows = self.connection.execute(
             select(vectors.c.space_id, chunks.c.text_hash, vectors.c.vector)
             .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
@@ -249,7 +276,7 @@ class LocalState:
         return found
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents meet a condition."""
+        """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
         query = (
             select(chunks.c.chunk_id, chunks.c.document_id, documents.c.external_id, chunks.c.text)
@@ -271,7 +298,7 @@ class LocalState:
             matrix[filled : filled + len(ids)] = block
             filled += len(ids)
         if filled != len(rows):
-            raise DamageError("the passages and their vectors are not the same")
+            raise DamageError("the passages do not match their vectors")
         return Passages(
             [row.external_id for row in rows],
             numpy.array([row.document_id for row in rows], numpy.int64),
@@ -310,7 +337,7 @@ class LocalState:
         return [tuple(row) for row in rows]
 
     def selected(self, selection: Selection) -> ColumnElement[bool]:
-        """What documents have to meet to be selected."""
+        """The SQL condition of a selection."""
         clauses: list[ColumnElement[bool]] = [true()]
         if selection.ids is not None:
             clauses.append(documents.c.external_id.in_(values(selection.ids)))
@@ -334,15 +361,15 @@ class LocalState:
     ) -> list[list[Candidate]]:
         """The `k` best passages of each query (fewer only when fewer match), best first.
 
-        Of a restriction that many documents meet, more is searched, and what does not meet it is
-        left out; those that meet another one are listed first.
+        If many documents match the restriction, more candidates are searched and others dropped;
+        if few do, their chunks are listed first, and only these are searched.
         """
         view = self._view(space)
         share = self._listed_share(restriction, self._least_share(restriction))
         is_listed = not share
         allowed = self._restrictions.chunks(restriction) if is_listed else None
         clause = None if is_listed else self._restrictions.clause(restriction)
-        # Several passages of a document take places, and deleted ones. An approximate index, too,
+        # Further passages of a document and deleted ones take up places. An approximate index also
         # finds more of the `k` nearest among a few more.
         wanted = math.ceil(k * min(2, view.passages_per_document)) + 8
         found: list[list[Candidate]] = [[] for _ in queries]
@@ -358,8 +385,8 @@ class LocalState:
                 found[query] = _best(scored, owners, per_document)[:k]
             if n == reach:
                 break
-            # Several chunks of one document, deleted ones or ones that do not meet the condition
-            # took places: look further.
+            # Further chunks of a document, deleted ones, or ones that do not match the condition
+            # took up places: search further.
             open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
             n = min(4 * n, reach)
             if len(open_queries) and not is_listed and clause is not None and n * share > most:
@@ -377,6 +404,8 @@ class LocalState:
         share = self._listed_share(restriction, self._least_share(restriction))
         if share:
             return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
+        from semsearch.texts import quantity
+
         count = len(self._restrictions.chunks(restriction))
         return f"{plan}; with the filter {quantity(count, 'passage')}, searched alone"
 
@@ -389,7 +418,7 @@ class LocalState:
     ) -> list[Candidate]:
         """The `k` best passages by BM25 over their words, best first.
 
-        The score is SQLite's `bm25` with its sign turned, so that higher is better (k1 = 1.2,
+        The score is SQLite's `bm25` with the opposite sign, so that higher is better (k1 = 1.2,
         b = 0.75; Robertson & Zaragoza 2009).
         """
         match = self._restrictions.analyser.match_expression(text, restriction.required)
@@ -415,7 +444,7 @@ class LocalState:
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
     ) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+        """The words of chunks, as BM25 reads them, that occur in a text or phrases."""
         match = self._restrictions.analyser.match_expression(text, phrases)
         if match is None:
             return {}
@@ -459,41 +488,41 @@ class LocalState:
         self._restrictions.check(condition)
 
     def field_names(self) -> list[str]:
-        """The names of the metadata fields that documents have, sorted."""
+        """The names of the metadata fields of documents, sorted."""
         return kinds.field_names(self.connection)
 
     def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
-        """The kinds of values of the known ones of these metadata fields."""
+        """The kinds of values of metadata fields, without unknown fields."""
         return kinds.kinds_of(self.connection, names)
 
     def example(self, field: str, of_kinds: Iterable[Kind]) -> Value | None:
-        """A value of one of these kinds that a field holds."""
+        """A value of a field of one of these kinds."""
         return kinds.example(self.connection, field, of_kinds)
 
     def matches(self, condition: Condition) -> bool:
-        """Whether any document meets a condition."""
+        """Whether any document matches a condition."""
         clause = self._restrictions.all_that_meet(condition)
         query = select(documents.c.document_id).where(clause).limit(1)
         return self.connection.scalar(query) is not None
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
-        """The nearest values of a field on either side of one of the same kind."""
+        """The nearest values of a field below and above a value of the same kind."""
         return kinds.neighbours(self.connection, field, value)
 
     def texts_of(self, field: str, max_characters: int) -> list[str]:
-        """Different texts that a field holds, of a sample."""
+        """Distinct texts of a field, from a sample of documents."""
         return kinds.texts_of(self.connection, field, max_characters)
 
     def begin_run(self) -> None:
-        """Forget which documents have been seen."""
+        """Start a run: no document has been seen."""
         forget_seen(self.connection)
 
     def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
-        """The ones of these that the run has seen."""
+        """Those of these documents that the run has seen."""
         return seen_among(self.connection, ids)
 
     def mark_seen(self, seen: Mapping[str, Seen]) -> None:
-        """Remember that documents have been seen."""
+        """Mark documents as seen."""
         mark_seen(self.connection, seen)
 
     def _view(self, space: Space) -> SpaceView:
@@ -504,17 +533,17 @@ class LocalState:
         return Restrictions(self.connection, self._memory)
 
     def _listed_share(self, restriction: Restriction, least: float) -> float:
-        """Which share of the documents meets a restriction; 0, to list them, below the least."""
+        """The share of documents that match a restriction; 0, to list them, below `least`."""
         share = self._restrictions.share(restriction)
         return share if share >= least else 0
 
     def _least_share(self, restriction: Restriction) -> float:
-        """Below which share the vectors of those that meet a restriction are searched alone."""
+        """The share below which the matching documents are listed."""
         is_indexed = self._restrictions.is_indexed(restriction)
         return LISTED_SHARE_BY_INDEX if is_indexed else LISTED_SHARE
 
     def _owners(self, chunk_ids: Ids, clause: ColumnElement[bool] | None) -> dict[int, int]:
-        """The document of each chunk that the database still has, if it meets a condition."""
+        """The document of each chunk that still exists, if it matches a condition."""
         query = _OWNERS
         if clause is not None:
             query = query.join(documents, documents.c.document_id == chunks.c.document_id)
@@ -526,7 +555,7 @@ class LocalState:
 def _best(
     scored: Iterable[tuple[float, int]], owners: dict[int, int], per_document: int
 ) -> list[Candidate]:
-    """Of scores and chunk ids, best first, the first ones of each document."""
+    """The best chunks of each document, given scores and chunk ids, best first."""
     found: list[Candidate] = []
     taken: Counter[int] = Counter()
     for score, chunk_id in scored:
@@ -535,3 +564,38 @@ def _best(
             taken[document_id] += 1
             found.append(Candidate(document_id, chunk_id, score))
     return found
+
+
+seen = Table(
+    "seen",
+    MetaData(),
+    Column("external_id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("repeats", Integer, nullable=False),
+    prefixes=["TEMPORARY"],
+)
+
+
+def forget_seen(connection: Connection) -> None:
+    """Begin a run: no document of its corpus has been seen."""
+    seen.create(connection, checkfirst=True)
+    connection.execute(delete(seen))
+
+
+def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
+    """The ones of these ids that have been seen."""
+    rows = connection.execute(select(seen).where(seen.c.external_id.in_(values(ids))))
+    return {row.external_id: Seen(row.source, row.repeats) for row in rows}
+
+
+def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
+    """Remember documents; of those that were seen before, how often they were repeated."""
+    statement = insert(seen)
+    rows = [{"external_id": name, **one._asdict()} for name, one in documents.items()]
+    if rows:
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["external_id"], set_={"repeats": statement.excluded.repeats}
+            ),
+            rows,
+        )

@@ -1,4 +1,4 @@
-"""The texts of documents: their passages, and the white space around them."""
+"""The texts of documents: their passages, and the characters between them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from itertools import groupby
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select, update
 
 from semsearch.records import Document
-from semsearch.stores.local.schema import chunks, documents
-from semsearch.stores.local.stored import DamageError, stored_json
-from semsearch.stores.local.values import values
-from semsearch.stores.protocol import text_hash
-from semsearch.stores.rests import joined
+from semsearch.stores.local.schema import DamageError, chunks, documents, stored_json, values
+from semsearch.stores.protocol import joined, text_hash
 
 DOCUMENTS_AT_ONCE = 1024
 
@@ -30,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def spans_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Where the passages of documents stand, by the documents' external ids."""
+    """The character ranges of the passages of documents, by external id."""
     rows = connection.execute(
         select(documents.c.external_id, chunks.c.start, chunks.c.end)
         .join(chunks, chunks.c.document_id == documents.c.document_id)
@@ -46,11 +43,11 @@ def spans_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple
 def whole_documents(connection: Connection, condition: ColumnElement[bool]) -> dict[int, Document]:
     """Documents as they were added, by number.
 
-    Of those of older formats whose white space is not known, some is made up; how many there are
-    is logged.
+    For documents of older formats whose characters between passages are unknown, spaces are
+    inserted, with a warning.
 
     Raises:
-        DamageError: a text is not what it was.
+        DamageError: a text does not have the stored hash.
     """
     found: dict[int, Document] = {}
     unknown = 0
@@ -65,7 +62,7 @@ def whole_documents(connection: Connection, condition: ColumnElement[bool]) -> d
         found[first.document_id] = Document(first.external_id, text, first.title, metadata)
     if unknown:
         logger.warning(
-            "the white space of %d document%s is not known; index %s again",
+            "the white space of %d document%s is unknown; index %s again",
             unknown,
             *(("s", "them") if unknown > 1 else ("", "it")),
         )
@@ -73,14 +70,14 @@ def whole_documents(connection: Connection, condition: ColumnElement[bool]) -> d
 
 
 def wrong_texts(connection: Connection) -> Iterator[int]:
-    """The numbers of the documents whose text is known, but not as it was written."""
+    """The numbers of the documents whose text does not have the stored hash."""
     for rows in _by_document(connection, _PASSAGES.where(documents.c.rest.is_not(None))):
         if text_hash(_text(rows, rows[0].rest)) != rows[0].text_hash:
             yield rows[0].document_id
 
 
 def guess_rests(connection: Connection) -> None:
-    """Find out what stands between passages, where it is spaces or line breaks only."""
+    """Restore the characters between passages if they are all spaces or all line breaks."""
     last = 0
     while True:
         numbers = (

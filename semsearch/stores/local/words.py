@@ -1,4 +1,4 @@
-"""The words of passages, for BM25: written, removed, rebuilt."""
+"""The words of passages for BM25: writing, removing, rebuilding."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ from sqlalchemy import (
 )
 
 from semsearch.analysis import Analyser, Language
-from semsearch.stores.local.schema import chunks, chunks_fts, create_words, documents
-from semsearch.stores.local.settings import get_language, put_language
+from semsearch.stores.local.schema import (
+    chunks,
+    chunks_fts,
+    create_words,
+    documents,
+    get_language,
+    put_language,
+)
 
 CHUNKS_AT_ONCE = 4096
 
@@ -32,7 +38,7 @@ _ALL = (
     .order_by(chunks.c.chunk_id)
     .limit(CHUNKS_AT_ONCE)
 )
-#: Those but for ASCII, which stays as it is without a language: it has a byte a character.
+#: Without ASCII texts (one byte per character), which need no analysis without a language.
 _PERHAPS_ANALYSED = _ALL.where(
     (func.length(chunks.c.text) != func.length(cast(chunks.c.text, BLOB)))
     | chunks.c.analysed.is_not(None)
@@ -40,21 +46,21 @@ _PERHAPS_ANALYSED = _ALL.where(
 
 
 def analysed_text(text: str, analyser: Analyser) -> str | None:
-    """What BM25 reads of a passage, where it is not the text itself."""
+    """The text that BM25 reads for a passage; None if it is the passage itself."""
     words = analyser.searchable(text)
     return None if words == text else words
 
 
 def set_language(connection: Connection, language: Language) -> None:
-    """Build the BM25 index with the stems of a language."""
+    """Rebuild the BM25 index with the stemmer of a language."""
     put_language(connection, language)
     connection.exec_driver_sql("DROP TABLE chunks_fts")
-    create_words(connection, Analyser(language).tokenizer)
+    create_words(connection, language)
     rebuild_words(connection)
 
 
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Remove the words of documents from BM25, which needs the old ones to remove them."""
+    """Remove the words of documents from BM25; FTS5 needs the old words to remove them."""
     old = (
         select(literal("delete"), chunks.c.chunk_id, chunks.c.words)
         .join(documents, documents.c.document_id == chunks.c.document_id)
@@ -64,19 +70,19 @@ def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None
 
 
 def rebuild_words(connection: Connection) -> None:
-    """Build the BM25 index from the passages."""
+    """Rebuild the BM25 index from the passages."""
     for chunk_id, words in _wrongly_analysed(connection):
         connection.execute(_SET_ANALYSED, {"id": chunk_id, "right": words})
     connection.exec_driver_sql("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')")
 
 
 def wrongly_analysed(connection: Connection) -> int:
-    """How many passages are not analysed for BM25 as they have to be."""
+    """The number of passages whose words for BM25 are out of date."""
     return sum(1 for _ in _wrongly_analysed(connection))
 
 
 def _wrongly_analysed(connection: Connection) -> Iterator[tuple[int, str | None]]:
-    """The ids of these passages, and what has to be in `analysed`."""
+    """The ids of these passages, and the correct value of `analysed`."""
     language = get_language(connection)
     analyser = Analyser(language)
     query = _ALL if language else _PERHAPS_ANALYSED

@@ -1,4 +1,4 @@
-"""Writing the database: each change one transaction, snapshots behind it."""
+"""Writing the database: one transaction per change; snapshots follow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import faiss  # noqa: F401 - it is needed at the end, and imported while texts are encoded
+import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -14,49 +14,50 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.local.compaction import compact
-from semsearch.stores.local.field_index import add_values, index_field
+from semsearch.stores.local.fields import add_kinds, add_values, index_field, subtract_kinds
 from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
-from semsearch.stores.local.kinds import add_kinds, subtract_kinds
-from semsearch.stores.local.repair import discard_bad_vectors, rebuild
-from semsearch.stores.local.schema import chunks, chunks_fts, documents, spaces, vectors
-from semsearch.stores.local.settings import (
+from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
+from semsearch.stores.local.schema import (
+    DamageError,
+    StoredInteger,
+    chunks,
+    chunks_fts,
+    documents,
     get_index_type,
     get_language,
     get_setting,
+    insert_rows,
     next_revision,
     put_index_type,
     put_setting,
+    spaces,
+    values,
+    vectors,
 )
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.local.stored import DamageError, StoredInteger
 from semsearch.stores.local.texts import spans_of
-from semsearch.stores.local.values import insert_rows, values
-from semsearch.stores.local.verification import find_faults
 from semsearch.stores.local.words import analysed_text, remove_words, set_language
-from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
-from semsearch.stores.rests import rest_of
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
 from semsearch.vector_indexes import IndexType
 
-#: While so many passages come in at once, their vectors are folded, so that queries need not read
-#: them from the database; and after twice as many, and so on.
+#: Within a run, vectors are folded after this number of new passages, so that queries need not read
+#: them from the database; then after twice as many, and so on.
 LOADED_PASSAGES = 20_000
 
-#: The highest id that a chunk ever had, deleted ones included.
+#: The highest chunk id ever used, deleted chunks included.
 LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
     seq=StoredInteger
 )
 
 
 class LocalWriter:
-    """The right to write; see `semsearch.stores.protocol.StoreWriter`.
+    """A writer of a local store; see `semsearch.stores.protocol.StoreWriter`.
 
     Args:
         connection: its transactions begin with the write lock.
-        directory: where snapshots go.
-        state_of: gives the state that a connection reads.
+        directory: the directory of the snapshots.
+        state_of: returns the state that a connection reads.
     """
 
     def __init__(
@@ -73,12 +74,12 @@ class LocalWriter:
 
     @contextmanager
     def state(self) -> Iterator[LocalState]:
-        """The present state, which nobody changes until the block ends."""
+        """The current state, which does not change until the block ends."""
         with self._connection.begin():
             yield self._state_of(self._connection)
 
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
-        """Add documents, or renew those of the same ids."""
+        """Add documents, or update those with the same ids."""
         with self._connection.begin():
             self._put_documents(new)
             self._put_passages([one for one in new if one.passages is not None], text_vectors)
@@ -91,7 +92,7 @@ class LocalWriter:
             self._loaded, self._fold_at = 0, self._fold_at + self._loaded
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents, with their passages and vectors; returns how many."""
+        """Remove documents with their passages and vectors; returns their number."""
         with self._connection.begin():
             condition = self._state_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
@@ -105,7 +106,7 @@ class LocalWriter:
             return removed
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """A new space, which is incomplete."""
+        """Add a space, which is incomplete."""
         with self._connection.begin():
             return insert_space(self._connection, encoder, dtype, complete=False)
 
@@ -117,7 +118,7 @@ class LocalWriter:
         remove_leftovers(self._connection, self._directory, keep_previous=True)
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
-        """Add the vectors of passages that lacked them."""
+        """Add the missing vectors of passages."""
         rows = [
             {"chunk_id": chunk_id, "space_id": space.id, "vector": vector}
             for chunk_id, vector in zip(chunk_ids, to_bytes(space, matrix), strict=True)
@@ -127,7 +128,7 @@ class LocalWriter:
                 self._connection.execute(insert(vectors), rows)
 
     def mark_complete(self, space: Space) -> None:
-        """Let a space be searched: each passage has its vector."""
+        """Make a space searchable, once each passage has a vector."""
         with self._connection.begin():
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
@@ -136,27 +137,27 @@ class LocalWriter:
             next_revision(self._connection)
 
     def choose_index_type(self, wanted: IndexType) -> None:
-        """Ask for a kind of vector index, which `optimise` will build."""
+        """Request a type of vector index, which `optimise` builds."""
         with self._connection.begin():
             if wanted != get_index_type(self._connection):
                 put_index_type(self._connection, wanted)
                 put_setting(self._connection, "index_type_is_new", 1)
 
     def index_field(self, name: str) -> None:
-        """Let filters find documents by the values of a metadata field."""
+        """Index the values of a metadata field for filters."""
         with self._connection.begin():
             if index_field(self._connection, name):
                 next_revision(self._connection)
 
     def set_language(self, language: Language) -> None:
-        """Let BM25 stem words, and leave out stop words, as a language does."""
+        """Set the language of BM25's stemmer and stop words."""
         with self._connection.begin():
             if language != get_language(self._connection):
                 set_language(self._connection, language)
                 next_revision(self._connection)
 
     def optimise(self, *, thoroughly: bool = False) -> None:
-        """Write new snapshots of the complete spaces whose snapshots are too old."""
+        """Write new snapshots of complete spaces whose snapshots are out of date."""
         with self._connection.begin():
             rewrite = bool(get_setting(self._connection, "index_type_is_new", 0))
         for space in self._spaces():
@@ -171,15 +172,15 @@ class LocalWriter:
             remove_leftovers(self._connection, self._directory, keep_previous=False)
 
     def compact(self) -> None:
-        """Rewrite all files without what was deleted."""
+        """Rewrite all files without deleted data."""
         compact(self._connection, self._directory, self._spaces())
 
     def verify(self) -> list[Fault]:
-        """All that is wrong with the store."""
+        """Check the store and return all faults."""
         return find_faults(self._connection, self._directory)
 
     def repair(self) -> None:
-        """Rebuild what can be derived; remove damaged vectors."""
+        """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
         for space in self._spaces():
             discard_bad_vectors(self._connection, space)
@@ -259,7 +260,9 @@ class LocalWriter:
         for space in all_spaces(self._connection) if passages else []:
             stored = [text_vectors[space.id, passage.text_hash] for _, passage in passages]
             if {len(vector) for vector in stored} != {space.dimension}:
-                raise DamageError(f"space '{space.name}' is not as wide as its encoder's vectors")
+                raise DamageError(
+                    f"space '{space.name}' does not have the dimension of its encoder's vectors"
+                )
             insert_rows(
                 self._connection,
                 vectors,

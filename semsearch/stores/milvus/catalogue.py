@@ -18,7 +18,7 @@ from semsearch.errors import (
     IndexVersionError,
 )
 from semsearch.stores.milvus.connection import Connection
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space
 
 FORMAT_VERSION = 1
 

@@ -16,7 +16,7 @@ import numpy
 from semsearch.errors import IndexStoreError
 from semsearch.protocols import Matrix
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space
 
 #: The longest text that a field takes, in bytes, and the largest JSON.
 MAX_BYTES = 65_535

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from semsearch.stores.kinds import Kind
-from semsearch.stores.literals import is_date
+from semsearch.stores.filtering import is_date
+from semsearch.stores.protocol import Kind
 
 Counts = Mapping[str, Mapping[str, int]]
 

@@ -14,7 +14,7 @@ from semsearch.stores.milvus.collections import (
     vectors_of,
 )
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space
 
 #: What each row of a document is read with.
 VERSIONS = ("document", "version", "text_version")

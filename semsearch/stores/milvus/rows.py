@@ -20,9 +20,7 @@ from semsearch.stores.milvus.connection import Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.terms import document_terms
 from semsearch.stores.milvus.words import Counts, count_words
-from semsearch.stores.protocol import NewDocument, Selection, TextVectors
-from semsearch.stores.rests import rest_of
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import NewDocument, Selection, Space, TextVectors, rest_of
 
 
 class NewRows(NamedTuple):

@@ -14,10 +14,9 @@ from semsearch.errors import (
     IndexStoreError,
     UnsupportedByStoreError,
 )
-from semsearch.filters import Condition, Value, metadata_field
-from semsearch.protocols import Matrix
-from semsearch.records import Chunk, Document
-from semsearch.stores.kinds import Field, Kind
+from semsearch.filters import Condition, Value
+from semsearch.protocols import Matrix, off_unit
+from semsearch.records import Chunk, Document, metadata_field
 from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Bm25, Catalogue
 from semsearch.stores.milvus.collections import (
     WORDS,
@@ -39,20 +38,22 @@ from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
     Candidate,
+    Field,
     FoundPassage,
+    Kind,
     NewPassage,
     Passages,
     Restriction,
     Seen,
     Selection,
+    Space,
     StoredDocument,
     StoreInfo,
     TextVectors,
+    check_searchable,
+    joined,
 )
-from semsearch.stores.rests import joined
-from semsearch.stores.space import Space, check_searchable
 from semsearch.vector_indexes import IndexType
-from semsearch.vectors import off_unit
 
 #: How many fields are listed with an example.
 EXAMPLES = 50

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
-from semsearch.closing import closed_on_error
-from semsearch.encoders.hashes import cache_folder
+from semsearch.encoders.cache import cache_folder
 from semsearch.errors import IndexBusyError, IndexNotFoundError, IndexStoreError
 from semsearch.protocols import Encoder
 from semsearch.stores.lock import writer_lock
@@ -35,8 +34,7 @@ from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.writer import MilvusWriter, described_space
-from semsearch.stores.protocol import Store
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import Space, Store, closed_on_error
 
 logger = logging.getLogger(__name__)
 

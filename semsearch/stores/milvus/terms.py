@@ -19,7 +19,8 @@ import struct
 from hashlib import blake2b
 from typing import Any
 
-from semsearch.filters import BUILT_IN_FIELDS, Value, metadata_field
+from semsearch.filters import Value
+from semsearch.records import BUILT_IN_FIELDS, metadata_field
 
 NOT_NULL, HAS_TEXT, HAS_NUMBER = "x", "t", "n"
 

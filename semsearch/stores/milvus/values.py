@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from semsearch.filters import Value, metadata_name
-from semsearch.stores.kinds import Kind
+from semsearch.filters import Value
+from semsearch.records import metadata_name
 from semsearch.stores.milvus.connection import Row
 from semsearch.stores.milvus.kinds import elements, kind_of
 from semsearch.stores.milvus.reader import Reader
 from semsearch.stores.milvus.terms import NOT_NULL, field_key
+from semsearch.stores.protocol import Kind
 
 #: In how many documents examples and similar values are looked for, and in how many at first.
 SAMPLE_DOCUMENTS, FIRST_DOCUMENTS = 10_000, 256

@@ -10,15 +10,14 @@ from typing import NamedTuple
 
 import numpy
 
+from semsearch.protocols import off_unit
 from semsearch.stores.milvus.building import are_words_counted
 from semsearch.stores.milvus.collections import WORDS, documents_of, passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import Counts, counted
 from semsearch.stores.milvus.state import MilvusState
-from semsearch.stores.protocol import EVERYTHING, Fault
-from semsearch.stores.space import Space
+from semsearch.stores.protocol import EVERYTHING, Fault, Space
 from semsearch.texts import quantity
-from semsearch.vectors import off_unit
 
 #: How many documents a message names.
 SHOWN = 5

@@ -42,8 +42,15 @@ from semsearch.stores.milvus.rows import new_rows
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.verification import find_faults, recount, sweep
 from semsearch.stores.milvus.words import WordChange, change_terms
-from semsearch.stores.protocol import Fault, NewDocument, Selection, TextVectors
-from semsearch.stores.space import Space, check_stored_type, free_name
+from semsearch.stores.protocol import (
+    Fault,
+    NewDocument,
+    Selection,
+    Space,
+    TextVectors,
+    check_stored_type,
+    free_name,
+)
 from semsearch.vector_indexes import IndexType
 
 #: Of more numbers (50,000 vectors of MiniLM), exact search takes long.

@@ -1,23 +1,26 @@
-"""Where a model is made: beside its place, until it is whole.
+"""Training runs: the folders in which a model is built, and interruption.
 
 ``DIR.training`` holds the plan and the checkpoints; ``DIR`` appears at once, at the end. A run
-that was killed goes on from its last whole checkpoint.
+that was killed resumes from its last complete checkpoint.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
-from semsearch.errors import OutputError, ResumeError, TrainingError
+from semsearch.errors import OutputError, ResumeError, TrainingError, TrainingStoppedError
 
 PLAN = "plan.json"
-#: The files by which a model's folder is known.
+#: A folder with one of these files is a model.
 MARKS = ("config.json", "modules.json")
 
 
@@ -25,43 +28,43 @@ class Workspace:
     """The folders of one run.
 
     Args:
-        output: where the model goes.
-        resume: go on with what is there.
-        overwrite: discard what is there; a folder that is no model is never replaced.
+        output: the folder for the model.
+        resume: continue an unfinished run.
+        overwrite: discard an existing model or run; other folders are never replaced.
 
     Raises:
-        ArgumentError: there is something that must not be overwritten, or nothing to resume.
+        ArgumentError: existing files must not be overwritten, or there is no run to resume.
     """
 
     def __init__(self, output: Path, *, resume: bool = False, overwrite: bool = False) -> None:
         self.output = output
         if output.name in ("", "..") or output.absolute() == Path.cwd():
-            raise OutputError(f"--output must name a folder of its own, which {output} is not")
+            raise OutputError(f"--output must name a separate folder, not {output}")
         #: Where checkpoints are kept until the model is finished.
         self.folder = self.output.with_name(f"{self.output.name}.training")
         self.resumes = resume
         if _holds_something(self.output):
             if not any((self.output / name).is_file() for name in MARKS):
-                raise OutputError(f"{self.output} exists, and is no model; name another --output")
+                raise OutputError(f"{self.output} exists and is not a model; name another --output")
             if not overwrite:
                 raise OutputError(f"{self.output} exists; name another --output, or --overwrite it")
         if resume and not (self.folder / PLAN).is_file():
             raise ResumeError(f"no training run to resume in {self.folder}")
         if self.folder.exists() and not (resume or overwrite):
             raise ResumeError(
-                f"{self.folder} holds an unfinished training run; go on with --resume, "
+                f"{self.folder} holds an unfinished training run; continue it with --resume, "
                 "or discard it with --overwrite"
             )
 
     @contextmanager
     def opened(self, plan: Mapping[str, Any]) -> Iterator[None]:
-        """Hold the folders for this process alone.
+        """Lock the folders for this process.
 
         Args:
-            plan: all that decides the result, as JSON values.
+            plan: everything that determines the result, as JSON values.
 
         Raises:
-            ArgumentError: what is to be resumed began with another plan.
+            ArgumentError: the run to resume has another plan.
             TrainingError: another process trains there, or the folder cannot be written.
         """
         from filelock import FileLock, Timeout
@@ -95,26 +98,26 @@ class Workspace:
         difference = _difference(earlier, planned)
         if difference is not None:
             raise ResumeError(
-                f"the run in {self.folder} began with {difference}; resume it with that, or "
+                f"the run in {self.folder} was started with {difference}; resume it with that, or "
                 "discard it with --overwrite"
             )
 
     def draft(self) -> Path:
-        """An empty folder to write the finished model into."""
+        """An empty folder for the finished model."""
         folder = self.folder / "draft"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return folder
 
     def publish(self, model: Path) -> None:
-        """Put the model, a folder of this run, where it was wanted, and remove all else."""
+        """Move the model, a folder of this run, to the output folder, and delete the rest."""
         if self.output.exists():
             self.output.rename(self.folder / "replaced")
         model.rename(self.output)
         self.discard()
 
     def discard(self) -> None:
-        """Remove what was made."""
+        """Delete the folder of the run."""
         shutil.rmtree(self.folder)
 
 
@@ -125,7 +128,7 @@ def _holds_something(path: Path) -> bool:
 
 
 def _difference(before: object, now: object, name: str = "plan") -> str | None:
-    """The first thing that two plans differ in, as a person would say it."""
+    """A description of the first difference between two plans; None if they are equal."""
     if before == now:
         return None
     found: Iterable[str | None] = ()
@@ -134,3 +137,37 @@ def _difference(before: object, now: object, name: str = "plan") -> str | None:
     elif isinstance(before, list) and isinstance(now, list):
         found = (_difference(*values, name) for values in zip_longest(before, now))
     return next(filter(None, found), f"{name} {json.dumps(before)}, not {json.dumps(now)}")
+
+
+class Interruption:
+    """Ctrl-C ends a training run after its step, with a checkpoint; a second one at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others have no signals
+            self._before = signal.signal(signal.SIGINT, self._request)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def stopped(self, step: int) -> TrainingStoppedError:
+        """The error to raise after the checkpoint of this step was written."""
+        return TrainingStoppedError(
+            f"stopped after step {step:,}; the same command with --resume goes on"
+        )
+
+
+def _request(self, number: int, frame: FrameType | None) -> None:
+    if self.asked:
+        raise KeyboardInterrupt
+    self.asked = True

@@ -1,24 +1,30 @@
-"""What the metadata fields hold: in how many documents there is a value of which kind.
+"""Metadata fields: counts of the kinds of their values, and indexes of their values for filters.
 
-The table `fields` has the counts, exact after every write. A count can be 0: until the index is
-compacted, the fields of deleted documents are known, and a filter that tests one is no mistake.
-The values are in the documents alone, so that no text of a deleted document stays behind.
+The table `fields` counts in how many documents a field has a value of each kind, exactly, after
+every write. A count can be 0: until the index is compacted, the fields of deleted documents
+stay known, so a filter that tests one is no error. Values are stored in the documents only, so that
+no text of a deleted document remains.
+
+The table `field_values` holds the values of fields that were given an index, elements of lists
+included. It is derived. (SQLite refuses indexes over expressions under ``trusted_schema = OFF``.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    Table,
     Text,
     and_,
     case,
     delete,
     func,
+    insert,
     literal,
     select,
     true,
@@ -26,23 +32,34 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from semsearch.filters import BUILT_IN_FIELDS, Value, metadata_field, metadata_name
-from semsearch.stores.kinds import Field, Kind
-from semsearch.stores.local.schema import documents, fields
-from semsearch.stores.local.stored import DamageError
-from semsearch.stores.local.values import values_later
+from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
+from semsearch.stores.local.schema import (
+    DamageError,
+    documents,
+    field_values,
+    fields,
+    indexed_fields,
+    values_later,
+)
+from semsearch.stores.protocol import Field, Kind
 
-#: The fields that are columns and no part of the metadata.
+if TYPE_CHECKING:
+    from semsearch.filters import Value
+
+#: Fields that are columns instead of metadata.
 BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
     zip(BUILT_IN_FIELDS, (documents.c.external_id, documents.c.title), strict=True)
 )
 
-#: How many fields are listed with an example.
+#: Fields listed with an example.
 EXAMPLES = 50
-#: In how many documents examples and similar values are looked for.
+#: Documents searched for examples and similar values.
 SAMPLE_DOCUMENTS = 20_000
-#: How many texts are compared with one that a filter looks for.
+#: Texts compared with a value that a filter does not find.
 TEXTS = 5_000
+
+#: What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
+_SOUND_METADATA = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 _OF_FIELDS = select(fields).where(fields.c.name.in_(values_later("names")))
@@ -51,13 +68,13 @@ _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
 
 
 def field_names(connection: Connection) -> list[str]:
-    """The names of the metadata fields that documents have, sorted."""
+    """The names of the metadata fields of documents, sorted."""
     names = _IN_USE.with_only_columns(fields.c.name).distinct()
     return list(connection.scalars(names.order_by(fields.c.name)))
 
 
 def all_fields(connection: Connection) -> list[Field]:
-    """The fields that documents have, sorted by name; the first `EXAMPLES` with an example."""
+    """The metadata fields of documents, sorted by name; the first `EXAMPLES` with an example."""
     query = _IN_USE.order_by(fields.c.name, fields.c.documents.desc(), fields.c.kind)
     found: dict[str, Field] = {}
     for name, kind, in_list, count in connection.execute(query):
@@ -70,7 +87,7 @@ def all_fields(connection: Connection) -> list[Field]:
 
 
 def scalar_fields(connection: Connection) -> set[str]:
-    """The fields that hold no list in any document, as conditions call them."""
+    """The fields that hold no list in any document, named as in conditions."""
     holds_lists = (fields.c.in_list == 1) | (fields.c.kind == Kind.LIST.value)
     lists = func.max(case((holds_lists, 1), else_=0))
     names = _IN_USE.with_only_columns(fields.c.name).group_by(fields.c.name).having(lists == 0)
@@ -78,7 +95,7 @@ def scalar_fields(connection: Connection) -> set[str]:
 
 
 def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind]]:
-    """Known fields by name: the kinds that documents have, in a list or not."""
+    """The kinds of values of known fields, in lists or not, by field name."""
     found: dict[str, set[Kind]] = {}
     for row in connection.execute(_OF_FIELDS, {"names": list(names)}):
         kinds, kind = found.setdefault(row.name, set()), _kind(row.kind)
@@ -88,10 +105,10 @@ def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind
 
 
 def values_of(field: str) -> Select[Any]:
-    """The values of a field and the elements of its lists, as (kind, value), of a sample.
+    """The values of a field and the elements of its lists in a sample, as (kind, value).
 
     Args:
-        field: as conditions call it.
+        field: named as in conditions.
     """
     if field in BUILT_IN_COLUMNS:
         column = BUILT_IN_COLUMNS[field]
@@ -109,7 +126,7 @@ def values_of(field: str) -> Select[Any]:
 
 
 def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value | None:
-    """A value of one of these kinds that a field has; None if the sample has none."""
+    """A value of a field of one of these kinds; None if the sample has none."""
     scalars = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
     found = values_of(field).subquery()
     wanted = found.c.kind.in_([kind.value for kind in scalars])
@@ -120,7 +137,7 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
 
 
 def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
-    """The values of a field that are nearest to one of their kind, on either side."""
+    """The nearest values of a field below and above a value of the same kind."""
     kinds = [Kind.TEXT, Kind.DATE] if isinstance(value, str) else [Kind.NUMBER]
     found = values_of(field).subquery()
     least = func.min(case((found.c.value >= value, found.c.value)))
@@ -130,7 +147,7 @@ def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
 
 
 def texts_of(connection: Connection, field: str, max_characters: int) -> list[str]:
-    """Different texts of a field, none longer than so many characters."""
+    """Distinct texts of a field with at most this number of characters."""
     found = values_of(field).subquery()
     of_kind = found.c.kind.in_([Kind.TEXT.value, Kind.DATE.value])
     short = func.length(found.c.value) <= max_characters
@@ -139,12 +156,12 @@ def texts_of(connection: Connection, field: str, max_characters: int) -> list[st
 
 
 def add_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Count the values of documents that have been written."""
+    """Count the values of documents after they were written."""
     _count(connection, condition, 1)
 
 
 def subtract_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Stop counting the values of documents that are about to be removed or replaced."""
+    """Subtract the values of documents before they are removed or replaced."""
     _count(connection, condition, -1)
 
 
@@ -155,11 +172,9 @@ def rebuild_kinds(connection: Connection) -> None:
 
 
 def kinds_are_right(connection: Connection) -> bool:
-    """Whether the counts are those of the documents."""
-    counted, stored = _counts(true()), select(fields).where(fields.c.documents != 0)
-    return all(
-        connection.execute(left.except_(right).limit(1)).first() is None
-        for left, right in ((counted, stored), (stored, counted))
+    """Whether the counts match the documents."""
+    return _have_equal_rows(
+        connection, _counts(true()), select(fields).where(fields.c.documents != 0)
     )
 
 
@@ -175,9 +190,7 @@ def _count(connection: Connection, condition: ColumnElement[bool], sign: int) ->
 
 def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
     """Rows for `fields`."""
-    # What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
-    sound = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
-    each = _Values(sound)
+    each = _Values(_SOUND_METADATA)
     key = (each.name, each.kind, each.in_list)
     return (
         select(*key, sign * func.count(documents.c.document_id.distinct()))
@@ -188,13 +201,13 @@ def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
 
 
 class _Values:
-    """The values in metadata, a list's elements each for itself: expressions to select."""
+    """Expressions for the values in metadata, with the elements of lists as separate values."""
 
     def __init__(self, metadata: ColumnElement[str]) -> None:
         field = func.json_each(metadata).table_valued("key", "type", "value", name="field")
         items = case((field.c.type == "array", field.c.value))
         element = func.json_each(items).table_valued("type", "value", name="element")
-        json_type = func.coalesce(element.c.type, field.c.type)
+        json_type = self.json_type = func.coalesce(element.c.type, field.c.type)
         self.name = field.c.key
         self.value = func.coalesce(element.c.value, field.c.value)
         self.in_list = element.c.type.is_not(None)
@@ -210,13 +223,86 @@ class _Values:
         self.kind = case(kinds, value=json_type, else_=json_type)
         self._field, self._element = field, element
 
-    def joined_to(self, rows: Any) -> Any:
-        """The values of each of these rows."""
-        return rows.join(self._field, true()).outerjoin(self._element, true())
+    def joined_to(self, rows: Any, names: Table | None = None) -> Any:
+        """The values of each of these rows; with a table of field names, of these fields only."""
+        joined = rows.join(self._field, true())
+        if names is not None:  # before elements: SQLite does not reorder outer joins
+            joined = joined.join(names, names.c.name == self.name)
+        return joined.outerjoin(self._element, true())
 
 
 def _kind(name: str) -> Kind:
     try:
         return Kind(name)
     except ValueError:
-        raise DamageError(f"'{name[:40]}' is no kind of values") from None
+        raise DamageError(f"'{name[:40]}' is not a kind of values") from None
+
+
+#: Characters stored of a text; longer literals are not looked up here.
+TEXT_CHARACTERS = 64
+
+
+def indexed(connection: Connection) -> Mapping[str, int]:
+    """The numbers of the fields with an index, by field, named as in conditions."""
+    rows = connection.execute(select(indexed_fields))
+    return {metadata_field(row.name): row.field_id for row in rows}
+
+
+def index_field(connection: Connection, name: str) -> bool:
+    """Create the index of a metadata field; returns whether there was none."""
+    if connection.scalar(select(indexed_fields.c.field_id).where(indexed_fields.c.name == name)):
+        return False
+    connection.execute(insert(indexed_fields).values(name=name))
+    _add(connection, indexed_fields.c.name == name)
+    return True
+
+
+def add_values(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Replace the values of documents after they were written."""
+    if connection.scalar(select(indexed_fields.c.field_id).limit(1)) is not None:
+        numbers = select(documents.c.document_id).where(condition)
+        connection.execute(delete(field_values).where(field_values.c.document_id.in_(numbers)))
+        _add(connection, condition)
+
+
+def rebuild_values(connection: Connection) -> None:
+    """Store the values of all documents again."""
+    connection.execute(delete(field_values))
+    _add(connection, true())
+
+
+def values_are_right(connection: Connection) -> bool:
+    """Whether the stored values match the documents."""
+    return _have_equal_rows(connection, _values(true()), select(field_values))
+
+
+def _have_equal_rows(connection: Connection, one: Select[Any], other: Select[Any]) -> bool:
+    return all(
+        connection.execute(left.except_(right).limit(1)).first() is None
+        for left, right in ((one, other), (other, one))
+    )
+
+
+def _add(connection: Connection, condition: ColumnElement[bool]) -> None:
+    rows = _values(condition).order_by("field_id", "value")  # appends to the B-tree
+    names = field_values.columns.keys()
+    connection.execute(insert(field_values).prefix_with("OR IGNORE").from_select(names, rows))
+
+
+def _values(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+    """Rows for `field_values`."""
+    each = _Values(_SOUND_METADATA)
+    short = case(
+        (each.json_type == "text", func.substr(each.value, 1, TEXT_CHARACTERS)), else_=each.value
+    )
+    return (
+        select(
+            indexed_fields.c.field_id.label("field_id"),
+            short.label("value"),
+            documents.c.document_id,
+            func.replace(each.json_type, "real", literal("integer")).label("kind"),
+        )
+        .distinct()
+        .select_from(each.joined_to(documents, indexed_fields))
+        .where(and_(condition, each.json_type.in_(["text", "integer", "real", "true", "false"])))
+    )

@@ -1,0 +1,217 @@
+"""Verification, repair and compaction of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy
+from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy.exc import DatabaseError
+
+from semsearch.errors import IndexBusyError
+from semsearch.stores.local.fields import (
+    kinds_are_right,
+    rebuild_kinds,
+    rebuild_values,
+    values_are_right,
+)
+from semsearch.stores.local.folding import fold, leftovers, remove_leftovers
+from semsearch.stores.local.schema import (
+    DamageError,
+    chunks,
+    documents,
+    next_revision,
+    snapshots,
+    spaces,
+    values,
+    vectors,
+)
+from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
+from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
+from semsearch.stores.local.texts import wrong_texts
+from semsearch.stores.local.words import rebuild_words, wrongly_analysed
+from semsearch.stores.protocol import Fault, Space, text_hash
+from semsearch.texts import quantity
+
+ROWS_AT_ONCE = 4096
+
+#: Messages of PRAGMA integrity_check about indexes and FTS5's tables, which can be rebuilt.
+_DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
+
+
+def find_faults(connection: Connection, directory: Path) -> list[Fault]:
+    """Check an index and return all faults.
+
+    Args:
+        connection: its transactions begin with the write lock, which checking BM25 needs.
+        directory: the directory of the snapshots.
+    """
+    with connection.begin():
+        try:
+            found = list(_database_faults(connection))
+            if all(fault.repairable for fault in found):
+                found += _content_faults(connection)
+                for space in all_spaces(connection):
+                    found += _vector_faults(connection, directory, space)
+        except (DatabaseError, DamageError) as error:
+            reason = getattr(error, "orig", error)
+            return [Fault(f"the database is damaged ({reason})", repairable=False)]
+    unnamed = leftovers(connection, directory)
+    return found + [Fault(f"{file.name} remains from an interrupted run") for file in unnamed]
+
+
+def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
+    """The chunks of a space whose vector is damaged: of the wrong size, or not of unit length."""
+    query = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.space_id == space.id)
+    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
+        yield from (rows[place].chunk_id for place in damaged(space, [row.vector for row in rows]))
+
+
+def _database_faults(connection: Connection) -> Iterator[Fault]:
+    for line in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
+        if line != "ok":
+            derived = any(mark in line for mark in _DERIVED)
+            yield Fault(f"SQLite finds: {line}", repairable=derived)
+    orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    if orphans:
+        tables = ", ".join(sorted({row[0] for row in orphans}))
+        yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {tables})")
+    try:
+        # Rank 1 also compares with the chunks.
+        connection.exec_driver_sql(
+            "INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 1)"
+        )
+    except DatabaseError:
+        yield Fault("the words for BM25 do not match the passages")
+
+
+def _content_faults(connection: Connection) -> Iterator[Fault]:
+    broken = select(func.count()).where(
+        or_(
+            func.json_valid(documents.c.metadata) == 0,
+            func.json_type(documents.c.metadata) != "object",
+        )
+    )
+    if count := connection.scalar(broken):
+        yield Fault(f"{quantity(count, 'document')} with broken metadata", repairable=False)
+    elif not kinds_are_right(connection):
+        yield Fault("the kinds of the metadata fields do not match the documents")
+    elif not values_are_right(connection):
+        yield Fault("the values of indexed fields do not match the documents")
+    if count := wrongly_analysed(connection):
+        yield Fault(f"{quantity(count, 'passage')} with outdated words for BM25")
+    empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
+    if count := connection.scalar(empty):
+        yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
+    changed = 0
+    query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
+    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
+        changed += sum(
+            text_hash(row.text) != row.text_hash or len(row.text) != row.end - row.start
+            for row in rows
+        )
+    if changed:
+        yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
+    elif count := sum(1 for _ in wrong_texts(connection)):
+        yield Fault(f"{quantity(count, 'document')} not as written between passages")
+
+
+def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
+    of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
+    missing = connection.scalar(select(func.count()).where(chunks.c.chunk_id.not_in(of_space)))
+    if missing:
+        yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
+    bad = sum(1 for _ in bad_vectors(connection, space))
+    if bad:
+        yield Fault(f"space '{space.name}' has {quantity(bad, 'damaged vector')}")
+    record = snapshot_record(connection, space)
+    if record is None:
+        return
+    if fault := snapshot_fault(directory, record, thoroughly=True):
+        yield Fault(f"{record.file} {fault}")
+    elif not bad and not _same_vectors(connection, directory, space, record):
+        yield Fault(f"{record.file} does not match the vectors of the database")
+
+
+def _same_vectors(
+    connection: Connection, directory: Path, space: Space, record: SnapshotRecord
+) -> bool:
+    """Whether a snapshot holds the vectors of the database that it should cover."""
+    snapshot = open_snapshot(directory, record)  # its file was just checked
+    if snapshot is None or len(snapshot.index) != record.vectors:
+        return False
+    for ids, matrix in vector_blocks(connection, space):
+        covered = ids[ids <= record.last_chunk_id]
+        if not numpy.isin(covered, snapshot.index.ids, assume_unique=True).all():
+            return False
+        if (snapshot.index.vectors(covered) != matrix[: len(covered)]).any():
+            return False
+    return True
+
+
+def rebuild(connection: Connection) -> None:
+    """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
+
+    Orphaned rows and the records of snapshots are deleted, and so are wrong characters between
+    passages, which the next run over the corpus restores.
+    """
+    with connection.begin():
+        connection.exec_driver_sql("REINDEX")
+        owners = select(documents.c.document_id)
+        connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
+        chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
+        connection.execute(
+            delete(vectors).where(
+                vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
+            )
+        )
+        wrong = values(list(wrong_texts(connection)))
+        connection.execute(
+            update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
+        )
+        rebuild_kinds(connection)
+        rebuild_values(connection)
+        rebuild_words(connection)
+        connection.execute(delete(snapshots))
+        next_revision(connection)
+
+
+def discard_bad_vectors(connection: Connection, space: Space) -> None:
+    """Delete the damaged vectors of a space, which is incomplete until they are encoded again."""
+    with connection.begin():
+        bad = values(bad_vectors(connection, space))
+        connection.execute(
+            delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
+        )
+        # Until it is complete again, searching it raises instead of missing passages.
+        connection.execute(update(spaces).where(spaces.c.space_id == space.id).values(complete=0))
+        next_revision(connection)
+
+
+def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:
+    """Rewrite all files of an index without deleted data.
+
+    SQLite overwrites freed space with zeros (`secure_delete`), but BM25 keeps deleted words until
+    it is rebuilt, files do not shrink, and snapshots keep deleted vectors. The index can be read
+    meanwhile, and killing the process does no harm.
+
+    Raises:
+        IndexBusyError: a reader uses an older state; deleted data is still in the log.
+    """
+    for space in spaces:
+        fold(connection, directory, space, thoroughly=True)
+    with connection.begin():
+        rebuild_kinds(connection)
+        rebuild_words(connection)
+    remove_leftovers(connection, directory, keep_previous=False)
+    raw = connection.connection.driver_connection
+    if raw is None:
+        raise AssertionError("the connection is open")
+    raw.execute("VACUUM")
+    busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        raise IndexBusyError(
+            f"{directory} is being read by another process, so the log still holds deleted data; "
+            "run semsearch compact again without readers"
+        )
