@@ -149,5 +149,5 @@ def test_limits_of_size_and_time(site, monkeypatch):
     assert message(f"{site}/slow.csv") == (
         f"{site}/slow.csv takes longer than 0 s; download it, then index it"
     )
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("semsearch.web.MAX_SILENCE_SECONDS", 0.2)
     assert message(f"{site}/silent.csv") == f"{site}/silent.csv cannot be reached: no answer in 0 s"
