@@ -141,11 +141,11 @@ def test_what_cannot_be_fetched(site):
 
 
 def test_limits_of_size_and_time(site, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_BYTES", 1 << 20)
+    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_BYTES", 1 << 20)
     assert message(f"{site}/endless.csv") == (
         f"{site}/endless.csv: it is larger than 1 MiB; download it, then index the file"
     )
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_SECONDS", 0.1)
+    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_SECONDS", 0.1)
     assert message(f"{site}/slow.csv") == (
         f"{site}/slow.csv takes longer than 0 s; download it, then index it"
     )
