@@ -1,4 +1,4 @@
-"""How well scores follow gold scores: Spearman's and Pearson's correlations."""
+"""Correlations of scores with gold scores: Spearman's and Pearson's."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Values: TypeAlias = NDArray[numpy.float64]
 
 
 def spearman(scores: Values, gold: Values) -> float:
-    """Spearman's rank correlation; NaN when either side is constant."""
+    """Spearman's rank correlation; NaN if either side is constant."""
     return float(spearman_rows(scores[None], gold[None])[0])
 
 
 def pearson(scores: Values, gold: Values) -> float:
-    """Pearson's correlation; NaN when either side is constant."""
+    """Pearson's correlation; NaN if either side is constant."""
     return float(_pearson_rows(scores[None], gold[None])[0])
 
 
 def spearman_rows(one: Values, other: Values) -> Values:
-    """Spearman's correlation row by row; scipy's own takes one pair of samples at a time."""
+    """Spearman's correlation row by row; scipy's function takes one pair of samples at a time."""
     from scipy.stats import rankdata
 
     return _pearson_rows(rankdata(one, axis=-1), rankdata(other, axis=-1))

@@ -1,4 +1,4 @@
-"""Records of CSV and TSV, none of which takes more memory than a row may."""
+"""Reads records of CSV and TSV, with limits on the memory of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES
 
 
 class Dialect(NamedTuple):
-    """What separates cells, and whether a quote at the beginning of one encloses it."""
+    """The delimiter, and whether cells can be quoted."""
 
     delimiter: str
     quoted: bool
@@ -21,28 +21,28 @@ class Dialect(NamedTuple):
 
 
 class RecordTooLargeError(csv.Error):
-    """A record has more cells, or lines, than a row of any corpus."""
+    """A record exceeds the limits of a row."""
 
 
 class RecordReader:
-    """Python's reader of CSV, with a limit to one record, whose quotes may go on and on.
+    """Python's `csv.reader` with a limit on the size of a record.
 
     Args:
-        lines: what it reads.
-        dialect: how.
+        lines: the lines of a file.
+        dialect: delimiter and quoting.
 
-    Iterating raises csv.Error where quotes do not match, RecordTooLargeError at too large a record;
-    both take up again with the next line.
+    Iteration raises csv.Error if quotes do not match and RecordTooLargeError for a record that is
+    too large; after both, it continues with the next line.
     """
 
     def __init__(self, lines: Iterable[str], dialect: Dialect) -> None:
-        # Python's own limit holds for the whole process, so it is only ever raised.
+        # Python's limit applies to the whole process, so it is never lowered.
         csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
         self._lines = iter(lines)
         self._delimiter = dialect.delimiter
         self._characters = self._delimiters = 0
         self._reader = csv.reader(
-            iter(self._next_line, None),  # a generator would not go on after an error
+            iter(self._next_line, None),  # a generator would end after an error
             delimiter=dialect.delimiter,
             quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
             strict=True,
@@ -50,7 +50,7 @@ class RecordReader:
 
     @property
     def line_num(self) -> int:
-        """How many lines were read."""
+        """The number of lines read."""
         return self._reader.line_num
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -62,7 +62,7 @@ class RecordReader:
 
     def _next_line(self) -> str:
         line = next(self._lines)
-        # A further line without a quote is all inside of one cell.
+        # A continuation line without a quote belongs to a single cell.
         if not self._characters or '"' in line:
             self._delimiters += line.count(self._delimiter)
         self._characters += len(line)

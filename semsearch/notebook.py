@@ -1,19 +1,19 @@
-"""Tables as notebooks show them: HTML in which nothing of a text is markup."""
+"""HTML tables for notebooks; all texts are escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-#: A passage is cut there.
+#: Longer passages are truncated.
 TEXT_MAX_CHARACTERS = 300
 
-#: What keeps notebooks from reading $ in texts as mathematics.
+#: CSS classes that keep notebooks from rendering $ in texts as mathematics.
 _NOT_MATHEMATICS = "tex2jax_ignore mathjax_ignore"
 
 
 def table_html(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table; all that is given is text."""
+    """An HTML table of plain texts."""
     head = "".join(f'<th style="text-align: left">{_text(name)}</th>' for name in header)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return (
@@ -29,5 +29,5 @@ def _cell(text: str) -> str:
 def _text(text: str) -> str:
     if len(text) > TEXT_MAX_CHARACTERS:
         text = f"{text[:TEXT_MAX_CHARACTERS]}…"
-    # Marks that reorder text end with its element.
+    # <bdi> confines marks that reorder text.
     return f"<bdi>{escape(text)}</bdi>"

@@ -1,4 +1,4 @@
-"""One text out of parts: a title and a body, several columns, a printed list; counts in words."""
+"""Functions on texts: joining parts, parsing printed lists, splitting sentences, plurals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# A flat list as Python prints it and pandas writes it, ['it', "it's", 1.5, None], or an array of
-# strings as NumPy does, without commas. The escapes are those that repr() uses, for Python's parser
-# warns of others on standard error; of the characters that it refuses, repr() writes none.
+# A flat list as printed by Python and pandas, ['it', "it's", 1.5, None], or an array of strings as
+# printed by NumPy, without commas. Escapes are those of repr(), since Python's parser warns of
+# others on standard error; repr() never writes the characters that the parser rejects.
 _NO_SOURCE = r"\\\n\r\0\ud800-\udfff"
 _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})"
 _STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\")"
@@ -24,10 +24,10 @@ _LIST_MAX_CHARACTERS = 1_000_000
 
 
 def joined_text(parts: Iterable[str]) -> str:
-    """The parts of a document as its text, each on lines of its own.
+    """Join the parts of a document (title, body) by line breaks.
 
-    Blank parts are left out, and so is a part that the next one begins with, word by word: a body
-    that repeats its title, as Cranfield's do, stands for both.
+    Blank parts are left out, and so is a part that the next one begins with: the bodies in
+    Cranfield repeat their titles.
     """
     kept: list[str] = []
     for part in parts:
@@ -40,14 +40,14 @@ def joined_text(parts: Iterable[str]) -> str:
 
 def _begins_with(body: str, title: str) -> bool:
     if not body.lstrip().startswith(title.lstrip()[:1]):
-        return False  # as most are, and soon seen
+        return False  # a quick check for most texts
     title, body = one_line(title), one_line(body)
     return body.startswith(title) and not body[len(title) :][:1].isalnum()
 
 
 def one_line(text: str) -> str:
-    """A text whose white space is one space each, and none at its ends."""
-    # A list of its words would take many times the memory of the text.
+    """A text with each run of white space replaced by a space, and none at its ends."""
+    # str.split would take many times the memory of the text.
     text = text.translate(_WHITE_SPACE)
     while "  " in text:
         text = text.replace("  ", " ")
@@ -55,14 +55,14 @@ def one_line(text: str) -> str:
 
 
 def printed_list(text: str) -> list[Any] | None:
-    """The items of a list that Python, or of strings that NumPy, has printed; else None."""
+    """The items of a list printed by Python, or of strings printed by NumPy; else None."""
     if len(text) > _LIST_MAX_CHARACTERS or not _LIST.fullmatch(text):
         return None
     return [ast.literal_eval(item) for item in _ITEM.findall(text)]
 
 
 def sentences_text(items: Iterable[Any]) -> str | None:
-    """A list of strings as one text; None where an item is something else."""
+    """Join a list of strings to one text; None if an item is not a string."""
     sentences = list(items)
     if all(isinstance(item, str) for item in sentences):
         return " ".join(sentences)
@@ -70,9 +70,9 @@ def sentences_text(items: Iterable[Any]) -> str | None:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text in any language, each with the white space behind it.
+    """The sentences of a text in any language, each with the white space after it.
 
-    The rules of English know the marks of other scripts, and few abbreviations of others.
+    The rules for English handle punctuation of other scripts, but few abbreviations of them.
     """
     from sentencex import segment
 

@@ -17,7 +17,7 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the ground up; what stands side by side on a floor is divided by spaces.
 FLOORS = [
     "version errors limits addresses explanations",
-    "arguments encodings correlations notebook plugins",
+    "arguments encodings correlations notebook plugins web",
     "records texts csvrecords",
     "filters protocols datasets analysis",
     "corpus encoders runs vector_indexes",

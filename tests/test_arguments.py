@@ -462,7 +462,7 @@ class TestCorpus:
             ({"text_columns": 3}, "text_columns must be a list of strings, not 3"),
             ({"text_columns": None}, "text_columns must be a list of strings, not None"),
             ({"encoding": 3}, "encoding must be a string, not 3"),
-            ({"format": 3}, "no such format: 3"),
+            ({"format": 3}, "unknown format: 3"),
             ({"on_bad_row": None}, "on_bad_row must be a function, not None"),
             ({"notify": None}, "notify must be a function, not None"),
         ],

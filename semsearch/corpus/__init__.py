@@ -1,9 +1,9 @@
-"""Reads the texts to search in: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, frames."""
+"""Reads corpora: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, DataFrames."""
 
 from semsearch.corpus.corpus import Corpus, open_table
 from semsearch.corpus.formats import CorpusFormat
 from semsearch.corpus.frames import frame_documents
-from semsearch.corpus.lines import text_lines
+from semsearch.corpus.plaintext import text_lines
 from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
 

@@ -1,4 +1,4 @@
-"""Looks at ZIP archives before a library unpacks them."""
+"""Checks ZIP archives before a library unpacks them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from semsearch.limits import (
 )
 
 _ENCRYPTED = 0x1
-_HELD_AS_TREES = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+_PARSED_WHOLE = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
 def check_archive(file: IO[bytes], *, has_trees: bool) -> None:
-    """Refuse an archive that would fill the memory, or that is encrypted.
+    """Reject an archive that is encrypted or too large for memory.
 
-    The sizes are those that the archive declares; Python's zipfile reads no more than these.
+    Sizes are those declared in the archive; Python's zipfile reads no more than these.
 
     Args:
-        file: the archive; its position is at the beginning afterwards.
-        has_trees: whether whole files of markup are held in memory.
+        file: the archive; it is rewound afterwards.
+        has_trees: whether the library parses whole markup files into memory.
 
     Raises:
-        CorpusError: it is refused.
-        zipfile.BadZipFile: it is no archive.
+        CorpusError: the archive is rejected.
+        zipfile.BadZipFile: the file is not an archive.
     """
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
@@ -40,7 +40,7 @@ def check_archive(file: IO[bytes], *, has_trees: bool) -> None:
     for part in parts:
         if part.flag_bits & _ENCRYPTED:
             raise CorpusError("is encrypted")
-        is_tree = has_trees and part.filename.lower().endswith(_HELD_AS_TREES)
+        is_tree = has_trees and part.filename.lower().endswith(_PARSED_WHOLE)
         if is_tree and part.file_size > MAX_PART_BYTES:
             limit = size_shown(MAX_PART_BYTES)
             raise CorpusTooLargeError(f"its part {part.filename!r} is longer than {limit}")

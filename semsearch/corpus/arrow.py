@@ -1,7 +1,8 @@
-"""Reads Arrow IPC files and streams (Feather is the former), a batch of rows at a time."""
+"""Reads Parquet, Arrow IPC files (Feather) and Arrow streams, a batch of rows at a time."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -13,11 +14,13 @@ from semsearch.errors import BadRowError, EmptyCorpusError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
+    import pyarrow.parquet
 
     from semsearch.corpus.sources import Source
 
 _FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
 _BATCH_ROWS = 1_000
+_BUFFER_BYTES = 1 << 20
 
 TYPES_SHOWN, TYPE_CHARACTERS = 8, 40
 
@@ -26,7 +29,7 @@ def read_arrow(source: Source) -> Table:
     """The table of an Arrow file or stream.
 
     Raises:
-        BadRowError: it is none, or damaged; of later damage there is a row.
+        BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
         CorpusError: it has no rows.
     """
     import pyarrow.ipc
@@ -34,7 +37,7 @@ def read_arrow(source: Source) -> Table:
     if source.head.startswith(_OLD_MAGIC):
         raise BadRowError(source.name, "is Feather version 1: write it again as version 2")
     stored = source.seekable()
-    with parsing(source.name, "Arrow"):
+    with _parsing(source.name, "Arrow"):
         batches: Iterable[pyarrow.RecordBatch]
         if source.head.startswith(_FILE_MAGIC):
             file = pyarrow.ipc.open_file(stored)
@@ -43,37 +46,34 @@ def read_arrow(source: Source) -> Table:
         else:
             stream = pyarrow.ipc.open_stream(stored)
             schema, kind, batches = stream.schema, "an Arrow stream", stream
-        columns, remark = schema.names, f"{kind}, {types_shown(schema)}"
-    rows = _rows(batches, source.name)
-    head = list(islice(rows, LOOK_AHEAD_ROWS))
-    if not head:
-        raise EmptyCorpusError(f"{source.name} has no rows")
-    sample = [row for row in head if isinstance(row, Row)]
-    return Table(source.name, columns, chain(head, rows), remark=remark, sample=sample)
+        remark = f"{kind}, {types_shown(schema)}"
+    return _table(source.name, schema, _rows(_validated(batches), source.name, "Arrow"), remark)
 
 
-def records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | Exception]:
-    """The rows of a batch; in place of one whose values Python cannot hold, the reason."""
-    try:
-        yield from batch.to_pylist()
-    except (ValueError, OverflowError) as error:  # wrong UTF-8, a date beyond the year 9999
-        if batch.num_rows == 1:
-            yield error
-            return
-        for row in range(batch.num_rows):
-            yield from records(batch.slice(row, 1))
+def read_parquet(source: Source) -> Table:
+    """The table of a Parquet file.
 
+    Raises:
+        BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
+        CorpusError: it has no rows.
+    """
+    import pyarrow.parquet
 
-def row_of(fields: dict[str, Any] | Exception, source: str) -> Row | BadRowError:
-    """One of these as it is handed on."""
-    if isinstance(fields, dict):
-        return Row(source, fields)
-    return BadRowError(source, f"cannot be read: {fields}")
+    stored = source.seekable()
+    size = stored.seek(0, os.SEEK_END)
+    source.progress.position = 0  # progress counts rows, not the bytes read for the format
+    with _parsing(source.name, "Parquet"):
+        # Buffers instead of whole row groups, which writers make as large as memory allows.
+        file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        schema, total = file.schema_arrow, file.metadata.num_rows
 
+    def rows() -> Iterator[Row | BadRowError]:
+        batches = file.iter_batches(_BATCH_ROWS)
+        for number, row in enumerate(_rows(batches, source.name, "Parquet"), start=1):
+            yield row
+            source.progress.position = size * min(number, total) // total
 
-def behind(name: str, number: int) -> str:
-    """Where a file is damaged of which so many rows were read."""
-    return f"{name}, behind row {number}" if number else name
+    return _table(source.name, schema, rows() if total else iter(()), types_shown(schema))
 
 
 def types_shown(schema: pyarrow.Schema) -> str:
@@ -82,33 +82,64 @@ def types_shown(schema: pyarrow.Schema) -> str:
     return f"types: {', '.join(shown[:TYPES_SHOWN])}{', …' if len(shown) > TYPES_SHOWN else ''}"
 
 
-@contextmanager
-def parsing(name: str, what: str) -> Iterator[None]:
-    """Turns what pyarrow raises into a BadRowError that names the file."""
-    import pyarrow
-
-    try:
-        yield
-    # A name in wrong UTF-8, too, and lengths in a damaged file that no memory holds.
-    except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
-        raise BadRowError(name, f"cannot be read as {what}: {first_line(error)}") from error
+def _table(
+    name: str, schema: pyarrow.Schema, rows: Iterator[Row | BadRowError], remark: str
+) -> Table:
+    head = list(islice(rows, LOOK_AHEAD_ROWS))
+    if not head:
+        raise EmptyCorpusError(f"{name} has no rows")
+    sample = [row for row in head if isinstance(row, Row)]
+    return Table(name, schema.names, chain(head, rows), remark=remark, sample=sample)
 
 
-def _rows(batches: Iterable[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
+def _validated(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    for batch in batches:
+        batch.validate(full=True)  # offsets of damaged files point anywhere
+        yield batch
+
+
+def _rows(
+    batches: Iterator[pyarrow.RecordBatch], name: str, format_name: str
+) -> Iterator[Row | BadRowError]:
     number = 0
-    remaining = iter(batches)
     while True:
         try:
-            with parsing(behind(name, number), "Arrow"):
-                batch = next(remaining, None)
-                if batch is not None:
-                    batch.validate(full=True)  # offsets of damaged files point anywhere
-        except BadRowError as error:  # what has been read stays
+            with _parsing(f"{name}, after row {number}" if number else name, format_name):
+                batch = next(batches, None)
+        except BadRowError as error:  # the rows before it are kept
             yield error
             return
         if batch is None:
             return
         for start in range(0, batch.num_rows, _BATCH_ROWS):
-            for fields in records(batch.slice(start, _BATCH_ROWS)):
+            for fields in _records(batch.slice(start, _BATCH_ROWS)):
                 number += 1
-                yield row_of(fields, f"{name}, row {number}")
+                source = f"{name}, row {number}"
+                if isinstance(fields, dict):
+                    yield Row(source, fields)
+                else:
+                    yield BadRowError(source, f"cannot be read: {fields}")
+
+
+def _records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | Exception]:
+    """The rows of a batch; an exception in place of a row that has no Python equivalent."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError) as error:  # invalid UTF-8, a date after the year 9999
+        if batch.num_rows == 1:
+            yield error
+            return
+        for row in range(batch.num_rows):
+            yield from _records(batch.slice(row, 1))
+
+
+@contextmanager
+def _parsing(name: str, format_name: str) -> Iterator[None]:
+    """Turn pyarrow's exceptions into a BadRowError that names the file."""
+    import pyarrow
+
+    try:
+        yield
+    # ValueError: names in invalid UTF-8; MemoryError: absurd lengths in a damaged file.
+    except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
+        raise BadRowError(name, f"cannot be read as {format_name}: {first_line(error)}") from error

@@ -1,4 +1,4 @@
-"""What the cells of a CSV column stand for: numbers, truth values, lists or just text."""
+"""The types of CSV columns: numbers, booleans, lists or text."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from semsearch.texts import printed_list
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType
 
-# A leading zero or plus is the mark of a code (zip, phone), and digits beyond these would be lost
-# in 64 bits or in a float: such cells are names, not numbers.
+# A leading zero or plus indicates a code (zip, phone), and more digits than these do not fit
+# 64 bits or a float: such cells stay text.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Two digits of exponent keep it finite.
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-# They say nothing of a column by themselves: "nan" is a word, too.
+# Not enough to make a column numeric: "nan" is a word, too.
 _NOT_FINITE = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 def cell_type(cells: Iterable[str]) -> CellType | None:
-    """The type that all cells of a column have, empty ones aside; None for text."""
-    told = [cell for cell in map(str.strip, cells) if cell and not _NOT_FINITE.fullmatch(cell)]
-    if not told:
+    """The type that all non-empty cells of a column have; None for text."""
+    typed = [cell for cell in map(str.strip, cells) if cell and not _NOT_FINITE.fullmatch(cell)]
+    if not typed:
         return None
-    for convert in (_integer, _number, _truth, _list):
-        if not any(isinstance(convert(cell), str) for cell in told):
+    for convert in (_integer, _number, _boolean, _list):
+        if not any(isinstance(convert(cell), str) for cell in typed):
             return convert
     return None
 
@@ -42,7 +42,7 @@ def _number(cell: str) -> Any:
     return float(text) if _NUMBER.fullmatch(text) else _null_if_nan(cell)
 
 
-def _truth(cell: str) -> Any:
+def _boolean(cell: str) -> Any:
     match cell.strip().lower():
         case "true":
             return True

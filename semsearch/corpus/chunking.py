@@ -1,9 +1,8 @@
-"""Cut a long text into passages that an encoder can read whole.
+"""Splits a long text into passages that fit an encoder's maximum length.
 
-Passages end at sentence ends. Which sentence ends are taken depends on the sentences themselves
-and not on how many came before (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001),
-so that an edit inside a long document changes the passages around it and leaves the others, whose
-vectors are then kept.
+Passages end at sentence ends. Which ones is decided by the sentences themselves and not by how
+many precede them (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that an
+edit inside a long document changes only the passages around it; the vectors of the others are kept.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ import numpy
 from semsearch.protocols import TokenSpans
 from semsearch.texts import split_sentences
 
-#: Of scripts without spaces.
+#: In scripts without spaces.
 _CLAUSE_ENDS = "、，；："
 
 
 class _Piece(NamedTuple):
-    """A sentence, or a part of one that is too long to stay whole."""
+    """A sentence, or a part of one that is too long for a passage."""
 
     end: int
     tokens: int
-    rank: tuple[bool, int]  # the least rank in reach is where a passage ends
+    rank: tuple[bool, int]  # a passage ends at the lowest rank within its limits
 
 
 def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[int, int]]:
@@ -34,11 +33,11 @@ def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[in
 
     Args:
         text: the document.
-        tokens: where its tokens stand, shape (n, 2), as `Encoder.token_spans` gives them.
+        tokens: the positions of its tokens, shape (n, 2), as returned by `Encoder.token_spans`.
         max_tokens: the most tokens in a passage; each but the last has at least half as many.
 
     Returns:
-        Ranges that hold all of the text but the white space around passages.
+        Ranges that cover the whole text except white space around passages.
     """
     if len(tokens) <= max_tokens:
         return [_trimmed(text, 0, len(text))]
@@ -55,10 +54,10 @@ def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[in
 def fitting_spans(
     text: str, token_spans: Callable[[str], TokenSpans], max_tokens: int
 ) -> list[tuple[int, int]]:
-    """As `chunk_spans`, of passages that have at most so many tokens when they stand alone, too.
+    """Like `chunk_spans`, with the limit also kept when each passage is tokenized by itself.
 
-    Where a word's tokens depend on the space before it (byte-level BPE), the first word of a
-    passage may have more tokens than in the document.
+    If a word's tokens depend on the space before it (byte-level BPE), the first word of a passage
+    may have more tokens than in the document.
     """
     tokens = token_spans(text)
     limit = max_tokens
@@ -109,7 +108,7 @@ def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
 def _cuts(
     text: str, starts: numpy.ndarray, first: int, after: int, max_tokens: int
 ) -> Iterator[int]:
-    """The tokens before which a sentence of too many tokens is cut: at words or clauses, if any."""
+    """The tokens before which a sentence is cut that is too long: at clauses or words, if any."""
     while after - first > max_tokens:
         cut = first + max_tokens
         for candidate in range(cut, first + max_tokens // 2, -1):

@@ -1,4 +1,4 @@
-"""Which column of a table is the text, the title, the id; all others are metadata."""
+"""Finds the columns of a table that hold the text, title and id; all others are metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semsearch.errors import ColumnNotFoundError, CorpusError
 if TYPE_CHECKING:
     from semsearch.corpus.table import Table
 
-# Each in the order in which they are believed.
+# Each in order of preference.
 TEXT_NAMES = (
     "text",
     "content",
@@ -37,21 +37,21 @@ ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
 
 _MAX_NAMES_SHOWN = 30
 _NAME_MAX_CHARACTERS = 100
-_PLACE_MAX_DIGITS = 7
+_POSITION_MAX_DIGITS = 7
 
-#: A text column is doubted when so many of its cells are numbers, or when many hold a handful of
-#: texts.
+#: A text column is doubted if this share of its cells are numbers, or if many cells hold only a
+#: handful of different texts.
 MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
 _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 
 
 class Roles(NamedTuple):
-    """The columns of a table that are more than metadata.
+    """The columns of a table that are not metadata.
 
     Args:
-        text: those that are searched, joined in this order; none where it is yet to be guessed.
-        title: the one that is shown to people, if any.
-        id: the one that names documents, if any.
+        text: the columns to search, joined in this order; empty to guess.
+        title: the column that is shown as the title, if any.
+        id: the column that identifies documents, if any.
     """
 
     text: tuple[str, ...]
@@ -60,10 +60,10 @@ class Roles(NamedTuple):
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
-        """The roles as a caller names them; one text column may be given as it is.
+        """The columns named by a caller; a single text column may be a string.
 
         Raises:
-            ArgumentError: a name is no string.
+            ArgumentError: a name is not a string.
         """
         names = [text] if isinstance(text, str) else check_texts("text_columns", text)
         for argument, name in (("title_column", title), ("id_column", id)):
@@ -73,15 +73,16 @@ class Roles(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
+        """All column names."""
         return [name for name in (*self.text, self.title, self.id) if name is not None]
 
 
 def resolve(table: Table, wanted: Roles) -> Roles:
-    """The roles of a table's columns: as the user wants them, guessed where nothing is said.
+    """The columns named by the user, and guesses for the others.
 
     Raises:
-        CorpusError: when it has no such column, two of one name, or none that is plainly the text.
+        CorpusError: a named column does not exist, two columns have the same name, or the text
+            column cannot be guessed.
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
@@ -91,19 +92,20 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1]
     if not text:
-        wrong = next(filter(ESCAPED_BYTE.search, table.columns), None)
-        if wrong is not None and table.not_decoded:
+        undecoded = next(filter(ESCAPED_BYTE.search, table.columns), None)
+        if undecoded is not None and table.not_decoded:
             raise ColumnNotFoundError(
-                f"{table.name}: a column's name holds {first_escaped(wrong)}, "
+                f"{table.name}: a column name contains {first_escaped(undecoded)}, "
                 f"which is {table.not_decoded()}"
             )
         raise ColumnNotFoundError(
-            f"{table.name}: which column holds the text? (columns: {_listed(table.columns)}"
-            f"{_remark(table)}); name it with --text-column{_by_place(table)}"
+            f"{table.name}: cannot tell which column holds the text (columns: "
+            f"{_listed(table.columns)}{_remark(table)}); "
+            f"name it with --text-column{_example(table)}"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
-        # A title that is searched with other columns is still shown as the title.
+        # A title column that is also searched is still shown as the title.
         title = _first(TITLE_NAMES, table.columns, but=text if len(text) == 1 else ())
     identifier = None if wanted.id is None else _column(table, wanted.id)
     if identifier is None:
@@ -112,7 +114,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
 
 
 def describe(table: Table, roles: Roles, wanted: Roles) -> str:
-    """One line about which column is used for what."""
+    """One line about how the columns are used."""
     parts = [f"text from {_quoted(roles.text)}"]
     if not wanted.text and (others := _text_candidates(table)[1:]):
         parts[0] += f" rather than {_quoted(others)}"
@@ -133,7 +135,7 @@ def describe(table: Table, roles: Roles, wanted: Roles) -> str:
 
 
 def doubts(table: Table, roles: Roles) -> list[str]:
-    """One line for each text column whose first cells are hardly texts to search in."""
+    """One line for each text column whose first cells hardly look like texts to search."""
     lines = []
     for column in roles.text:
         cells = [cell for row in table.sample if (cell := row.fields.get(column))]
@@ -154,24 +156,24 @@ def doubts(table: Table, roles: Roles) -> list[str]:
 
 
 def shortened(text: str, characters: int = _NAME_MAX_CHARACTERS) -> str:
-    """A text that can be printed, and not at any length."""
+    """A text in printable characters, truncated."""
     shown = text if len(text) <= characters else f"{text[:characters]}…"
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in shown)
 
 
 def _column(table: Table, wanted: str) -> str:
-    """The column of that name; where there is none, the one at that place, counted from 1."""
+    """The column with this name or else, counted from 1, at this position."""
     if wanted in table.columns:
         return wanted
-    if table.by_position and wanted.isdecimal() and len(wanted) <= _PLACE_MAX_DIGITS:
-        place = int(wanted)
-        if 1 <= place <= len(table.columns):
-            return table.columns[place - 1]
+    if table.by_position and wanted.isdecimal() and len(wanted) <= _POSITION_MAX_DIGITS:
+        position = int(wanted)
+        if 1 <= position <= len(table.columns):
+            return table.columns[position - 1]
     raise _no_such_column(table, wanted)
 
 
-def _by_place(table: Table) -> str:
-    """An example of a column by its place: the one that holds most text."""
+def _example(table: Table) -> str:
+    """An example of naming a column by its position: the one that holds most text."""
     if not (table.by_position and table.remark):
         return ""
     characters = [

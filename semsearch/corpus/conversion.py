@@ -1,7 +1,7 @@
-"""Converts documents in a child process, whose memory and time are limited.
+"""Converts documents in a child process with limited memory and time.
 
-Libraries that read PDF or DOCX can be brought to take any amount of both by a small file. The child
-converts one document after another; one that has died is replaced when the next document comes.
+A small file can make libraries that read PDF or DOCX use any amount of both. The child converts one
+document after another; if it dies, the next document starts a new one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from semsearch.corpus.formats import CorpusFormat
     from semsearch.corpus.sources import Source
 
-#: How long a child may wait for its next document: it is used again for half of that, and ends
-#: by itself after all of it.
+#: A child exits after waiting this long for a document; it is reused only within half that time.
 IDLE_SECONDS = 60
 
 _PROGRAM = (
@@ -38,16 +37,16 @@ _idle: list[_Child] = []
 
 
 def converted(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    """A document as the child converts it.
+    """The parts of a document, converted by the child process.
 
     Args:
         source: the document.
         kind: its format.
-        encoding: of HTML, as declared by the user.
+        encoding: of HTML, named by the user.
 
     Raises:
-        CorpusError: it cannot be converted, or not within the limits; or later, while its sections
-            are read.
+        CorpusError: it cannot be converted within the limits; raised now or later, while its
+            sections are read.
     """
     request = {
         "path": str(source.on_disk().absolute()),
@@ -68,18 +67,18 @@ def _sections(answers: Iterator[dict[str, Any]]) -> Iterator[Section]:
 
 def _answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     child = _available()
-    goes_on = False
+    reusable = False
     fault = None
     try:
         for answer in child.answers(request):
-            if "goes_on" in answer:  # the last one
-                goes_on = answer["goes_on"]
+            if "reusable" in answer:  # the last one
+                reusable = answer["reusable"]
                 break
             fault = answer.get("fault")
             if fault is None:
                 yield answer
     finally:
-        if goes_on and not _idle:
+        if reusable and not _idle:
             child.idle_since = time.monotonic()
             _idle.append(child)
         else:
@@ -103,9 +102,9 @@ class _Child:
     def __init__(self) -> None:
         self.idle_since = time.monotonic()
         self._owner = os.getpid()
-        self._is_late = False
+        self._timed_out = False
         program = _PROGRAM.format(path=sys.path, bytes=MAX_CONVERSION_BYTES)
-        self._process = subprocess.Popen(  # noqa: S603 - ourselves
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -113,23 +112,23 @@ class _Child:
         )
 
     def is_usable(self) -> bool:
-        """Whether it lives, and goes on living long enough to be asked."""
+        """Whether it is alive and will not exit before it gets a document."""
         is_fresh = time.monotonic() - self.idle_since < IDLE_SECONDS / 2
         return is_fresh and self._owner == os.getpid() and self._process.poll() is None
 
     def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What it makes of a document, until its caller stops asking.
+        """Its answers to one request.
 
         Raises:
-            CorpusError: it died, or has made its caller wait for too long.
+            CorpusError: it died, or took too long.
         """
-        questions, answers = self._pipes()
+        requests, answers = self._pipes()
         left = MAX_CONVERSION_SECONDS
-        with suppress(BrokenPipeError):  # then it does not answer
-            questions.write(json.dumps(request).encode() + b"\n")
-            questions.flush()
+        with suppress(BrokenPipeError):  # detected below: no answer
+            requests.write(json.dumps(request).encode() + b"\n")
+            requests.flush()
         while True:
-            begun = time.monotonic()
+            started = time.monotonic()
             watchdog = threading.Timer(left, self._stop)
             watchdog.start()
             try:
@@ -137,33 +136,33 @@ class _Child:
             finally:
                 watchdog.cancel()
                 watchdog.join()
-            left = max(left - (time.monotonic() - begun), 0.0)
+            left = max(left - (time.monotonic() - started), 0.0)
             if not line.endswith(b"\n"):
-                raise CorpusError(self._why())
+                raise CorpusError(self._failure())
             yield json.loads(line)
 
     def close(self) -> None:
-        """End it, unless it is another process's."""
+        """Kill it, if this process started it."""
         if self._owner == os.getpid():
             self._process.kill()
             self._process.wait()
         for pipe in self._pipes():
-            with suppress(OSError):  # what was not sent
+            with suppress(OSError):  # unsent data
                 pipe.close()
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Into it, and out of it."""
-        into, out = self._process.stdin, self._process.stdout
-        if into is None or out is None:
-            raise ValueError("it was started without pipes")
-        return into, out
+        """Its standard input and output."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise ValueError("the child was started without pipes")
+        return stdin, stdout
 
     def _stop(self) -> None:
-        self._is_late = True
+        self._timed_out = True
         self._process.kill()
 
-    def _why(self) -> str:
-        if self._is_late:
+    def _failure(self) -> str:
+        if self._timed_out:
             return f"takes longer than {MAX_CONVERSION_SECONDS:.0f} s to convert"
         memory = size_shown(MAX_CONVERSION_BYTES)
         return f"needs more than {memory} of memory to be converted, or crashes the converter"

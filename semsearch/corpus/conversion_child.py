@@ -1,7 +1,7 @@
 """The process that converts documents for `semsearch.corpus.conversion`.
 
-A line of JSON comes in for each document. Lines of JSON go out: the title and the like, then some
-sections at a time, then what is wrong, if anything is, and whether another document may come.
+It receives a line of JSON for each document and answers with lines of JSON: the title and remark,
+batches of sections, the fault if there is one, and whether it can convert another document.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from semsearch.limits import MAX_CONVERSION_SECONDS
 if TYPE_CHECKING:
     from semsearch.corpus.sections import Section
 
-#: How many sections, or characters of them, go out together.
+#: The size of a batch: sections or characters, whichever is reached first.
 _SECTIONS, _CHARACTERS = 100, 1 << 20
 
 _Answer = dict[str, Any]
 
 
 def main(max_bytes: int) -> None:
-    """Convert what is asked for, until nobody asks any more.
+    """Convert documents until standard input ends.
 
     Args:
-        max_bytes: how much memory it may take.
+        max_bytes: the memory limit of this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     _limit_memory(max_bytes)
     output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # libraries may print
@@ -48,16 +48,16 @@ def main(max_bytes: int) -> None:
             for answer in _answers(json.loads(line)):
                 print(json.dumps(answer), file=output, flush=True)
         except MemoryError:
-            return  # as it ends where a library lacks memory; its parent says so
-        goes_on = _memory_taken() < max_bytes / 4  # what was taken may not be given back
-        print(json.dumps({"goes_on": goes_on}), file=output, flush=True)
-        if not goes_on:
+            return  # like a library that crashes without memory; the parent reports it
+        reusable = _memory_used() < max_bytes / 4  # memory may not be returned
+        print(json.dumps({"reusable": reusable}), file=output, flush=True)
+        if not reusable:
             return
         _limit_seconds(IDLE_SECONDS)
 
 
-def _memory_taken() -> int:
-    """What counts for the limit, in bytes; 0 where that is unknown."""
+def _memory_used() -> int:
+    """The memory that counts towards the limit, in bytes; 0 if unknown."""
     try:
         pages = Path("/proc/self/statm").read_text("ascii").split()
     except OSError:  # not Linux
@@ -76,7 +76,7 @@ def _limit_memory(max_bytes: int) -> None:
 
 
 def _limit_seconds(waiting: int, processing: float = 0) -> None:
-    """End the process after so long, for its parent may be gone; 0 is no limit."""
+    """Exit after these times, in case the parent is gone; 0 is no limit."""
     if sys.platform != "win32":
         signal.alarm(waiting)
         signal.setitimer(signal.ITIMER_PROF, processing)
@@ -91,11 +91,11 @@ def _answers(request: _Answer) -> Iterator[_Answer]:
             yield from _batches(parts.sections)
     except MemoryError:
         raise
-    except BadRowError as error:  # bytes that are not of the encoding
+    except BadRowError as error:  # bytes that cannot be decoded
         yield {"fault": error.reason}
     except CorpusError as error:
         yield {"fault": str(error)}
-    except Exception as error:  # libraries raise whatever a damaged file makes them stumble over
+    except Exception as error:  # damaged files make libraries raise anything
         yield {"fault": f"cannot be read as {kind.value.upper()}: {first_line(error)}"}
 
 
@@ -110,6 +110,6 @@ def _batches(sections: Iterator[Section]) -> Iterator[_Answer]:
                 yield {"sections": batch}
                 batch, characters = [], 0
     except Exception:
-        yield {"sections": batch}  # what has been read stays
+        yield {"sections": batch}  # what was read before is kept
         raise
     yield {"sections": batch}

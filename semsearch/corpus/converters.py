@@ -1,4 +1,4 @@
-"""Documents of several parts (pages, slides, sections) as rows: each part is a hit by itself."""
+"""Converts documents (PDF, DOCX …) into rows: one for each page, slide or section."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("id", "title", "text")
 
-#: The modules and the distribution that each format needs, all of them in the extra `files`.
+#: The modules and the distribution that each format needs; all are in the extra `files`.
 _PACKAGES = {
     CorpusFormat.PDF: (("pypdfium2",), "pypdfium2"),
     CorpusFormat.DOCX: (("mammoth", "lxml"), "mammoth"),
@@ -39,7 +39,7 @@ _PACKAGES = {
 
 
 def is_readable(kind: CorpusFormat) -> bool:
-    """Whether what reading a format needs is installed."""
+    """Whether the packages that a format needs are installed."""
     modules, _ = _PACKAGES.get(kind, ((), ""))
     return all(map(find_spec, modules))
 
@@ -47,15 +47,15 @@ def is_readable(kind: CorpusFormat) -> bool:
 def read_document(
     source: Source, identifier: str, kind: CorpusFormat, encoding: str | None
 ) -> Table:
-    """The table of a document: a row for each of its parts that has text.
+    """The table of a document: a row for each part that has text.
 
-    A part is called ``report.pdf#page=3``. What is broken is a bad row: one page, or the document.
+    The id of a part is ``report.pdf#page=3``. A damaged page or document is a bad row.
 
     Args:
         source: the document.
-        identifier: what it is called.
+        identifier: its id.
         kind: its format.
-        encoding: of HTML, as declared by the user.
+        encoding: of HTML, named by the user.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
@@ -71,7 +71,7 @@ def read_document(
 
 
 def _check_likeness(source: Source, kind: CorpusFormat) -> None:
-    """Refuse what is plainly something else; a ZIP archive need not begin with what it is."""
+    """Reject files of other formats. The kind of a ZIP archive need not show in its first bytes."""
     likeness = binary_likeness(source.head, encoding_of(source.head, None))
     plain_zip = likeness and likeness.format is None and source.head.startswith(ZIP_MAGIC)
     if likeness and likeness.format is not kind and not (plain_zip and kind in ZIPPED):
@@ -79,12 +79,12 @@ def _check_likeness(source: Source, kind: CorpusFormat) -> None:
 
 
 def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    """A document as the library for its format reads it; whatever that raises is raised.
+    """Convert a document with the library for its format, whose exceptions are not caught.
 
     Args:
         source: the document.
         kind: its format.
-        encoding: of HTML, as declared by the user.
+        encoding: of HTML, named by the user.
     """
     match kind:
         case CorpusFormat.PDF:
@@ -92,11 +92,11 @@ def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
 
             return read_pdf(source)
         case CorpusFormat.DOCX:
-            from semsearch.corpus.word import read_docx
+            from semsearch.corpus.office import read_docx
 
             return read_docx(source)
         case CorpusFormat.PPTX:
-            from semsearch.corpus.slides import read_pptx
+            from semsearch.corpus.office import read_pptx
 
             return read_pptx(source)
         case CorpusFormat.EPUB:
@@ -104,7 +104,7 @@ def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
 
             return read_epub(source)
         case _:
-            from semsearch.corpus.webpage import read_html
+            from semsearch.corpus.html import read_html
 
             return read_html(source, encoding)
 
@@ -120,7 +120,7 @@ def _rows(source: Source, identifier: str, parts: Parts) -> Iterator[Row | BadRo
     while True:
         try:
             section = next(sections, None)
-        except CorpusError as error:  # what has been read stays
+        except CorpusError as error:  # the parts before it are kept
             yield BadFileError(source.name, str(error), identifier)
             return
         if section is None:
@@ -136,16 +136,16 @@ def _rows(source: Source, identifier: str, parts: Parts) -> Iterator[Row | BadRo
 
 def _row(source: Source, file: str, title: str, section: Section) -> Row | BadRowError | None:
     kind, number, text, heading, fault = section
-    name, place = f"{file}#{kind}={number}", f"{source.name}, {kind} {number}"
+    name, location = f"{file}#{kind}={number}", f"{source.name}, {kind} {number}"
     if len(text) > MAX_ROW_BYTES:
         fault = f"longer than {size_shown(MAX_ROW_BYTES)}"
     if fault:
-        return BadRowError(place, fault, name)
+        return BadRowError(location, fault, name)
     if not text.strip():
         return None
     if kind == "section":
         title = f"{title}: {heading}" if heading and heading != title else title
-        where: dict[str, object] = {"section": heading} if heading else {}
+        part: dict[str, object] = {"section": heading} if heading else {}
     else:
-        title, where = f"{title}, {kind} {number}", {kind: number}
-    return Row(place, {"id": name, "title": title, "text": text, "file": file, **where})
+        title, part = f"{title}, {kind} {number}", {kind: number}
+    return Row(location, {"id": name, "title": title, "text": text, "file": file, **part})

@@ -37,7 +37,7 @@ _TABLES_SHOWN = 20
 
 
 class Corpus:
-    r"""The documents of one or several files, read while they are asked for.
+    r"""The documents of one or several files, read lazily.
 
     >>> from pathlib import Path
     >>> from semsearch import Corpus
@@ -48,29 +48,29 @@ class Corpus:
 
     Args:
         paths: files, folders, URLs of files (http, https), or ``-`` for standard input; any of
-            them may be packed with gzip. With `sql`, SQLite files or URLs of databases as
-            SQLAlchemy writes them. A file whose ending a plugin reads is read by that.
-        id_column: the column that names the documents; guessed where there is one called so.
-        title_column: the column of their titles; guessed likewise.
-        text_columns: the column of their texts, or several to be joined by line breaks; guessed
-            where it is plain. All other columns become metadata.
-        header: whether the first row of a CSV or TSV file names the columns; None guesses. The
+            them may be compressed with gzip. With `sql`, SQLite files or database URLs as used by
+            SQLAlchemy. Plugins can add readers for other suffixes.
+        id_column: the column with the ids of documents; guessed by its name.
+        title_column: the column with their titles; guessed by its name.
+        text_columns: the column with their texts, or several to be joined by line breaks; guessed
+            by its name. All other columns become metadata.
+        header: whether the first row of a CSV or TSV file names the columns; None to guess. The
             columns of a file without a header are ``column 1``, ``column 2`` …; any column of CSV
-            and TSV can be named by its place alone (``"2"``), unless one is called so.
-        encoding: of all files but those that begin with a byte order mark; UTF-8 by default.
-        format: of all files; by default guessed from their names, or from how they begin.
-        records: where the records are in nested JSON: keys joined by dots (``data.articles``), or
-            ``.`` where the whole value is an object of records.
-        sheet: the name of the sheet of a workbook; by default the first.
+            and TSV can be named by its position (``"2"``), unless a column has that name.
+        encoding: of all files except those with a byte order mark; UTF-8 by default.
+        format: of all files; by default guessed from their names or first bytes.
+        records: the path to the records in nested JSON: keys joined by dots (``data.articles``),
+            or ``.`` if the whole value is an object of records.
+        sheet: the name of the sheet of a workbook; the first by default.
         sql: the query that selects the rows of a database.
-        exclude: files of folders to leave out, by patterns as in .gitignore; further ones stand
-            in a file .semsearchignore of the folder.
-        on_bad_row: is called with the error of each row that cannot be used. By default it raises
-            it; where it returns, reading goes on behind the row.
-        notify: is called with one line a file: which columns are used for what.
+        exclude: files of folders to exclude, as .gitignore patterns, in addition to those in the
+            folder's file .semsearchignore.
+        on_bad_row: called with the error of each row that cannot be used. By default it raises
+            the error; if it returns, the row is skipped.
+        notify: called with one line per file about how its columns are used.
 
-    Iterating raises CorpusError when a file cannot be read at all. All but standard input can be
-    iterated several times.
+    Iteration raises CorpusError if a file cannot be read at all. It can be repeated, except on
+    standard input.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Corpus:
         text_columns: str | Sequence[str] = (),
         header: bool | None = None,
         encoding: str | None = None,
-        format: CorpusFormat | str | None = None,  # noqa: A002 - what it is called everywhere
+        format: CorpusFormat | str | None = None,  # noqa: A002 - the usual name
         records: str | None = None,
         sheet: str | None = None,
         sql: str | None = None,
@@ -115,14 +115,14 @@ class Corpus:
 
     @property
     def name(self) -> str:
-        """The default name of its index: that of its file or folder."""
+        """The default name of its index, after its file or folder."""
         first = self._paths[0]
         if first is None:
             name = "stdin"
         elif isinstance(first, str):
             name = without_gz(file_of(first)).stem or shown_url(first).partition("://")[2]
         else:
-            # Not resolved, for a link is called what its user calls it.
+            # Not resolved: a link keeps its own name.
             first = Path(os.path.abspath(first))  # noqa: PTH100
             folders = {
                 isinstance(path, Path) and Path(os.path.abspath(path)).parent  # noqa: PTH100
@@ -136,7 +136,7 @@ class Corpus:
 
     @property
     def fraction_read(self) -> float | None:
-        """How much of it is behind the reader, from 0 to 1; None when that cannot be known."""
+        """How much has been read, from 0 to 1; None if unknown."""
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
@@ -173,15 +173,15 @@ class Corpus:
         folder = self._folder(path)
         wanted, notify = self._wanted, self._notify
         for table in folder_tables(folder, self._reading, wanted, self._progress, files, notify):
-            is_meant = table.file is not None or fits_documents(wanted)
-            columns = wanted if is_meant else Roles.wanted((), None, None)
+            applies = table.file is not None or fits_documents(wanted)
+            columns = wanted if applies else Roles.wanted((), None, None)
             yield from table_documents(table, columns, on_bad_row, notify)
 
     def _folder(self, path: Path) -> Folder:
         if self._reading.format not in (None, CorpusFormat.TEXT):
             raise UnknownFormatError(
-                f"{path} is a folder, whose files are read as their names say; only text, which "
-                "leaves out tables, is an input format for it"
+                f"{path} is a folder, whose files are read by their suffixes; the only "
+                "--input-format for a folder is text, which skips tables"
             )
         if self._reading.records is not None or self._reading.sheet is not None:
             raise UnknownFormatError(
@@ -204,14 +204,14 @@ class Corpus:
 
 @contextmanager
 def open_table(path: Path, header: bool | None = None) -> Iterator[Table]:
-    """The rows of one file, which need not be documents; its format is found out.
+    """The rows of one file, which need not be documents; its format is detected.
 
     Args:
         path: the file.
-        header: whether the first row of CSV names the columns; None guesses.
+        header: whether the first row of CSV names the columns; None to guess.
 
     Raises:
-        CorpusError: there is no such file, or it cannot be read.
+        CorpusError: the file does not exist or cannot be read.
     """
     with open_source(path, Progress(None)) as source:
         table = read(source, Reading(header=header))
@@ -224,11 +224,11 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
     try:
         return CorpusFormat(name)
     except ValueError:
-        raise ArgumentError(f"no such format: {name!r} (formats: {FORMATS})") from None
+        raise ArgumentError(f"unknown format: {name!r} (formats: {FORMATS})") from None
 
 
 def _file(path: Location) -> Location:
-    """The same, unless it is the URL of a database."""
+    """A path or URL of a file; CorpusError for the URL of a database."""
     if isinstance(path, str) and not is_web(path):
         raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
     return path
@@ -236,12 +236,12 @@ def _file(path: Location) -> Location:
 
 def _database(path: Location) -> Path | str:
     if path is None or (isinstance(path, str) and is_web(path)):
-        raise UnknownFormatError("--sql is for an SQLite file or the URL of a database")
+        raise UnknownFormatError("--sql needs an SQLite file or the URL of a database")
     return path
 
 
 def _refuse_database(source: Source, path: Location) -> None:
-    """Raise CorpusError for an SQLite file, naming the tables that it has."""
+    """Raise CorpusError for an SQLite file, naming its tables."""
     if source.head.startswith(SQLITE_MAGIC):
         tables = sqlite_tables(path) if isinstance(path, Path) else []
         named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""

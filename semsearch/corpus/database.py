@@ -26,21 +26,21 @@ _ROWS_AT_ONCE = 1_000
 
 
 @contextmanager
-def open_query(place: Path | str, query: str) -> Iterator[Table]:
-    """The rows of a query, read as they are asked for; nothing is written.
+def open_query(location: Path | str, query: str) -> Iterator[Table]:
+    """The rows of a query, read lazily; nothing is written.
 
     Args:
-        place: an SQLite file, or the URL of a database as SQLAlchemy writes it.
+        location: an SQLite file, or a database URL as used by SQLAlchemy.
         query: in the SQL of that database.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed, which has PostgreSQL's driver.
-        CorpusError: the database cannot be reached, or refuses the query.
+        MissingExtraError: the extra ``files`` with PostgreSQL's driver is not installed.
+        CorpusError: the database cannot be reached, or rejects the query.
     """
-    name = shown_url(place) if isinstance(place, str) else str(place)
+    name = shown_url(location) if isinstance(location, str) else str(location)
     with ExitStack() as stack:
-        with _speaking_of(name):
-            engine = _engine(place)
+        with _translated_errors(name):
+            engine = _engine(location)
             stack.callback(engine.dispose)
             options = {"stream_results": True, "yield_per": _ROWS_AT_ONCE, "no_parameters": True}
             if engine.dialect.name == "postgresql":
@@ -60,7 +60,7 @@ def open_query(place: Path | str, query: str) -> Iterator[Table]:
 
 
 def sqlite_tables(path: Path) -> list[str]:
-    """The tables and views of an SQLite file, as far as they can be read."""
+    """The tables and views of an SQLite file; empty if they cannot be read."""
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
     try:
         with closing(_read_only(path)) as connection:
@@ -70,13 +70,13 @@ def sqlite_tables(path: Path) -> list[str]:
     return [name for name in names if not name.startswith("sqlite_")]
 
 
-def _engine(place: Path | str) -> Engine:
+def _engine(location: Path | str) -> Engine:
     from sqlalchemy import create_engine, make_url
 
-    if isinstance(place, Path):
-        file_size(place)  # raises where there is no such file
-        return create_engine("sqlite://", creator=lambda: _read_only(place))
-    url = make_url(place)
+    if isinstance(location, Path):
+        file_size(location)  # raises if the file does not exist
+        return create_engine("sqlite://", creator=lambda: _read_only(location))
+    url = make_url(location)
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -85,20 +85,20 @@ def _engine(place: Path | str) -> Engine:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
         raise CorpusDatabaseError(
-            f"{shown_url(str(place))} needs a driver: pip install {error.name}"
+            f"{shown_url(str(location))} needs a driver: pip install {error.name}"
         ) from None
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     connection.set_authorizer(_authorized)
-    # Bytes that are not UTF-8 cost their row, and not the query.
+    # Bytes that are not UTF-8 make a bad row, and do not fail the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
     return connection
 
 
 def _authorized(action: int, *names: str | None) -> int:
-    """SQLite makes the files that a query attaches, even of a connection that only reads."""
+    """Deny ATTACH, which creates files even on a read-only connection."""
     del names
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
@@ -107,7 +107,7 @@ def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterat
     batches = result.partitions(_ROWS_AT_ONCE)
     number = 0
     while True:
-        with _speaking_of(name):
+        with _translated_errors(name):
             batch = next(batches, None)
         if batch is None:
             return
@@ -117,8 +117,8 @@ def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterat
 
 
 @contextmanager
-def _speaking_of(name: str) -> Iterator[None]:
-    """Turns what SQLAlchemy and drivers raise into a CorpusError that names the database."""
+def _translated_errors(name: str) -> Iterator[None]:
+    """Turn exceptions of SQLAlchemy and drivers into a CorpusError that names the database."""
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
     try:

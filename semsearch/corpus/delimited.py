@@ -1,8 +1,9 @@
-"""Reads CSV and TSV."""
+"""Reads CSV and TSV, after guessing the delimiter and whether quotes are quotes."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.celltypes import cell_type
 from semsearch.corpus.columns import shortened
-from semsearch.corpus.dialect import DELIMITERS, guess_dialect
 from semsearch.corpus.header import USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
 from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
@@ -20,10 +20,15 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
 
-#: What programs write where a cell has no text; other formats have a null for that.
+#: In order of preference.
+DELIMITERS = ",\t;|"
+
+_OPENING_QUOTE = re.compile(r'(?:^|\t)"')
+
+#: Cells without text, as programs write them; other formats have a null.
 NOTHING = ("", "NaN", "nan")
 
-#: Where it stands and its cells, or what is wrong with it.
+#: Where it is and its cells, or the error in place of a bad one.
 Record = tuple[str, list[str]] | BadRowError
 
 #: How much of a first row is quoted.
@@ -40,12 +45,12 @@ def read_delimited(
 
     Args:
         text: the file.
-        delimiters: those that it may have.
-        header: whether its first row names the columns; None guesses.
-        wanted: names of columns by which to guess.
+        delimiters: the possible ones.
+        header: whether its first row names the columns; None to guess.
+        wanted: names of columns that identify a header.
 
     Raises:
-        CorpusError: when it has no rows.
+        CorpusError: it has no rows.
     """
     lines = text.lines()
     head = look_ahead(lines, lambda: text.position)
@@ -100,7 +105,7 @@ def _records(reader: RecordReader, name: str) -> Iterator[Record]:
             yield BadRowError(source, str(error))
             continue
         except csv.Error as error:
-            # The reader takes up again with the next line.
+            # The reader continues with the next line.
             reason = f"its quotes do not match ({error}, line {reader.line_num})"
             yield BadRowError(source, reason)
             continue
@@ -119,9 +124,9 @@ def _header(records: Iterator[Record], name: str) -> Sequence[str]:
 
 
 def _beginning(dialect: Dialect, head: Sequence[str]) -> Iterator[list[str]]:
-    """The records of the first lines, as far as they can be read; at least one, if empty."""
+    """The readable records of the first lines; an empty one if there are none."""
     found = False
-    with suppress(csv.Error):  # a stray quote, or a record cut off at the end of the look-ahead
+    with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         for cells in filter(None, dialect.reader(head)):
             found = True
             yield cells
@@ -130,7 +135,7 @@ def _beginning(dialect: Dialect, head: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _first_record(records: Iterator[Record], name: str) -> tuple[list[str], Iterator[Record]]:
-    """The cells of the first record that can be read, which stays to be read."""
+    """The cells of the first readable record, and all records including it."""
     bad: list[Record] = []
     for record in records:
         if not isinstance(record, BadRowError):
@@ -165,3 +170,38 @@ def _rows(
             yield Row(source, fields)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
+
+
+def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
+    """The dialect that fits the beginning of a file best."""
+    header = next((line for line in lines if not line.isspace()), "")
+    # A delimiter that is not in the header separates nothing. A header of one column has none;
+    # then the delimiter that is rarest in the texts does least harm.
+    candidates = [
+        Dialect(delimiter, quoted)
+        for delimiter in ([one for one in delimiters if one in header] or delimiters)
+        for quoted in _quotings(delimiter, lines)
+    ]
+    return max(candidates, key=lambda dialect: _fit(dialect, lines))
+
+
+def _quotings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
+    """Many published TSV files are written without quoting: their quotes are part of the text."""
+    if delimiter != "\t":
+        return (True,)
+    return (True, False) if any(map(_OPENING_QUOTE.search, lines)) else (False,)
+
+
+def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int]:
+    """How many lines belong to records as wide as the header, and that width."""
+    reader = dialect.reader(lines)
+    fitting = width = line = 0
+    try:
+        for cells in reader:
+            width = width or len(cells)
+            if len(cells) == width:
+                fitting += reader.line_num - line
+            line = reader.line_num
+    except csv.Error:  # a stray quote, or a truncated record at the end of the look-ahead
+        pass
+    return fitting, width

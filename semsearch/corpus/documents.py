@@ -1,4 +1,4 @@
-"""Makes documents of rows."""
+"""Turns rows into documents."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from semsearch.texts import joined_text, sentences_text
 if TYPE_CHECKING:
     from semsearch.corpus.table import CellType, Table
 
-#: Is called with the error of each bad row; where it returns, reading goes on behind that row.
+#: Called with the error of each bad row; if it returns, the row is skipped.
 OnBadRow = Callable[[BadRowError], None]
-#: Is called with one line about what was guessed.
+#: Called with one line about what was guessed.
 Notify = Callable[[str], None]
 
-#: How many ids of skipped rows are kept in memory; further rows count as unidentified.
+#: The most ids of skipped rows kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
 
-#: Stands before columns of a table in a folder that would be taken for the document's own.
-_PREFIX, _TAKEN = "column.", ("id", "title", "text", "file", "row")
+#: Prefix of columns, in tables of a folder, whose names are the document's own.
+_PREFIX, _OWN_NAMES = "column.", ("id", "title", "text", "file", "row")
 
 
 @dataclass
 class SkippedRows:
-    """The bad rows that reading went on behind: which documents they are is known of some.
+    """The bad rows that were skipped, with the ids that could be read.
 
     Args:
-        ids: the documents in rows whose id could be read.
-        files: the files that could not be read of which each holds several documents.
-        unidentified: how many other rows were skipped.
+        ids: the ids of skipped documents.
+        files: skipped files that hold several documents.
+        unidentified: the number of other skipped rows.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class SkippedRows:
     unidentified: int = 0
 
     def add(self, error: BadRowError) -> None:
-        """Count one more row."""
+        """Count a skipped row."""
         if isinstance(error, BadFileError):
             self.files.add(error.file)
         elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
@@ -59,13 +59,12 @@ class SkippedRows:
 
 
 class DocumentReader(Iterator[Document]):
-    """The documents of a corpus as they are read, and the rows skipped so far.
+    """Iterates over the documents of a corpus, and counts skipped rows.
 
     Args:
-        read: makes the documents, given what to do with a bad row.
-        on_bad_row: is called with the error of each bad row. Where it returns, the row counts as
-            skipped.
-        files: the files of folders among them.
+        read: reads the documents; its argument handles bad rows.
+        on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
+        files: tracks the files of folders.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class DocumentReader(Iterator[Document]):
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
     ) -> None:
-        self.taken = 0  #: how many documents have been iterated over
+        self.taken = 0  #: the number of documents iterated over
         self.skipped = skipped = SkippedRows()
         self.files = found = files or FolderFiles()
 
@@ -91,13 +90,13 @@ class DocumentReader(Iterator[Document]):
         return document
 
     def look_ahead(self, count: int) -> None:
-        """Read so many documents, if there are, which stay to be iterated over."""
+        """Read up to `count` documents in advance; iteration still yields them."""
         first = list(islice(self._documents, count))
         self._documents = chain(first, self._documents)
 
 
 def silent(message: str) -> None:
-    """Tells nobody."""
+    """Discard the message."""
 
 
 def table_documents(
@@ -106,7 +105,7 @@ def table_documents(
     """The documents of a table, row by row.
 
     Raises:
-        CorpusError: when its columns are not the wanted ones, or the text cannot be guessed.
+        CorpusError: a wanted column does not exist, or the text column cannot be guessed.
     """
     roles = resolve(table, wanted)
     if table.announced:
@@ -144,11 +143,13 @@ def _document(row: Row, roles: Roles, table: Table) -> Document:
 
 
 def _part(row: Row, title: Any, text: str, metadata: Mapping[str, Any], file: str) -> Document:
-    """A row of a file in a folder: ``survey.csv#row=7``, whatever other files hold."""
+    """A row of a file in a folder, with an id like ``survey.csv#row=7``."""
     number = _number(row)
     heading = f"{without_gz(PurePath(file)).stem}, row {number}"
     own = {"file": file, "row": number}
-    others = {f"{_PREFIX}{name}" if name in _TAKEN else name: metadata[name] for name in metadata}
+    others = {
+        f"{_PREFIX}{name}" if name in _OWN_NAMES else name: metadata[name] for name in metadata
+    }
     return Document(
         _part_id(row, file),
         text,
@@ -163,12 +164,12 @@ def _part_id(row: Row, file: str) -> str:
 
 
 def _number(row: Row) -> int:
-    """The number that ends the place of a row: ``survey.csv:7``, ``films.json, item 7``."""
+    """The number at the end of a row's source: ``survey.csv:7``, ``films.json, item 7``."""
     return int(row.source[len(row.source.rstrip("0123456789")) :])
 
 
 def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
-    """The numbers and dates of columns that hold texts, as a person reads them."""
+    """The numbers and dates in columns of texts, as strings."""
     return {
         name: str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         for name in roles.names
@@ -177,14 +178,14 @@ def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
 
 
 def _explained(error: BadRowError, table: Table) -> BadRowError:
-    """The same error; of a byte that was not decoded, with the encoding that the file may have."""
+    """The error; for an undecodable byte, with the likely encoding of the file."""
     if isinstance(error, UndecodableError) and table.not_decoded:
         return UndecodableError(error.source, error.what, table.not_decoded())
     return error
 
 
 def _readable_id(row: Row, roles: Roles, table: Table) -> str | None:
-    """The id of a row that is no document; None where it has none, or not a whole one."""
+    """The id of a bad row; None if it has no valid one."""
     if table.file is not None:
         return _part_id(row, table.file)
     identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
@@ -208,7 +209,7 @@ def _texts(row: Row, columns: Sequence[str], table: Table) -> Iterator[str]:
 
 
 def _as_text(value: Any, cell_type: CellType | None) -> str | None:
-    """A string as it is; a list of sentences (SciFact has them) as one text; else None."""
+    """A string unchanged; a list of sentences (as in SciFact) as one text; else None."""
     is_string = isinstance(value, str)
     items = cell_type(value) if is_string and cell_type else value
     text = sentences_text(items) if isinstance(items, list) else None
@@ -227,12 +228,12 @@ def _metadata(
 
 
 def _name(value: Any, missing: str | None) -> Any:
-    """An id or title as a string; what can be none is left for the Document to refuse."""
+    """An id or title as a string; Document rejects values of other types."""
     if _is_missing(value) or value == "":
         return missing
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    # Where some rows have none, pandas keeps whole numbers as floats, databases as decimals.
+    # pandas stores integers with missing values as floats, databases as decimals.
     if isinstance(value, (float, Decimal)) and math.isfinite(value) and value == int(value):
         return str(int(value))
     return value

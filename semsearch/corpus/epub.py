@@ -1,4 +1,4 @@
-"""Reads e-books (EPUB), chapter by chapter in the order of reading."""
+"""Reads e-books (EPUB), chapter by chapter in reading order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.markup import blocks_of, parse_html
+from semsearch.corpus.html import blocks_of, parse_html
 from semsearch.corpus.sections import Parts, Section, sections_of
 from semsearch.errors import CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES
@@ -27,14 +27,14 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 class _Book(NamedTuple):
     title: str
-    chapters: list[str]  # their places in the archive
+    chapters: list[str]  # their paths in the archive
 
 
 def read_epub(source: Source) -> Parts:
-    """The sections of a book, each under a heading; a chapter begins another one.
+    """The sections of a book, each under a heading; each chapter begins a new one.
 
     Raises:
-        CorpusError: it is encrypted, unpacks to too much, or is no book.
+        CorpusError: it is encrypted, too large when unpacked, or not an EPUB.
     """
     file = source.seekable(MAX_UNPACKED_BYTES)
     check_archive(file, has_trees=True)
@@ -46,13 +46,13 @@ def read_epub(source: Source) -> Parts:
 
 def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Section]:
     number = 1
-    for place in book.chapters:
-        name = posixpath.basename(place)
+    for path in book.chapters:
+        name = posixpath.basename(path)
         try:
-            if place in encrypted:
+            if path in encrypted:
                 raise CorpusError("is encrypted")
-            found = list(sections_of(blocks_of(parse_html(archive.read(place))), number))
-        except Exception as error:  # whatever one damaged chapter raises
+            found = list(sections_of(blocks_of(parse_html(archive.read(path))), number))
+        except Exception as error:  # damaged chapters raise anything
             found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
         yield from found
         number += len(found)
@@ -61,23 +61,23 @@ def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Se
 def _book(archive: ZipFile) -> _Book:
     container = _parsed(archive, _CONTAINER)
     root = container.find(".//{*}rootfile")
-    package_place = "" if root is None else root.get("full-path", "")
-    if package_place not in archive.namelist():
-        raise CorpusError("is no EPUB: it lacks its table of files")
-    package = _parsed(archive, package_place)
+    package_path = "" if root is None else root.get("full-path", "")
+    if package_path not in archive.namelist():
+        raise CorpusError("is not an EPUB: it lacks its table of files")
+    package = _parsed(archive, package_path)
     items = {
         item.get("id"): item
         for item in package.iterfind(".//{*}manifest/{*}item")
         if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
     }
     order = [item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref")]
-    folder = posixpath.dirname(package_place)
-    places = [
+    folder = posixpath.dirname(package_path)
+    paths = [
         posixpath.normpath(posixpath.join(folder, unquote(items[name].get("href", ""))))
         for name in dict.fromkeys(order)
         if name in items
     ]
-    return _Book(package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "", places)
+    return _Book(package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "", paths)
 
 
 def _encrypted(archive: ZipFile) -> set[str]:
@@ -87,9 +87,9 @@ def _encrypted(archive: ZipFile) -> set[str]:
     return {unquote(reference.get("URI", "")) for reference in references}
 
 
-def _parsed(archive: ZipFile, place: str) -> etree._Element:
+def _parsed(archive: ZipFile, path: str) -> etree._Element:
     from lxml import etree
 
-    # Entities of the file's own stay what they are, and nothing is fetched.
+    # Entities are not expanded, and nothing is fetched.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(archive.read(place), parser)
+    return etree.fromstring(archive.read(path), parser)

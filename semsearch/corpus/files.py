@@ -1,4 +1,4 @@
-"""Which files of a folder are unchanged since an index has read them."""
+"""Detects files of a folder that are unchanged since an index read them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 from semsearch.corpus.sources import reading, text_of
 
-#: A file that changed so lately could change again without its time stamp changing.
+#: A file changed more recently than this could change again without a new time stamp.
 SETTLED_NANOSECONDS = 3_000_000_000
 
 
 class FileState(NamedTuple):
-    """What a file is recognised by.
+    """Identifies a version of a file.
 
     Args:
-        path: where it is.
+        path: its absolute path.
         size: in bytes.
-        modified: its time stamp in nanoseconds; 0 for one too fresh to be trusted.
-        reading: how it was read.
-        digest: of its bytes; empty until it is computed.
+        modified: its time stamp in nanoseconds; 0 if too recent to be trusted.
+        reading: the options it was read with.
+        digest: of its bytes; empty until computed.
     """
 
     path: str
@@ -36,43 +36,43 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, reading: str) -> FileState:
-        """That of a file now."""
+        """The current state of a file."""
         status = path.stat()
         settled = abs(time.time_ns() - status.st_mtime_ns) > SETTLED_NANOSECONDS
         modified = status.st_mtime_ns if settled else 0
-        place = text_of(os.path.abspath(path))  # noqa: PTH100 - a link is another place
-        return cls(place, status.st_size, modified, reading)
+        absolute = text_of(os.path.abspath(path))  # noqa: PTH100 - links are not resolved
+        return cls(absolute, status.st_size, modified, reading)
 
     def with_digest(self, path: Path) -> FileState:
-        """The same with the digest of its bytes."""
+        """A copy with the digest of the file's bytes."""
         with reading(str(path)), path.open("rb") as stream:
             return self._replace(digest=hashlib.file_digest(stream, "blake2b").hexdigest()[:32])
 
 
-#: Gives the state in which an index has read the file of a name; None where it has none, or where
-#: the documents of that file are others by now.
+#: Returns the state in which an index read the file with this name; None if it did not, or if the
+#: documents of that file have changed since.
 Known = Callable[[str], FileState | None]
 
 
 @dataclass
 class FolderFiles:
-    """The files that one reading of a corpus meets in folders.
+    """The files found in folders while a corpus is read.
 
     Args:
-        known: what an index remembers.
-        read: the files that were read whole.
-        unchanged: those that were not read, with their present states.
-        met: the first file of each name, for another folder may have one of the same.
+        known: looks up files that an index has read.
+        read: the files that were read completely.
+        unchanged: the files that were skipped as unchanged, with their current states.
+        met: the first file with each name; another folder may contain the same name.
     """
 
     known: Known | None = None
     read: dict[str, FileState] = field(default_factory=dict)
     unchanged: dict[str, FileState] = field(default_factory=dict)
     met: dict[str, Path] = field(default_factory=dict)
-    _is_sound: bool = True
+    _is_complete: bool = True
 
     def looks_unchanged(self, name: str, path: Path) -> bool:
-        """Whether a file has the path, size and time stamp that are remembered."""
+        """Whether a file has its known path, size and time stamp."""
         known = self.known(name) if self.known else None
         if known is None:
             return False
@@ -81,7 +81,7 @@ class FolderFiles:
         return state.modified > 0 and state == known._replace(digest="")
 
     def is_unchanged(self, name: str, path: Path, state: FileState) -> bool:
-        """Whether a file need not be read: by its time stamp or else, at equal size, its bytes."""
+        """Whether a file can be skipped: by its time stamp or else, at equal size, by its bytes."""
         known = self.known(name) if self.known else None
         if known is None or (known.size, known.reading) != (state.size, state.reading):
             return False
@@ -94,14 +94,14 @@ class FolderFiles:
 
     @contextmanager
     def reading(self, name: str, path: Path, state: FileState) -> Iterator[None]:
-        """A file is being read; it counts as read at the end, unless `spoil` was called."""
-        self._is_sound = True
-        if self.known is not None:  # before it is read: what changes later is seen the next time
+        """Around the reading of a file; it counts as read unless `spoil` is called."""
+        self._is_complete = True
+        if self.known is not None:  # before reading, so that later changes are noticed next time
             state = state.with_digest(path)
         yield
-        if self._is_sound and self.known is not None:
+        if self._is_complete and self.known is not None:
             self.read[name] = state
 
     def spoil(self) -> None:
-        """Something in the present file cannot be used."""
-        self._is_sound = False
+        """Mark the current file as not completely read."""
+        self._is_complete = False

@@ -1,4 +1,4 @@
-"""Reads a folder: each file by the reader of its format, and what is left out."""
+"""Reads a folder: each file with the reader for its format; reports the files left out."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from semsearch.corpus.documents import Notify
     from semsearch.corpus.sources import Progress, Source
 
-#: A file of patterns in a folder, each of which leaves files out of it.
+#: A file in a folder with patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
-#: How many files are named that are left out for one reason.
+#: The most files named per reason for leaving them out.
 NAMED = 3
 
 _EXCLUDED, _LINKED = "excluded", "linked folders"
 _TABLES = "tables"
-_OTHERS = "of formats that are not read"
+_OTHERS = "in unsupported formats"
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
 class Folder:
-    """The files of a folder and the folders in it, in the order of their paths.
+    """The files of a folder and its subfolders, sorted by path.
 
-    Hidden ones are left out in silence, and so are linked folders, which may lead round in a
-    circle, excluded files, and files of other formats: these with a word.
+    Hidden files are skipped silently. Linked folders (which may form a circle), excluded files and
+    files in unsupported formats are left out and reported.
 
     Args:
-        path: where it is.
-        exclude: patterns as in .gitignore, besides those of its .semsearchignore.
+        path: the folder.
+        exclude: .gitignore patterns, in addition to those of its .semsearchignore.
         with_tables: whether tables are read as well.
 
     Raises:
-        ArgumentError: one is no pattern.
+        ArgumentError: a pattern is invalid.
         CorpusError: the folder cannot be read.
     """
 
@@ -73,7 +73,7 @@ class Folder:
         return (path for path, reason in self._entries() if not reason)
 
     def remark(self, files: FolderFiles) -> str:
-        """What is read, what is not opened again, and what is left out and why."""
+        """What is read, what is unchanged, and what is left out and why."""
         formats: Counter[str] = Counter()
         left_out: dict[str, list[str]] = {}
         counts: Counter[str] = Counter()
@@ -87,22 +87,22 @@ class Folder:
             if counts[reason] <= NAMED:
                 left_out.setdefault(reason, []).append(text_of(str(path.relative_to(self.path))))
         total = formats.total()
-        told = [quantity(total, "file")]
+        parts = [quantity(total, "file")]
         if formats:
-            told[0] += f" ({', '.join(f'{count:,} {name}' for name, count in _sorted(formats))})"
+            parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in _sorted(formats))})"
         if unchanged:
-            told.append(f"{unchanged:,} unchanged and not opened")
+            parts.append(f"{unchanged:,} unchanged and not opened")
         if counts:
             shown = (_reason(count, reason, left_out[reason]) for reason, count in _sorted(counts))
-            told.append(f"left out: {', '.join(shown)}")
-        return "; ".join(told)
+            parts.append(f"left out: {', '.join(shown)}")
+        return "; ".join(parts)
 
     def name_of(self, path: Path) -> str:
-        """What a file is called: its path inside the folder, in which ``#`` begins a part."""
+        """The name of a file: its path inside the folder; ``#`` is reserved for parts."""
         return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
 
     def _entries(self) -> Iterator[tuple[Path, str]]:
-        """The visible files and linked folders, each with the reason why it is left out."""
+        """The visible files and linked folders, each with the reason it is left out, if any."""
         pending = [self.path]
         while pending:
             path = pending.pop()
@@ -123,7 +123,7 @@ class Folder:
                 yield path, self._reason(format_by_name(path))
 
     def _reason(self, found: CorpusFormat | None) -> str:
-        """Why files of a format are left out; nothing for those that are read."""
+        """Why files of a format are left out; empty for supported ones."""
         if found is None:
             return _OTHERS
         if found not in DOCUMENTS and not self._with_tables:
@@ -141,21 +141,20 @@ def folder_tables(
     files: FolderFiles,
     notify: Notify,
 ) -> Iterator[Table]:
-    """A table for each file in a folder, called by its path inside the folder.
+    """A table for each file in a folder, named by its path inside the folder.
 
-    Of tables, the rows are read if it is plain which column is the text; the others are reported
-    at the end.
+    Tables whose text column cannot be guessed are left out and reported at the end.
 
     Args:
         folder: the folder.
         reading_files: how files are read.
         wanted: the columns of tables.
-        progress: is updated.
-        files: knows which files are unchanged; is told which have been read.
-        notify: is called with one line about what is read, and others about what is not.
+        progress: updated while reading.
+        files: tracks which files are unchanged and which have been read.
+        notify: called with one line about what is read, and others about what is left out.
 
     Raises:
-        CorpusError: when it has no files to read, or no tables though columns are wanted.
+        CorpusError: there are no files to read, or no tables although columns are wanted.
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
@@ -163,7 +162,7 @@ def folder_tables(
     if not fits_documents(wanted) and not any(map(_is_table, folder.files())):
         listed = ", ".join(COLUMNS)
         raise UnknownFormatError(
-            f"{folder.path} has no tables: of documents, columns can be {listed} alone"
+            f"{folder.path} has no tables; documents only have the columns {listed}"
         )
     notify(f"{folder.path}: {remark}")
     left_out: list[tuple[str, str]] = []
@@ -184,7 +183,7 @@ def folder_tables(
 
 
 def fits_documents(wanted: Roles) -> bool:
-    """Whether the wanted columns are such as documents have; else these are read as they are."""
+    """Whether documents have all of the wanted columns."""
     return set(wanted.names) <= set(COLUMNS)
 
 
@@ -200,7 +199,7 @@ def _file_tables(
     progress: Progress,
     files: FolderFiles,
 ) -> Iterator[Table]:
-    """The table of a file, unless that is unchanged.
+    """The table of a file, unless the file is unchanged.
 
     Raises:
         CorpusError: it cannot be read.
@@ -224,24 +223,24 @@ def _file_tables(
 
 
 class _UnclearError(CorpusError):
-    """A file is no table, or one of which it is not plain which column is the text."""
+    """A file is not a table, or its text column cannot be guessed."""
 
 
 def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
-    """A line for each of the first tables that are left out, and one for all others."""
+    """Report the first left-out tables in a line each, the others together."""
     for _, reason in left_out[:NAMED]:
         notify(f"left out: {reason}")
     if others := [name for name, _ in left_out[NAMED:]]:
         more = _reason(len(others), "more tables", others[:NAMED])
-        notify(f"left out: {more}; each by itself: semsearch index FILE --text-column COLUMN")
+        notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
 
 
 def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Roles) -> Table:
-    """The rows of a file as parts of it.
+    """The rows of a file, as parts of that file.
 
     Raises:
-        BadRowError: it is damaged.
-        _UnclearError: it is left out.
+        BadRowError: the file is damaged.
+        _UnclearError: the file is left out.
     """
     command = f"semsearch index {source.name} --text-column COLUMN"
     try:
@@ -262,7 +261,7 @@ def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Ro
 
 
 def _guarded(rows: Iterator[Row | BadRowError], name: str) -> Iterator[Row | BadRowError]:
-    """Rows of a file whose damage is a bad row: other files of the folder follow."""
+    """The rows of a file; errors become bad rows, since other files of the folder follow."""
     try:
         for row in rows:
             if isinstance(row, BadRowError):
@@ -277,14 +276,14 @@ def _document(name: str, row: Row | BadRowError) -> Table:
 
 
 def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
-    """How a file is read; what was read in another way is read again."""
-    told = [str(READERS_VERSION), reading_files.encoding or ""]
+    """The options a file is read with; a file read with other options is read again."""
+    parts = [str(READERS_VERSION), reading_files.encoding or ""]
     if columns is not None and (columns.names or reading_files.header is not None):
-        told.append(repr((*columns, reading_files.header)))
-    return " ".join(told).rstrip()
+        parts.append(repr((*columns, reading_files.header)))
+    return " ".join(parts).rstrip()
 
 
-#: Grows when the same file gives other documents than before.
+#: Increased when the same file yields other documents than before.
 READERS_VERSION = 1
 
 
@@ -300,7 +299,7 @@ def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
         try:
             GitIgnoreSpec.from_lines([pattern])
         except ValueError:
-            raise ArgumentError(f"{pattern!r} is no pattern as in .gitignore") from None
+            raise ArgumentError(f"{pattern!r} is not a valid .gitignore pattern") from None
     return GitIgnoreSpec.from_lines([*lines, *exclude])
 
 

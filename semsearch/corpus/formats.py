@@ -1,4 +1,4 @@
-"""Which format a file has: by its name, else by how it begins."""
+"""Detects the format of a file, by its name or first bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 
 class CorpusFormat(Enum):
-    """The formats that a corpus can be read from; each of them may be packed with gzip."""
+    """The formats of corpora; each may be compressed with gzip."""
 
     CSV = "csv"
     TSV = "tsv"
@@ -26,7 +26,7 @@ class CorpusFormat(Enum):
     EPUB = "epub"
 
 
-#: Formats of documents that people read: several texts by page or section, or one.
+#: Documents: one text, or several by page or section.
 DOCUMENTS = (
     CorpusFormat.TEXT,
     CorpusFormat.HTML,
@@ -35,9 +35,9 @@ DOCUMENTS = (
     CorpusFormat.PPTX,
     CorpusFormat.EPUB,
 )
-#: Tables that are no text.
+#: Tables in binary formats.
 BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
-#: Those that are ZIP archives.
+#: Formats that are ZIP archives.
 ZIPPED = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
 
 
@@ -85,27 +85,27 @@ _BY_MEDIA_TYPE = {
     f"{_OFFICE}.presentationml.presentation": CorpusFormat.PPTX,
 }
 
-# Characters that no text has: those of executables, archives, office documents.
+# Characters that occur in binary files, not in texts.
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def without_gz(path: PurePath) -> PurePath:
-    """``corpus.csv`` of ``corpus.csv.gz``."""
+    """``corpus.csv`` for ``corpus.csv.gz``."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def format_by_name(path: PurePath) -> CorpusFormat | None:
-    """The format that a file's suffix stands for."""
+    """The format of a file by its suffix."""
     return _BY_SUFFIX.get(without_gz(path).suffix.lower())
 
 
 def format_by_media_type(media_type: str) -> CorpusFormat | None:
-    """The format that a web server declares; plain text may be anything."""
+    """The format of a media type declared by a web server; plain text may be anything."""
     return _BY_MEDIA_TYPE.get(media_type)
 
 
 def format_by_content(head: bytes, encoding: str) -> CorpusFormat | None:
-    """The format of a text that begins with these bytes; None for what is no text."""
+    """The format of a text that begins with these bytes; None for binary data."""
     text = head.decode(encoding, "replace").lstrip()
     if text.startswith("{"):
         return CorpusFormat.JSONL

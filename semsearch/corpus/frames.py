@@ -34,8 +34,8 @@ def frame_documents(
 ) -> DocumentReader:
     """The documents of a DataFrame, by the same rules as those of a file; see `Corpus`.
 
-    The index of the frame is not read; `frame.reset_index()` makes columns of it. A column that is
-    called by a number is named by it.
+    The index of the frame is not read; `frame.reset_index()` turns it into columns. Columns may be
+    labelled by integers.
     """
     if isinstance(text_columns, (str, int)):
         text_columns = [text_columns]
@@ -46,7 +46,7 @@ def frame_documents(
 
 
 def _name(label: Any) -> Any:
-    """A column as the table calls it; what is no label is left to be refused."""
+    """An integer label as a string; other types are checked later."""
     return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
 
 
@@ -67,6 +67,8 @@ def _rows(frame: pandas.DataFrame, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def _cells(series: pandas.Series) -> list[object]:
-    """Its values as Python's own; None for whatever pandas takes for missing."""
-    missing = series.isna()
-    return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]
+    """The values as Python objects; None for values missing in pandas' sense."""
+    return [
+        None if missing else value
+        for value, missing in zip(series.tolist(), series.isna(), strict=True)
+    ]

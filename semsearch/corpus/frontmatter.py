@@ -1,4 +1,4 @@
-"""Fields at the beginning of a Markdown text, as static site generators write them."""
+"""Parses front matter of Markdown texts, as used by static site generators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from semsearch.errors import CorpusError, first_line
 
-#: How much of a text can be fields.
+#: The longest front matter.
 MAX_CHARACTERS = 1 << 16
 
 _YAML = re.compile(
@@ -19,20 +19,20 @@ _LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 
 
 class FrontMatter(NamedTuple):
-    """The fields of a text, and what comes behind them."""
+    """The fields of a text, and the text after them."""
 
     fields: dict[str, Any]
     text: str
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """A Markdown text without its front matter, and the fields in that.
+    """Split a Markdown text into the fields of its front matter and the rest.
 
-    YAML stands between lines of ``---``, TOML between lines of ``+++``. A text that merely begins
-    with a line has none.
+    YAML is enclosed in lines of ``---``, TOML in lines of ``+++``. A text that merely begins with
+    a horizontal rule has no front matter.
 
     Raises:
-        CorpusError: there is front matter, and it is damaged.
+        CorpusError: the front matter is invalid.
     """
     head = text[:MAX_CHARACTERS]
     if found := _TOML.match(head):
@@ -54,7 +54,7 @@ def _yaml(text: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no annotations
-        """YAML without aliases, a few of which stand for any amount of data."""
+        """YAML without aliases, which can expand to any amount of data."""
 
         def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
             if self.check_event(yaml.AliasEvent):
@@ -63,8 +63,8 @@ def _yaml(text: str) -> Any:
 
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date without such a day
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or first_line(error)
-        place = "" if mark is None else f" (its line {mark.line + 1})"
-        raise CorpusError(f"its front matter is not YAML: {problem}{place}") from None
+        line = "" if mark is None else f" (its line {mark.line + 1})"
+        raise CorpusError(f"its front matter is not YAML: {problem}{line}") from None

@@ -1,8 +1,8 @@
-"""Whether the first row of a CSV file names its columns or is data like the rows below it.
+"""Decides whether the first row of a CSV file is a header or data.
 
-Every column votes. Its first cell speaks for data where it is of the same kind as the cells below
-(a number above numbers, a date above dates, prose above prose, a label that occurs again), and for
-a header where it is of another. A tie is a header, and so is a first row with a usual name in it.
+Each column votes: for data if its first cell is of the same kind as the cells below (a number above
+numbers, a date above dates, prose above prose, a label that occurs again), for a header if it is of
+another kind. A tie is a header, and so is a first row with a usual column name.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from itertools import islice, pairwise
 
 from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
 
-#: How much of a file is examined.
+#: The part of a file that is examined.
 MAX_RECORDS, MAX_CELL_CHARACTERS = 100, 1_000
 
-#: Names that columns often have, in small letters.
+#: Common column names, in lower case.
 USUAL_NAMES = {*TEXT_NAMES, *TITLE_NAMES, *ID_NAMES}
 USUAL_NAMES |= {"author", "category", "class", "date", "label", "labels", "score", "sentiment"}
 USUAL_NAMES |= {"sentence1", "sentence2", "tags", "topic", "type", "url", "year"}
 
-#: The share of a column that has to be of one kind for the column to be of that kind.
+#: The share of cells that determines the kind of a column.
 MOST = 0.9
 MOSTLY_PROSE = 2 / 3
-#: A column of at least this many cells, with at most a fifth as many values, holds labels.
+#: A column with at least this many cells and at most a fifth as many values holds labels.
 ROWS_OF_LABELS = 10
 
 _NUMBER = re.compile(r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d+)?%?")
@@ -55,11 +55,11 @@ _PROSE_UNSPACED = 8
 
 
 def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> bool:
-    """Whether the first of these records names the columns.
+    """Whether the first of these records is a header.
 
     Args:
-        records: the beginning of a file, cell by cell; at least one.
-        wanted: names of columns that the user gave; what holds one of them is a header.
+        records: the first records of a file; at least one.
+        wanted: column names given by the user; a record with one of them is a header.
     """
     first, *below = (
         [cell[:MAX_CELL_CHARACTERS].strip() for cell in record]
@@ -67,14 +67,14 @@ def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -
     )
     if any(name in first for name in wanted if not name.isdecimal()):
         return True
-    # Files that were joined have their header again in the middle.
+    # Concatenated files repeat their header in the middle.
     rows = [row for row in below if len(row) == len(first) and row != first]
-    columns = [[row[place] for row in rows if row[place]] for place in range(len(first))]
+    columns = [[row[i] for row in rows if row[i]] for i in range(len(first))]
     for name, cells in zip(first, columns, strict=True):
         if name.lower() in USUAL_NAMES and name not in cells:
             return True
     named = [name for name in first if name]
-    votes = 1 if len(set(named)) < len(named) else 0  # names are not given twice
+    votes = 1 if len(set(named)) < len(named) else 0  # column names are distinct
     numbering = _is_numbering(first)
     for name, cells in zip(first, columns, strict=True):
         if name and cells and not (numbering and _NUMBER.fullmatch(name)):
@@ -83,10 +83,10 @@ def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -
 
 
 def _vote(name: str, cells: Sequence[str]) -> int:
-    """1 if the first cell of a column is data like the others, -1 if not; 0 if that is open."""
+    """1 if the first cell of a column is data like the others, -1 if not; 0 if undecided."""
     kind, most = _kind(name), _most(map(_kind, cells))
     if most == "number" and kind == "year":
-        return 0  # a number among numbers, or one year's column
+        return 0  # a number among numbers, or the column of a year
     if most is not None:
         return 1 if kind == most else -1
     if name in cells:
@@ -102,7 +102,7 @@ def _vote(name: str, cells: Sequence[str]) -> int:
 
 
 def _kind(cell: str) -> str | None:
-    """What a cell is, where its form says so; of a code like ``doc-17``, its form: ``doc-9``."""
+    """The kind of a cell by its form; for a code like ``doc-17``, its pattern ``doc-9``."""
     if _YEAR.fullmatch(cell):
         return "year"
     if _NUMBER.fullmatch(cell):
@@ -116,7 +116,7 @@ def _kind(cell: str) -> str | None:
 
 
 def _most(kinds: Iterable[str | bool | None]) -> str | bool | None:
-    """The kind that most are of; years among numbers are numbers."""
+    """The most frequent kind, if frequent enough; years among numbers are numbers."""
     counts = Counter(kinds)
     if counts["number"]:
         counts["number"] += counts.pop("year", 0)
@@ -134,7 +134,7 @@ def _is_prose(cell: str) -> bool:
 
 
 def _is_numbering(first: Iterable[str]) -> bool:
-    """Whether the numbers in the first row count columns (0, 1, 2 …) or years (2019, 2020 …)."""
+    """Whether the numbers in the first row number columns (0, 1, 2 …) or years (2019, 2020 …)."""
     numbers = [int(cell) for cell in first if re.fullmatch(r"\d{1,4}", cell)]
     if len(numbers) < 2:
         return False

@@ -1,4 +1,4 @@
-"""Where the records are in a file that is one JSON object, as its beginning shows."""
+"""Finds the records in a file that is one JSON object, from its beginning."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
-# A quote alone opens a string that is cut off.
+# A single quote opens a truncated string.
 _MARK = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]:,"]')
-# How a line of indented JSON ends, unless it closes something.
+# Line endings of indented JSON, other than closing brackets.
 _LINE_ENDS = ("{", "[", ",", ":")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
 KEYS_SHOWN = 8
-#: Responses of APIs hold their records under a key or two.
+#: API responses nest their records under a key or two.
 MAX_DEPTH = 4
 
 
@@ -23,10 +23,10 @@ class Outline(NamedTuple):
     """The first object of a JSON text.
 
     Args:
-        keys: its keys, as far as they were seen.
-        arrays: the arrays of objects in it, by their keys from the outside in.
-        objects: how many of its values are objects.
-        end: the position after its last character; None if the text is cut off before.
+        keys: its keys so far.
+        arrays: the paths (keys) of arrays of objects in it.
+        objects: the number of its values that are objects.
+        end: the position after its last character; None if the text is truncated.
     """
 
     keys: list[str]
@@ -35,25 +35,25 @@ class Outline(NamedTuple):
     end: int | None
 
     def advice(self, name: str, text_columns: Collection[str]) -> str:
-        """What the file of that name is, and how to make a corpus of it."""
+        """What the file is, and how to make a corpus of it."""
         more = ", …" if len(self.keys) > KEYS_SHOWN or self.end is None else ""
         keys = f"(keys: {', '.join(self.keys[:KEYS_SHOWN])}{more})"
         if self.is_columns(text_columns):
             return (
-                f"{name} is one JSON object of columns {keys}; save it with one object a row: "
+                f"{name} is one JSON object of columns {keys}; save it with one object per row: "
                 "to_json(PATH, orient='records', lines=True) in pandas"
             )
         what = f"is one JSON object {keys}"
         if self.arrays:
             shown = ", ".join("." + ".".join(keys) for keys in self.arrays[:KEYS_SHOWN])
             what += f" with arrays of objects in it ({shown})"
-        # Arrays in one of its objects alone are no part of records.
+        # If only one of its objects contains arrays, its values are not records.
         if self.holds_objects and len({keys[0] for keys in self.arrays}) != 1:
             return f"{name} {what}; its values are records: --records ."
         if self.arrays and all(map(_PLAIN_KEY.fullmatch, self.arrays[0])):
             return f"{name} {what}; name its records: --records {'.'.join(self.arrays[0])}"
         command = "" if self.arrays else f": {_jq('.', name)} > records.jsonl"
-        return f"{name} {what}; convert its records to one object a line{command}"
+        return f"{name} {what}; convert its records to one object per line{command}"
 
     @property
     def holds_objects(self) -> bool:
@@ -61,11 +61,11 @@ class Outline(NamedTuple):
         return 0 < len(self.keys) == self.objects
 
     def is_columns(self, text_columns: Collection[str]) -> bool:
-        """Whether it holds an object for each column, as pandas writes tables."""
+        """Whether it has an object for each column, as written by pandas."""
         return self.holds_objects and self.names_any(text_columns)
 
     def names_any(self, text_columns: Collection[str]) -> bool:
-        """Whether one of its keys is one of these."""
+        """Whether one of its keys is a text column."""
         return any(key.lower() in text_columns or key in text_columns for key in self.keys)
 
 
@@ -79,22 +79,22 @@ def _jq(path: str, name: str) -> str:
 def nested_object(
     text: str, *, is_whole: bool, has_long_lines: bool, text_columns: Collection[str]
 ) -> Outline | None:
-    """The object that a file is, if its records are somewhere inside it.
+    """The outline of a file that is one object with records inside it.
 
     Args:
-        text: its beginning.
-        is_whole: whether that is all of it.
-        has_long_lines: whether a line may be longer than that and yet one record of many.
+        text: the beginning of the file.
+        is_whole: whether that is the whole file.
+        has_long_lines: whether a single record may be longer than `text`.
         text_columns: an object with one of these keys is a record itself.
 
     Returns:
-        None where it has, or may have, a record in each line.
+        None if each line is, or may be, a record.
     """
     found = outline(text)
     if found is None:
         return None
     line, *more = text[: found.end].rstrip().split("\n", 1)
-    if more:  # else the line is a broken record
+    if more:  # otherwise the line is a damaged record
         return found if line.rstrip().endswith(_LINE_ENDS) else None
     if found.end is None:
         has_records = found.arrays or found.is_columns(text_columns)
@@ -105,16 +105,16 @@ def nested_object(
 
 
 def outline(text: str) -> Outline | None:
-    """The first object of a text that begins with one and may be cut off.
+    """The first object of a text, which may be truncated.
 
     Returns:
-        None where it begins otherwise, or is no JSON.
+        None if the text does not begin with an object, or is not JSON.
     """
     if not text.startswith("{"):
         return None
     found = Outline([], [], 0, None)
     objects = 0
-    open_keys: list[str | None] = []  # the present key of each open object; None is an array
+    open_keys: list[str | None] = []  # the current key of each open object; None is an array
     expecting_key = False
     for match in _MARK.finditer(text):
         mark = match[0]

@@ -1,4 +1,4 @@
-"""Reads JSON lines, and JSON arrays of objects without holding the array."""
+"""Reads JSON lines, and streams JSON arrays of objects."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
 _KEYS_SHOWN = 8
-_TOO_DEEP = "its lists and objects are nested too deep"
+_TOO_DEEP = "its lists and objects are nested too deeply"
 _TOO_MANY = f"more than {MAX_ROW_VALUES:,} values"
 
 
 def read_json_lines(text: TextStream) -> Table:
-    """The table of a file with one JSON object a line.
+    """The table of a file with one JSON object per line.
 
     Raises:
-        CorpusError: when it has no rows, or none of the first can be used.
+        CorpusError: it has no rows, or none of the first rows can be used.
     """
     return _table(text, _line_rows(text))
 
@@ -42,21 +42,21 @@ def read_json_array(text: TextStream) -> Table:
     """The table of a file that is one JSON array of objects.
 
     Raises:
-        CorpusError: when it has no rows, or none of the first can be used, or later where the
-            array is broken.
+        CorpusError: it has no rows, or none of the first rows can be used; raised later if the
+            array is damaged.
     """
     return _table(text, _array_rows(text))
 
 
 def read_records(text: TextStream, path: str) -> Table:
-    """The table of the records somewhere in a JSON value: an array or an object of objects.
+    """The table of the records inside a JSON value: an array or an object of objects.
 
-    Records in an object are called by their keys, in a column `key`.
+    The keys of records in an object become a column `key`.
 
     Args:
         text: the file.
         path: the keys that lead to them, joined by dots (``data.articles``); ``.`` if the whole
-            value is what holds them.
+            value contains them.
 
     Raises:
         CorpusError: there is nothing at that path, or no rows, or the file is no JSON.
@@ -127,7 +127,7 @@ def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
     array = _Scanner(text)
     yield from _item_rows(array, text.name)
     if array.peek():
-        raise CorpusError(f"{text.name}: something follows the end of the array")
+        raise CorpusError(f"{text.name}: there is data after the end of the array")
 
 
 def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
@@ -159,7 +159,7 @@ def _kind(value: Any) -> str:
         case str():
             return "a string"
         case bool():
-            return "a truth value"
+            return "a boolean"
         case _:
             return "a number"
 
@@ -167,15 +167,15 @@ def _kind(value: Any) -> str:
 def _reason(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         near = error.doc[error.pos : error.pos + 20].rstrip()
-        return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'where it ends'})"
+        return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'at the end'})"
     return f"not JSON: {error}"  # an integer of thousands of digits
 
 
 class _Scanner:
-    """Decodes a JSON text value by value, with no more of it in memory than one value.
+    """Decodes a JSON text value by value, with only one value in memory.
 
-    An incremental parser (ijson) does not serve: it takes gigabytes for a few thousand nested
-    brackets, and gives up the file at one wrong byte or large integer, which here are bad rows.
+    An incremental parser (ijson) is no alternative: it takes gigabytes for a few thousand nested
+    brackets, and fails at an invalid byte or a large integer, which are bad rows here.
     """
 
     def __init__(self, text: TextStream) -> None:
@@ -185,7 +185,7 @@ class _Scanner:
         self._decode = json.JSONDecoder().raw_decode
 
     def peek(self) -> str:
-        """The next character that is not blank, which stays; none at the end."""
+        """The next non-blank character, without consuming it; empty at the end."""
         while True:
             blank = _BLANK.match(self._buffer, self._at)
             self._at = blank.end() if blank else self._at
@@ -193,7 +193,7 @@ class _Scanner:
                 return self._buffer[self._at : self._at + 1]
 
     def take(self, character: str) -> None:
-        """Steps over this character, which has to come next."""
+        """Consume this character, which must come next."""
         found = self.peek()
         if found != character:
             shown = repr(found) if found else "the end of the file"
@@ -204,7 +204,7 @@ class _Scanner:
         self._at += 1
 
     def keys(self, name: str) -> Iterator[str]:
-        """The keys of an object; the value of each has to be taken before the next one."""
+        """The keys of an object; each value must be read before the next key."""
         self.take("{")
         if self.peek() == "}":
             self.take("}")
@@ -224,7 +224,7 @@ class _Scanner:
         """The next value.
 
         Raises:
-            CorpusError: it is no JSON; the message names its place.
+            CorpusError: it is not JSON.
         """
         try:
             return self.value()
@@ -234,7 +234,7 @@ class _Scanner:
             raise CorpusError(f"{source}: {_reason(error)}") from None
 
     def value(self) -> Any:
-        """The next value, which may be followed by anything."""
+        """The next value; anything may follow it."""
         self.peek()
         while True:
             try:
@@ -243,7 +243,7 @@ class _Scanner:
                 if not (_may_be_cut_off(error) and self._read_on()):
                     raise
             else:
-                # What is decoded may be the first digits of a number that is cut off in "1e+".
+                # The value may be the first digits of a number truncated at "1e+".
                 if end + 2 < len(self._buffer) or not self._read_on():
                     self._at = end
                     return value
@@ -257,7 +257,7 @@ class _Scanner:
         values = json_values(rest)
         if values > MAX_ROW_VALUES:
             raise CorpusTooLargeError(f"{self._text.name}: an item has {_TOO_MANY}")
-        # What is left has to be decoded again: doubling it keeps that in proportion.
+        # The rest is decoded again: doubling the block keeps the total work linear.
         wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
         blocks = []
         while wanted > 0 and values <= MAX_ROW_VALUES:
@@ -274,5 +274,5 @@ class _Scanner:
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
-    """Whether more text could complete it: no JSON name, number or escape is longer than that."""
+    """Whether more text could complete the value: no literal or escape is longer than this."""
     return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 16

@@ -1,10 +1,19 @@
-"""Where a corpus is: a file, or the URL of a file or a database."""
+"""Where a corpus is: a file, or the URL of a file or a database; downloads."""
 
 from __future__ import annotations
 
 import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath, PurePosixPath
+from typing import IO
 from urllib.parse import unquote, urlsplit
+
+from semsearch.errors import CorpusTooLargeError, DownloadError
+from semsearch.limits import MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS, size_shown
+from semsearch.web import check_status, requested
 
 #: A file, a URL, or standard input.
 Location = Path | str | None
@@ -15,23 +24,54 @@ _SECRET = re.compile(r"(?<=://)[^/?#@]*@")
 _PASSWORD = re.compile(r"(?<=://)([^/?#@:]*):[^/?#]*@")
 
 
-def is_url(place: str) -> bool:
-    """Whether a place is a URL, of whatever scheme."""
-    return _URL.match(place) is not None
+def is_url(location: str) -> bool:
+    """Whether a location is a URL of any scheme."""
+    return _URL.match(location) is not None
 
 
 def is_web(url: str) -> bool:
-    """Whether a URL is one of http or https."""
+    """Whether the scheme of a URL is http or https."""
     return _WEB.match(url) is not None
 
 
 def shown_url(url: str) -> str:
-    """A URL without what must not be shown or kept: the password; of the web, the user, too."""
+    """A URL without its password and, for http and https, without its user name."""
     if is_web(url):
         return _SECRET.sub("", url).partition("#")[0]
     return _PASSWORD.sub(r"\1:***@", url).partition("?")[0]
 
 
 def file_of(url: str) -> PurePath:
-    """The file that a URL ends in: ``/a/report.pdf``."""
+    """The path of a URL: ``/a/report.pdf``."""
     return PurePosixPath(unquote(urlsplit(url).path))
+
+
+@contextmanager
+def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
+    """The file at a URL, in a temporary file until the block ends, and its media type.
+
+    Raises:
+        CorpusError: the server cannot be reached, refuses, is too slow or sends too much.
+    """
+    name = shown_url(url)
+    ends = time.monotonic() + MAX_DOWNLOAD_SECONDS
+    received = 0
+    with tempfile.TemporaryFile() as file:
+        with requested(url, shown_as=name) as response:
+            check_status(response, name)
+            for block in response.iter_bytes():
+                received += len(block)
+                if received > MAX_DOWNLOAD_BYTES:
+                    limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
+                    raise CorpusTooLargeError(f"{name}: {limit}; download it, then index the file")
+                if time.monotonic() > ends:
+                    limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
+                    raise CorpusTooLargeError(f"{name} {limit}; download it, then index it")
+                try:
+                    file.write(block)
+                except OSError as error:
+                    reason = error.strerror or error
+                    raise DownloadError(f"{name} cannot be stored: {reason}") from error
+            media_type = response.headers.get("Content-Type", "").partition(";")[0]
+        file.seek(0)
+        yield file, media_type.strip().lower()

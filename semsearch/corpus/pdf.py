@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from semsearch.corpus.sources import Source
 
-_NEEDS_A_PASSWORD = "Incorrect password"  # noqa: S105 - what PDFium says
-# What PDFium writes for a hyphen at the end of a line, whose word goes on in the next.
+_NEEDS_A_PASSWORD = "Incorrect password"  # noqa: S105 - a message of PDFium
+# PDFium's marks for a word hyphenated at the end of a line.
 _BROKEN_WORD = re.compile("[\x02\ufffe]\n?")
 
 

@@ -1,37 +1,36 @@
-"""Reads plain text: a file as one document."""
+"""Reads plain text: a file as one document, or each line as one."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 from semsearch.corpus.formats import without_gz
 from semsearch.corpus.frontmatter import split_front_matter
 from semsearch.corpus.recognition import binary_likeness, lines_remark
-from semsearch.corpus.sources import identifier_of
+from semsearch.corpus.sources import Progress, Source, identifier_of, open_source
 from semsearch.corpus.table import Row, Table
-from semsearch.corpus.textstream import TextStream, encoding_of
+from semsearch.corpus.textstream import SAMPLE_CHARACTERS, TextStream, encoding_of
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import BadRowError, CorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UndecodableError
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
-if TYPE_CHECKING:
-    from semsearch.corpus.sources import Source
-
 _COLUMNS = ("id", "title", "text")
-#: Stands before fields of front matter that would be taken for the document's own.
+#: Prefix of front matter fields whose names are the document's own.
 _PREFIX = "front_matter."
 
-#: How far a heading is looked for: a text may have millions of lines, and no heading.
+#: Where the search for a heading ends: a text may have millions of lines and no heading.
 HEADING_WITHIN_CHARACTERS = 1 << 20
 
 
 def read_text(source: Source, encoding: str | None, *, doubted: bool = True) -> Table:
-    """The table of a single text: one row, which is called what the file is called.
+    """The table of a single text: one row, whose id is the name of the file.
 
     Args:
         source: the text.
-        encoding: as declared by the user.
+        encoding: named by the user.
         doubted: whether to remark that it seems to hold many texts.
     """
     identifier = identifier_of(source.name)
@@ -42,7 +41,7 @@ def read_text(source: Source, encoding: str | None, *, doubted: bool = True) -> 
 
 
 def text_row(source: Source, identifier: str, encoding: str | None) -> Row | BadRowError:
-    """The row of a text: what the file is called, its title and, of Markdown, its front matter."""
+    """The row of a text: its title, its text and, for Markdown, its front matter."""
     found = encoding_of(source.head, encoding)
     if likeness := binary_likeness(source.head, found):
         return BadRowError(source.name, str(likeness), document_id=identifier)
@@ -85,9 +84,61 @@ def _heading(markdown: str) -> str | None:
 
 
 def _after_hashes(line: str) -> str:
-    """``Title`` of ``## Title ##``; nothing if it is no heading (``#hashtag``)."""
+    """``Title`` from ``## Title ##``; empty if it is no heading (``#hashtag``)."""
     hashes, _, title = line.replace("\t", " ").partition(" ")
     words, _, closing = title.rpartition(" ")
     if hashes.strip("#") or len(hashes) > 6:
         return ""
     return (title if closing.strip("#") else words).strip()
+
+
+def read_lines(text: TextStream) -> Table:
+    """The table of a file with one text per line; blank lines are skipped.
+
+    Raises:
+        CorpusError: all lines are blank.
+    """
+    rows = (
+        Row(f"{text.name}:{number}", {"text": line.rstrip("\r\n")})
+        for number, line in enumerate(text.lines(), start=1)
+        if line.strip()
+    )
+    first = next(rows, None)
+    if first is None:
+        raise EmptyCorpusError(f"{text.name} has no lines with text")
+    return Table(
+        text.name,
+        ("text",),
+        chain((first,), rows),
+        announced=False,
+        remark="one text per line",
+        not_decoded=text.not_decoded,
+    )
+
+
+class TextLine(NamedTuple):
+    """A line with its end, numbered from 1."""
+
+    number: int
+    text: str
+
+
+def text_lines(path: Path | None, encoding: str | None, longest: int) -> Iterator[TextLine]:
+    """The lines of a file, or of standard input for None; gzip and byte order marks are handled.
+
+    Args:
+        path: the file.
+        encoding: named by the user; None for UTF-8.
+        longest: the maximum number of characters in a line.
+
+    Raises:
+        CorpusError: the file cannot be read, or a line is too long or cannot be decoded.
+    """
+    with open_source(path, Progress(None)) as source:
+        stream = TextStream(source, encoding, newline=None)
+        for number, line in enumerate(stream.lines(longest), start=1):
+            if ESCAPED_BYTE.search(line):
+                stream.read(SAMPLE_CHARACTERS)  # more text to guess the encoding from
+                reason = f"{first_escaped(line)} is {stream.not_decoded()}"
+                raise CorpusError(f"{source.name}:{number}: {reason}")
+            yield TextLine(number, line)

@@ -1,54 +1,65 @@
-"""Chooses the reader of an open file, or refuses the file with what it looks like."""
+"""Chooses the reader of an open file, or rejects the file with what it looks like.
+
+Other packages can add readers: an entry point of `GROUP`, named like the suffix of the files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import PurePath
 from typing import NamedTuple
 
-from semsearch.corpus.arrow import read_arrow
+from semsearch.corpus.arrow import read_arrow, read_parquet
 from semsearch.corpus.columns import TEXT_NAMES
 from semsearch.corpus.converters import read_document
-from semsearch.corpus.delimited import read_delimited
-from semsearch.corpus.dialect import DELIMITERS
-from semsearch.corpus.formats import BINARY_TABLES, DOCUMENTS, CorpusFormat, format_by_content
+from semsearch.corpus.delimited import DELIMITERS, read_delimited
+from semsearch.corpus.formats import (
+    BINARY_TABLES,
+    DOCUMENTS,
+    CorpusFormat,
+    format_by_content,
+    format_by_name,
+    without_gz,
+)
 from semsearch.corpus.jsonoutline import nested_object
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
-from semsearch.corpus.lines import read_lines
-from semsearch.corpus.parquet import read_parquet
-from semsearch.corpus.plaintext import read_text
-from semsearch.corpus.plugin_readers import plugin_table
+from semsearch.corpus.plaintext import read_lines, read_text
 from semsearch.corpus.recognition import ZIP_MAGIC, Likeness, binary_likeness, text_likeness
 from semsearch.corpus.sources import HEAD_BYTES, Source, identifier_of
-from semsearch.corpus.table import Table
+from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.corpus.workbook import read_workbook
-from semsearch.errors import BadRowError, EmptyCorpusError, UnknownFormatError
+from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UnknownFormatError
+from semsearch.plugins import Plugin, find_plugin
 
-#: The formats, as a person names them.
+GROUP = "semsearch.readers"
+
+#: The names of the formats, for messages.
 FORMATS = ", ".join(known.value for known in CorpusFormat)
 
 
 class Reading(NamedTuple):
-    """How files are read; what is None is found out."""
+    """How files are read; None means detected."""
 
     format: CorpusFormat | None = None
     encoding: str | None = None
     header: bool | None = None
-    names: Sequence[str] = ()  # columns that the user named
-    records: str | None = None  # where they are in JSON
+    names: Sequence[str] = ()  # columns named by the user
+    records: str | None = None  # the path to them in JSON
     sheet: str | None = None  # of a workbook
 
 
 def read(source: Source, reading: Reading) -> Table | BadRowError:
-    """The table of an open source; in place of a damaged one, what is wrong with it.
+    """The table of an open source; an error in place of a damaged one.
 
     Raises:
-        CorpusError: it cannot be read, or not so.
+        CorpusError: it cannot be read, or not with these options.
     """
     if not source.head:
         raise EmptyCorpusError(f"{source.name} is empty")
-    if reading.format is None and (table := plugin_table(source)) is not None:
+    if reading.format is None and (table := _plugin_table(source)) is not None:
         return table
     sniffed = format_by_content(source.head, encoding_of(source.head, reading.encoding))
     found = _format(source, reading, sniffed)
@@ -60,7 +71,7 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
     except BadRowError as error:
         if found in BINARY_TABLES:
             return error
-        raise  # of the first rows, none can be used
+        raise  # none of the first rows can be used
 
 
 def _read(
@@ -93,7 +104,7 @@ def _read(
         case CorpusFormat.TEXT:
             return read_text(source, encoding, doubted=reading.format is None)
         case None:
-            raise UnknownFormatError(f"{source.name}: not in a format that can be read ({FORMATS})")
+            raise UnknownFormatError(f"{source.name}: not in a supported format ({FORMATS})")
         case _:
             return read_document(source, identifier_of(source.name), found, encoding)
 
@@ -111,13 +122,14 @@ def _read_json(source: Source, reading: Reading, *, array: bool) -> Table:
 def _format(
     source: Source, reading: Reading, sniffed: CorpusFormat | None
 ) -> CorpusFormat | BadRowError | None:
-    """The format of a file; CorpusError for one that is no corpus, or another one than it says.
+    """The format of a file; a text may be declared by the user to be in another one.
 
-    Of a text, the user may say what it is.
+    Raises:
+        CorpusError: it is no corpus, or not in the format of its name.
     """
     named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
-        return named  # and what is wrong with it is a bad row
+        return named  # if it is damaged, that is a bad row
     likeness = _likeness(source, reading)
     if likeness is None:
         return named or sniffed
@@ -125,7 +137,7 @@ def _format(
         return likeness.format
     is_some_zip = likeness.format is None and source.head.startswith(ZIP_MAGIC)
     if named is CorpusFormat.XLSX and is_some_zip:
-        return named  # the beginning need not show what is in it
+        return named  # its first bytes need not show its contents
     if named in BINARY_TABLES:
         return BadRowError(source.name, str(likeness))
     raise UnknownFormatError(f"{source.name} {likeness}")
@@ -144,15 +156,15 @@ def _likeness(source: Source, reading: Reading) -> Likeness | None:
 
 
 def _check_options(source: Source, reading: Reading, found: CorpusFormat | None) -> None:
-    """Refuse options that say nothing about a file of this format."""
+    """Raise CorpusError for options that do not apply to the format."""
     if reading.records is not None and found not in (CorpusFormat.JSON, CorpusFormat.JSONL):
         raise UnknownFormatError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
-        raise UnknownFormatError(f"{source.name} is no workbook: --sheet is for XLSX")
+        raise UnknownFormatError(f"{source.name} is not a workbook: --sheet is for XLSX")
 
 
 def _refuse_nested(source: Source, reading: Reading) -> None:
-    """Raise CorpusError for a file that is one large object, and not an object a line."""
+    """Raise CorpusError for a file that is one large object, not one object per line."""
     head = source.head.decode(encoding_of(source.head, reading.encoding), "replace")
     by_name = None if reading.format else source.format
     text_columns = reading.names or TEXT_NAMES
@@ -164,3 +176,30 @@ def _refuse_nested(source: Source, reading: Reading) -> None:
     )
     if nested:
         raise UnknownFormatError(nested.advice(source.name, text_columns))
+
+
+def _plugin_table(source: Source) -> Table | None:
+    """The table of a file from the plugin for its suffix.
+
+    None if there is no such plugin, or semsearch reads such files itself.
+
+    Raises:
+        CorpusError: the plugin fails, now or later while its rows are read.
+    """
+    path = PurePath(source.name)
+    ending = without_gz(path).suffix.lower().removeprefix(".")
+    if not ending or format_by_name(path) is not None:
+        return None
+    plugin = find_plugin(GROUP, ending)
+    if plugin is None:
+        return None
+    with plugin.running(source.name, CorpusError):
+        table = plugin.load(source)
+        if not isinstance(table, Table):
+            raise TypeError(f"returned {type(table).__name__}, not a Table")
+    return replace(table, rows=_plugin_rows(plugin, table))
+
+
+def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:
+    with plugin.running(table.name, CorpusError):
+        yield from table.rows

@@ -1,4 +1,4 @@
-"""Recognises files that are no corpus, or not in the format that their name says."""
+"""Recognises files that are not a corpus, or not in the format of their suffix."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from semsearch.corpus.dialect import guess_dialect
+from semsearch.corpus.delimited import guess_dialect
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat
 from semsearch.corpus.header import USUAL_NAMES
 
 LINES_AS_TEXTS = "--input-format lines reads each line as a text"
 
-_UNPACK = "unpack it first (gzip alone is read packed)"
+_UNPACK = "unpack it first (only gzip is read compressed)"
 _TO_TEXT = "convert it to plain text (.txt) first"
-_TEXT_ONLY = "semsearch reads text only"
-_OFFICE = "a document of an office program"
+_TEXT_ONLY = "semsearch reads only text"
+_OFFICE = "an office document"
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 class Likeness(NamedTuple):
-    """What a file looks like, what to do about it, and in which format it can be read, if any."""
+    """What a file looks like, what to do about it, and the format to read it in, if any."""
 
     what: str
     advice: str
@@ -43,8 +43,8 @@ _MAGIC = {
     b"%PDF-": _readable("a PDF document", CorpusFormat.PDF),
     b"{\\rtf": Likeness("a rich text document", _TO_TEXT),
     b"\xd0\xcf\x11\xe0": Likeness(
-        "an encrypted or old document of an office program",
-        "save it without a password, in a present format",
+        "an encrypted or old office document",
+        "save it without a password, in a current format",
     ),
     SQLITE_MAGIC: Likeness("an SQLite database", 'choose its rows with --sql "SELECT …"'),
     b"PAR1": _readable("a Parquet file", CorpusFormat.PARQUET),
@@ -52,16 +52,16 @@ _MAGIC = {
     b"\x89PNG": Likeness("an image", _TEXT_ONLY),
     b"\xff\xd8\xff": Likeness("an image", _TEXT_ONLY),
     b"GIF8": Likeness("an image", _TEXT_ONLY),
-    b"BZh": Likeness("a file packed with bzip2", _UNPACK),
-    b"\xfd7zXZ\0": Likeness("a file packed with xz", _UNPACK),
-    b"\x28\xb5\x2f\xfd": Likeness("a file packed with zstd", _UNPACK),
+    b"BZh": Likeness("a bzip2 file", _UNPACK),
+    b"\xfd7zXZ\0": Likeness("an xz file", _UNPACK),
+    b"\x28\xb5\x2f\xfd": Likeness("a zstd file", _UNPACK),
     b"7z\xbc\xaf": Likeness("a 7z archive", _UNPACK),
     b"Rar!": Likeness("a RAR archive", _UNPACK),
 }
 ZIP_MAGIC = b"PK\x03\x04"
-#: Where the name of one of its files begins.
+#: Precedes the name of a file in a ZIP archive.
 _ZIPPED_FILE = rb"PK\x03\x04.{26}"
-#: By what matches in its beginning: names of files in it, or what the first one holds.
+#: By the names of files in an archive, or the contents of its first file.
 _ZIPPED = {
     rb"application/epub\+zip": _readable("an e-book (EPUB)", CorpusFormat.EPUB),
     _ZIPPED_FILE + b"word/": _readable("a Word document (DOCX)", CorpusFormat.DOCX),
@@ -74,8 +74,8 @@ _ZIPPED = {
 }
 _TAR = slice(257, 262), b"ustar"
 
-# Control characters that no text has. Of random bytes read as UTF-8, about half cannot be decoded
-# and a tenth are control characters; the limits are well below.
+# Control characters that do not occur in texts. Of random bytes read as UTF-8, about half cannot be
+# decoded and a tenth are control characters; the limits are well below.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_UNDECODABLE, _MOST_CONTROLS = 0.1, 0.03
 _LEAST_UTF_16_CHARACTERS = 8
@@ -99,18 +99,18 @@ _LOG_LINE = re.compile(
 )
 _LOG_LINES_LOOKED_AT = 200
 
-#: One text a line: at least so many lines, most of them of some words, with a capital letter or a
-#: digit first, and half of them no longer than this.
+#: One text per line: at least this many lines, most of which have several words and begin with a
+#: capital letter or a digit; the median is no longer than LINE_CHARACTERS.
 LEAST_TEXTS, MOST, LINE_CHARACTERS, LEAST_UNSPACED = 10, 0.9, 200, 8
 _OPENING_QUOTES = "\"'“„‘«¿¡"
 
 
 def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
-    """What a file that begins with these bytes is, if it is no text.
+    """What a file that begins with these bytes is, if it is not text.
 
     Args:
-        head: its beginning, unpacked.
-        encoding: the one to read it in.
+        head: its first bytes, uncompressed.
+        encoding: the encoding to read it in.
     """
     for magic, likeness in _MAGIC.items():
         if head.startswith(magic):
@@ -133,7 +133,7 @@ def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
 
 
 def _is_utf_16(high: bytes, low: bytes) -> bool:
-    """Whether these halves of 16 bits are text: of one script, with spaces, digits or line ends."""
+    """Whether these high and low bytes are text of one script, with spaces, digits or newlines."""
     if 0 not in high or 0 in low or len(low) < _LEAST_UTF_16_CHARACTERS:
         return False
     return sum(count for _, count in Counter(high).most_common(2)) >= MOST * len(high)
@@ -142,17 +142,17 @@ def _is_utf_16(high: bytes, low: bytes) -> bool:
 def text_likeness(
     text: str, by_name: CorpusFormat | None, *, columns_known: bool = False
 ) -> Likeness | None:
-    """What a text that begins like this is, if it is not of the format that its name says.
+    """What a text that begins like this is, if it is not in the format of its suffix.
 
     Args:
         text: its beginning.
-        by_name: the format that its name says.
+        by_name: the format of its suffix.
         columns_known: whether the user described its columns, so that it is a table.
     """
     if _SMART.match(text):
         return Likeness(
             "a SMART collection",
-            "its folder can be measured with: semsearch eval ir --data FOLDER; to index it, "
+            "evaluate its folder with: semsearch eval ir --data FOLDER; to index it, "
             "convert its entries to JSON lines",
         )
     if _HTML.match(text):
@@ -178,7 +178,7 @@ def text_likeness(
 
 
 def lines_remark(text: str) -> str:
-    """What to say of a text that is read as one document and seems to hold many; else nothing."""
+    """A remark on a text that is read as one document but seems to hold many; else empty."""
     lines = whole_lines(text)
     if is_log(lines):
         return f"looks like a log and is read as one document; {LINES_AS_TEXTS}"
@@ -188,13 +188,13 @@ def lines_remark(text: str) -> str:
             f"looks like {what} and is read as one document; "
             f"--input-format {name.value} reads its rows"
         )
-    if _has_a_text_a_line(lines):
-        return f"looks like one text a line and is read as one document; {LINES_AS_TEXTS}"
+    if _has_one_text_per_line(lines):
+        return f"looks like one text per line and is read as one document; {LINES_AS_TEXTS}"
     return ""
 
 
 def _json_rows(text: str, lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
-    """What a text of JSON is, and its format, whatever its name says."""
+    """The kind of JSON in a text, and its format, regardless of its suffix."""
     if _ARRAY_OF_OBJECTS.match(text):
         return "a JSON array", CorpusFormat.JSON
     if lines and _is_object(lines[0]):
@@ -203,7 +203,7 @@ def _json_rows(text: str, lines: Sequence[str]) -> tuple[str, CorpusFormat] | No
 
 
 def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
-    """The same of a table: its lines hold equally many tabs, or it has a usual header."""
+    """The same for tables: lines have equally many tabs, or there is a usual header."""
     tabs = [line.strip().count("\t") for line in lines if line.strip()]
     if len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs):
         return "a table", CorpusFormat.TSV
@@ -215,8 +215,8 @@ def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
     return ("a table", CorpusFormat.CSV) if is_header and even >= MOST * len(records) else None
 
 
-def _has_a_text_a_line(lines: Sequence[str]) -> bool:
-    """Whether lines do not flow into each other, as those of paragraphs, lists and code do."""
+def _has_one_text_per_line(lines: Sequence[str]) -> bool:
+    """Whether lines are independent texts, unlike those of paragraphs, lists and code."""
     texts = [line.strip() for line in lines if line.strip()]
     if len(texts) < LEAST_TEXTS or len(texts) < MOST * len(lines):
         return False
@@ -234,7 +234,7 @@ def _has_a_text_a_line(lines: Sequence[str]) -> bool:
 
 
 def is_log(lines: Sequence[str]) -> bool:
-    """Whether most of these lines begin as those of programs' logs do, the first among them."""
+    """Whether most lines, including the first, begin like those of log files."""
     found = [
         _LOG_LINE.match(line) is not None for line in lines[:_LOG_LINES_LOOKED_AT] if line.strip()
     ]
@@ -242,7 +242,7 @@ def is_log(lines: Sequence[str]) -> bool:
 
 
 def is_table(lines: Sequence[str]) -> bool:
-    """Whether lines are plausibly records: several cells each, or one with a usual name."""
+    """Whether lines are plausible records: several cells each, or a usual column name."""
     records = _records(lines)
     if not records or any(cell.strip().lower() in USUAL_NAMES for cell in records[0]):
         return True
@@ -252,13 +252,13 @@ def is_table(lines: Sequence[str]) -> bool:
 
 def _records(lines: Sequence[str]) -> list[list[str]]:
     records: list[list[str]] = []
-    with suppress(csv.Error):  # a stray quote, or a record cut off at the end
+    with suppress(csv.Error):  # a stray quote, or a truncated record at the end
         records.extend(filter(None, guess_dialect(lines).reader(lines)))
     return records
 
 
 def whole_lines(text: str) -> list[str]:
-    """The lines of the beginning of a file, without the one that is cut off."""
+    """The complete lines in the beginning of a file."""
     lines = text.splitlines(keepends=True)
     return lines[:-1] if len(lines) > 1 and not lines[-1].endswith("\n") else lines
 

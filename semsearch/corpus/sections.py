@@ -1,11 +1,11 @@
-"""What converters make of documents: blocks, and the parts that become hits."""
+"""The output of converters: blocks of text, and the parts that become documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-#: How much of a heading is kept.
+#: Longer headings are truncated.
 HEADING_MAX_CHARACTERS = 200
 
 
@@ -21,10 +21,10 @@ class Section(NamedTuple):
 
     Args:
         kind: ``page``, ``slide`` or ``section``.
-        number: its place among these, from 1.
-        text: what it says; empty for a blank one.
-        heading: what it is called, if anything.
-        fault: why it cannot be read.
+        number: counted from 1.
+        text: its text; may be empty.
+        heading: its heading, if any.
+        fault: why it cannot be read, if so.
     """
 
     kind: str
@@ -35,13 +35,13 @@ class Section(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A document as a converter reads it.
+    """A document as read by a converter.
 
     Args:
-        title: of the document, where it has one.
-        sections: its parts, read as they are asked for.
-        remark: what a person is told of it, such as ``12 pages``.
-        if_blank: what to do about one without text.
+        title: of the document, if it has one.
+        sections: its parts, read lazily.
+        remark: shown to users, such as ``12 pages``.
+        if_blank: what to do if the document has no text.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Parts(NamedTuple):
 
 
 def sections_of(blocks: Iterable[Block], first: int = 1) -> Iterator[Section]:
-    """Blocks in sections, each beginning with a heading; headings in a row belong to one.
+    """Group blocks into sections, each under a heading; consecutive headings share a section.
 
     Args:
         blocks: the document.

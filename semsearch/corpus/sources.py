@@ -1,4 +1,4 @@
-"""Where bytes come from: files, URLs and standard input, unpacked if gzip packed them."""
+"""Opens files, URLs and standard input; decompresses gzip."""
 
 from __future__ import annotations
 
@@ -15,52 +15,50 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from semsearch.corpus.downloads import downloaded
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
-from semsearch.corpus.locations import Location, file_of, is_url, shown_url
+from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
 from semsearch.errors import BadRowError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
 from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-#: How much of a file is looked at to tell its format and encoding.
+#: The part of a file that its format and encoding are detected from.
 HEAD_BYTES = 64 << 10
-#: How much is read at once.
 BUFFER_BYTES = 128 << 10
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Progress:
-    """How far reading has come, in bytes as they are stored.
+    """How much has been read, in bytes as they are stored.
 
     Args:
-        total: of all files together; None when that cannot be known.
+        total: the size of all files; None if unknown.
     """
 
     def __init__(self, total: int | None) -> None:
         self._total = total
-        self._behind = 0
+        self._previous_files = 0
         self.position = 0
 
     @property
     def fraction(self) -> float | None:
-        """From 0 to 1, or None when unknown."""
+        """From 0 to 1, or None if unknown."""
         if self._total is None:
             return None
-        return min((self._behind + self.position) / max(self._total, 1), 1.0)
+        return min((self._previous_files + self.position) / max(self._total, 1), 1.0)
 
     def next_file(self) -> None:
-        """Starts counting positions again, behind the file that has been read."""
-        self._behind += self.position
+        """Begin the next file, at position 0."""
+        self._previous_files += self.position
         self.position = 0
 
 
 class _Stream(io.RawIOBase):
-    """Bytes whose beginning can be looked at and whose failures are CorpusErrors.
+    """A stream with access to its first bytes, whose failures are CorpusErrors.
 
-    Closing it leaves what is beneath it open, for that may be standard input.
+    Closing it does not close the inner stream, which may be standard input.
     """
 
     def __init__(self, inner: IO[bytes] | io.BufferedIOBase, name: str, progress: Progress) -> None:
@@ -73,7 +71,7 @@ class _Stream(io.RawIOBase):
         return True
 
     def head(self) -> bytes:
-        """The first bytes, which stay to be read."""
+        """The first bytes, without consuming them."""
         while len(self._head) < HEAD_BYTES and (more := self._read(HEAD_BYTES - len(self._head))):
             self._head += more
         return self._head
@@ -88,8 +86,8 @@ class _Stream(io.RawIOBase):
     def _read(self, size: int) -> bytes:
         with reading(self._name):
             data: bytes | None = self._inner.read(size)
-        if data is None:  # a pipe set not to block, and nothing in it yet: this is not its end
-            raise CorpusError(f"cannot read {self._name}: it does not block")
+        if data is None:  # an empty non-blocking pipe: this is not its end
+            raise CorpusError(f"cannot read {self._name}: it is a non-blocking pipe")
         self._progress.position += len(data)
         return data
 
@@ -99,12 +97,12 @@ class Source:
     """One open file of a corpus, or standard input.
 
     Args:
-        name: what messages call it.
-        format: the one that its name stands for, or that a web server says it has.
-        head: its first bytes; none if it is empty.
-        stream: all its bytes, unpacked.
+        name: its name in messages.
+        format: the format of its suffix, or as declared by a web server.
+        head: its first bytes; empty for an empty file.
+        stream: all its bytes, decompressed.
         progress: updated by the reader; reading `stream` updates it as well.
-        path: where it is, if it is a plain file.
+        path: its path, if it is a plain file.
     """
 
     name: str
@@ -117,13 +115,13 @@ class Source:
     _open_files: ExitStack
 
     def seekable(self, longest: int | None = None) -> IO[bytes]:
-        """The same bytes as a file to jump about in, by way of a temporary one if need be.
+        """A seekable file with the same bytes, if necessary a temporary one.
 
         Args:
-            longest: how many bytes the temporary file may have.
+            longest: the maximum size of the temporary file.
 
         Raises:
-            CorpusError: it would have more, or cannot be written.
+            CorpusError: it would be larger, or cannot be written.
         """
         if self._file is not None:
             self._file.seek(0)
@@ -136,10 +134,10 @@ class Source:
         return spool
 
     def on_disk(self) -> Path:
-        """A file that holds the same bytes, packed or not: a temporary one if need be.
+        """The path of a file with the same contents, if necessary a temporary one.
 
         Raises:
-            CorpusError: it would be too long, or cannot be written.
+            CorpusError: it would be too large, or cannot be written.
         """
         if self.path is not None:
             self.progress.position = self.path.stat().st_size
@@ -152,7 +150,7 @@ class Source:
 
 
 class _Limited:
-    """Reads no more than so many bytes from a stream."""
+    """A stream that raises CorpusError if it is longer than a limit."""
 
     def __init__(self, stream: BinaryIO, longest: int) -> None:
         self._stream = stream
@@ -169,10 +167,10 @@ class _Limited:
 
 @contextmanager
 def open_source(path: Location, progress: Progress) -> Iterator[Source]:
-    """Opens a file, one at a URL, or standard input for None.
+    """Open a path, a URL, or standard input for None.
 
     Raises:
-        CorpusError: when it cannot be opened; reading from it raises the same.
+        CorpusError: it cannot be opened; reading from it raises the same.
     """
     name = _name(path)
     named = None if path is None else format_by_name(PurePath(name))
@@ -187,11 +185,11 @@ def open_source(path: Location, progress: Progress) -> Iterator[Source]:
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
         stream = _Stream(file, name, progress)
-        packed = stream.head().startswith(_GZIP_MAGIC)
-        if packed:
+        is_gzip = stream.head().startswith(_GZIP_MAGIC)
+        if is_gzip:
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
             stream = _Stream(unpacked, name, Progress(None))
-        direct = None if packed or path is None or not file.seekable() else file
+        direct = None if is_gzip or path is None or not file.seekable() else file
         buffered = io.BufferedReader(stream, BUFFER_BYTES)
         plain = path if isinstance(path, Path) and file_size(path) is not None else None
         yield Source(name, named, stream.head(), buffered, progress, plain, direct, stack)
@@ -205,20 +203,20 @@ def _name(path: Location) -> str:
 
 
 def identifier_of(name: str) -> str:
-    """What a single document is called whose source has this name."""
+    """The id of a single document whose source has this name."""
     return name if is_url(name) else PurePath(name).as_posix()
 
 
 def text_of(file_name: str) -> str:
-    """The same as a text that can be stored and printed, whatever bytes it is made of."""
+    """A file name as valid Unicode, whatever bytes it contains."""
     return file_name.encode("utf-8", "backslashreplace").decode()
 
 
 def file_size(path: Path) -> int | None:
-    """How many bytes a file has; None where only reading it can tell (pipes).
+    """The size of a file; None if it is not a regular file (pipes).
 
     Raises:
-        CorpusError: when there is no such file.
+        CorpusError: the file does not exist.
     """
     with reading(str(path)):
         status = path.stat()
@@ -227,7 +225,7 @@ def file_size(path: Path) -> int | None:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turns what the system and gzip raise into a CorpusError that names the file."""
+    """Turn exceptions of the system and of gzip into a CorpusError that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -236,12 +234,12 @@ def reading(name: str) -> Iterator[None]:
         raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # an invalid file name
         raise CorpusError(f"cannot read {name!r}: {error}") from error
 
 
 def _standard_input() -> IO[bytes]:
-    # Python has no sys.stdin when the shell closed it (<&-).
+    # sys.stdin is None if the shell closed it (<&-).
     if sys.stdin is None:
         raise CorpusError("standard input is closed")
     return sys.stdin.buffer

@@ -1,4 +1,4 @@
-"""What every reader hands on: rows that know where they stand, and the columns they have."""
+"""The output of readers: tables of rows, which know their location."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
 
-#: How far a reader looks ahead to guess delimiter, quoting and types; whichever comes first.
+#: How far readers look ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
 LOOK_AHEAD_CHARACTERS = 4 << 20
 
-#: Makes a value of a cell; a cell that is no such value stays the text it is.
+#: Converts a cell to a value; a cell that cannot be converted stays text.
 CellType = Callable[[str], Any]
 
 Item = TypeVar("Item")
 
 
 class Row(NamedTuple):
-    """One row of a corpus: where it stands (``corpus.csv:418``) and its cells by column."""
+    """One row of a corpus: its location (``corpus.csv:418``) and its cells by column."""
 
     source: str
     fields: Mapping[str, Any]
@@ -28,22 +28,22 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, read as they are asked for.
+    """Rows, read lazily.
 
     Args:
-        name: what messages call it (``corpus.csv``).
-        columns: the names of its columns, in their order.
+        name: its name in messages (``corpus.csv``).
+        columns: the names of its columns, in order.
         rows: its rows; an error in place of a row that cannot be used.
-        cell_types: for formats that know nothing but text: what the cells of a column stand for.
-        nothing: how a cell says that it holds no text.
-        announced: whether a person is told which column is taken for what; not worth a word
-            where the columns are semsearch's own.
-        loosely_typed: whether a number or a date may be a text, as in spreadsheets.
-        by_position: whether a column can be named by its place, counted from 1.
-        remark: what else a person has to know about it.
-        sample: the first rows, where they have been read to judge by.
-        file: what its file is called in the folder whose part it is; None for one by itself.
-        not_decoded: what the bytes of a row are not that could not be decoded, and what to do.
+        cell_types: for formats without types: the types of columns.
+        nothing: cells that count as empty.
+        announced: whether users are informed how its columns are used; needless if semsearch
+            itself defines the columns.
+        loosely_typed: whether a number or a date can be a text, as in spreadsheets.
+        by_position: whether a column can be named by its position, counted from 1.
+        remark: further information for users.
+        sample: the first rows, if they have been read.
+        file: the name of its file inside a folder; None for a single file.
+        not_decoded: explains bytes that could not be decoded, and what to do.
     """
 
     name: str
@@ -61,11 +61,11 @@ class Table:
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:
-    """The first items: enough to judge by, few enough to hold.
+    """The first items, for guesses about a file.
 
     Args:
-        items: lines or rows; those returned are taken off it.
-        position: how many characters they have taken from the file so far.
+        items: lines or rows; those returned are consumed.
+        position: returns the number of characters read so far.
     """
     head = []
     for item in islice(items, LOOK_AHEAD_ROWS):

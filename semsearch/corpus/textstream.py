@@ -1,4 +1,4 @@
-"""Characters out of bytes: which encoding, and lines that cannot grow without bound."""
+"""Decodes bytes to text, line by line with a maximum length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semsearch.limits import MAX_ROW_BYTES, size_shown
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
-# The marks of UTF-32 first: that of UTF-16 is the beginning of one of them.
+# UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -25,10 +25,10 @@ _BYTE_ORDER_MARKS = (
 
 
 def encoding_of(head: bytes, declared: str | None) -> str:
-    """The encoding of a file that begins like this: by its byte order mark, else as declared.
+    """The encoding of a file: by its byte order mark, or else the declared one.
 
     Raises:
-        CorpusError: when the declared encoding is none that Python knows.
+        CorpusError: Python does not know the declared encoding.
     """
     if declared is not None:
         try:
@@ -41,39 +41,39 @@ def encoding_of(head: bytes, declared: str | None) -> str:
     return declared or "utf-8"
 
 
-#: By how much of a file its likely encoding is judged.
+#: The part of a file that its likely encoding is guessed from.
 SAMPLE_CHARACTERS = 1 << 16
 
 
 class TextStream:
     """The characters of one source.
 
-    A byte that is not of the encoding becomes a surrogate (PEP 383), which a Document refuses:
-    so the row that holds it is a bad row, and only that.
+    A byte that cannot be decoded becomes a surrogate (PEP 383), which Document rejects: only the
+    row that contains it is a bad row.
 
     Args:
-        source: where the bytes come from.
-        encoding: as declared by the user; None for UTF-8.
-        newline: what ends a line, as `open` has it.
+        source: the bytes.
+        encoding: named by the user; None for UTF-8.
+        newline: as in `open`.
     """
 
     def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
         self.name = source.name
-        #: How many characters have been handed out.
+        #: The number of characters read so far.
         self.position = 0
         self._encoding = encoding_of(source.head, encoding)
         self._head = source.head
         self._way_out: str | None = None
-        self._escaped = ""  # the first lines or blocks that could not be decoded
+        self._escaped = ""  # the first lines or blocks with undecodable bytes
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )
 
     def lines(self, longest: int = MAX_ROW_BYTES) -> Iterator[str]:
-        """Its lines, each with its end.
+        """Its lines, with their newlines.
 
         Raises:
-            CorpusError: at a line of more than so many characters, or bytes that cannot be decoded.
+            CorpusError: a line is too long, or the bytes cannot be decoded.
         """
         number = 0
         try:
@@ -90,10 +90,10 @@ class TextStream:
             raise self._undecodable(error) from error
 
     def read(self, size: int) -> str:
-        """The next `size` characters, or what is left.
+        """The next `size` characters, or fewer at the end.
 
         Raises:
-            CorpusError: at bytes that cannot be decoded.
+            CorpusError: the bytes cannot be decoded.
         """
         try:
             block = self._reader.read(size)
@@ -104,7 +104,7 @@ class TextStream:
         return block
 
     def not_decoded(self) -> str:
-        """What the bytes are not that could not be decoded so far, and what to do."""
+        """Explains the bytes that could not be decoded so far, and what to do."""
         if self._way_out is None:
             self._way_out = way_out(self._escaped, self._encoding)
         return self._way_out
@@ -117,8 +117,8 @@ class TextStream:
 
     def _undecodable(self, error: UnicodeError) -> CorpusError:
         reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-        told = f"{self.name} cannot be read as {self._encoding}: {reason}"
+        message = f"{self.name} cannot be read as {self._encoding}: {reason}"
         likely = likely_encoding(self._head.decode("ascii", "surrogateescape"), "ascii")
         if likely and likely != self._encoding:
-            told += f"; it looks like {likely}: --encoding {likely}"
-        return CorpusError(told)
+            message += f"; it looks like {likely}: --encoding {likely}"
+        return CorpusError(message)

@@ -25,10 +25,10 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
-#: How many rows a sheet can have. Files can say that a row is the billionth.
+#: The most rows of a sheet. Files can claim a billion.
 MAX_ROWS = 1 << 20
 
-#: What Excel shows where a formula has no value.
+#: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
 
 SHEETS_SHOWN = 20
@@ -39,20 +39,18 @@ _NumberedCells = tuple[int, list[Any]]
 def read_workbook(
     source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
 ) -> Table:
-    """The table of one sheet of a workbook.
-
-    Formulas count as the values that were saved.
+    """The table of one sheet of a workbook. Formulas have their saved values.
 
     Args:
         source: the workbook.
-        sheet: the name of its sheet; None for the first.
-        header: whether its first row names the columns; None guesses.
-        wanted: names of columns by which to guess.
+        sheet: the name of the sheet; None for the first.
+        header: whether its first row names the columns; None to guess.
+        wanted: names of columns that identify a header.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
-        BadRowError: it is damaged, or no workbook.
-        CorpusError: it has no such sheet, or the sheet has no rows.
+        BadRowError: it is damaged, or not a workbook.
+        CorpusError: the sheet does not exist or has no rows.
     """
     try:
         import openpyxl
@@ -61,10 +59,10 @@ def read_workbook(
     try:
         file = source.seekable(MAX_UNPACKED_BYTES)
         check_archive(file, has_trees=False)
-        with warnings.catch_warnings(action="ignore"):  # of what it leaves out
+        with warnings.catch_warnings(action="ignore"):  # about unsupported features
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = {one.title: one for one in book.worksheets}
-    except Exception as error:  # the library raises whatever a damaged file makes it stumble over
+    except Exception as error:  # damaged files make the library raise anything
         raise _unreadable(source.name, error) from error
     if not sheets:
         raise BadRowError(source.name, "has no sheets")
@@ -88,18 +86,18 @@ def _table(
         if isinstance(record, BadRowError):
             if not head:
                 raise record
-            records = iter((record,))  # what comes before it is read
+            records = iter((record,))  # after the rows before it
             break
         head.append(record)
     if not head:
         raise EmptyCorpusError(f"{source.name} has no rows: {remark}")
     width = max(len(cells) for _, cells in head)
-    above = 0  # rows that are no part of the table, such as a heading
+    above = 0  # rows above the table, such as a heading
     while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
         head.pop(0)
         above += 1
     if above:
-        remark += f"; {above} row{'s' if above > 1 else ''} with a single cell above it left out"
+        remark += f"; {above} row{'s' if above > 1 else ''} with a single cell above it skipped"
     if header is None:
         texts = [[_as_text(cell) for cell in cells] for _, cells in head]
         header = has_header((cells + [""] * (width - len(cells)) for cells in texts), wanted)
@@ -113,7 +111,7 @@ def _table(
     rows = _rows(chain(head, records), columns, name)
     sample = list(islice(rows, LOOK_AHEAD_ROWS))
     if not sample:
-        name = f"{source.name}, {remark}"  # it may be the wrong one of several sheets
+        name = f"{source.name}, {remark}"  # it may be the wrong sheet
         plain = any(column.lower() in USUAL_NAMES for column in columns)
         advice = "" if plain else "; if its first row is data, add --no-header"
         raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
@@ -129,15 +127,15 @@ def _table(
 
 
 def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
-    """The rows that have any cells, with their numbers, without blank cells at their ends."""
-    sheet.reset_dimensions()  # what files say of their size need not be true
+    """The non-empty rows with their numbers, without trailing blank cells."""
+    sheet.reset_dimensions()  # the declared size need not be true
     rows = sheet.iter_rows(values_only=True)
     for number in range(1, MAX_ROWS + 2):
         try:
             with warnings.catch_warnings(action="ignore"):
                 found: Sequence[Any] | None = next(rows, None)
-        except Exception as error:  # as above; what has been read stays
-            yield _unreadable(f"{name}, behind row {number - 1}", error)
+        except Exception as error:  # as above; the rows before it are kept
+            yield _unreadable(f"{name}, after row {number - 1}", error)
             return
         if found is None:
             return
@@ -165,7 +163,7 @@ def _rows(
             reason = f"{quantity(len(cells), 'cell')} where the sheet has {expected}"
             yield BadRowError(source, reason)
         else:
-            pairs = zip(columns, cells, strict=False)  # blank cells at its end are left out
+            pairs = zip(columns, cells, strict=False)  # trailing blank cells are missing
             yield Row(source, {column: cell for column, cell in pairs if cell is not None})
 
 

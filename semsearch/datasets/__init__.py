@@ -1,4 +1,4 @@
-"""Published data sets, read as their authors ship them."""
+"""Reads published data sets in their original formats."""
 
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.paircolumns import PairColumns
@@ -12,7 +12,7 @@ from semsearch.datasets.questions import read_questions
 from semsearch.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
 from semsearch.datasets.retrieval import load_retrieval_set, retrieval_names
 from semsearch.datasets.scifact import read_scifact
-from semsearch.datasets.stsbenchmark import read_stsbenchmark
+from semsearch.datasets.sts import read_stsbenchmark
 
 __all__ = [
     "LabelledPair",

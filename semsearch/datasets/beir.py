@@ -1,4 +1,4 @@
-"""Retrieval sets in the layout of BEIR (Thakur et al. 2021): a folder, or a zip archive of one."""
+"""Reads retrieval sets in the layout of BEIR (Thakur et al. 2021), from a folder or ZIP archive."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def has_beir_files(folder: Path) -> bool:
 def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
     """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also with ``.gz``.
 
-    A document is its title and its text (`joined_text`). Only the queries that the split has
-    judgements of are kept.
+    A document is its title and text (`joined_text`). Only queries with judgements in the split are
+    kept.
 
     Args:
-        name: what the set is called.
-        folder: where the files are; or a zip archive with them, in a folder or not.
-        split: which judgements.
+        name: the name of the set.
+        folder: a folder, or a ZIP archive of the files or of a folder with them.
+        split: the split of the judgements.
 
     Raises:
-        DatasetError: a file is missing or a line of it is wrong.
+        DatasetError: a file is missing or invalid.
     """
     root: DataFile = folder
     if folder.is_file():
         root = _in_archive(folder)
-    corpus = read_texts(_needed(root, "corpus.jsonl"))
-    queries = read_texts(_needed(root, "queries.jsonl"))
+    corpus = read_texts(_required(root, "corpus.jsonl"))
+    queries = read_texts(_required(root, "queries.jsonl"))
     qrels = _file(root, f"qrels/{split}.tsv")
     if qrels is None:
         raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {_splits(root)})")
@@ -56,11 +56,11 @@ def _in_archive(file: Path) -> zipfile.Path:
 
 
 def _file(folder: DataFile, name: str) -> DataFile | None:
-    found = (folder / ending for ending in (name, f"{name}.gz"))
-    return next((file for file in found if file.is_file()), None)
+    candidates = (folder / name, folder / f"{name}.gz")
+    return next((file for file in candidates if file.is_file()), None)
 
 
-def _needed(folder: DataFile, name: str) -> DataFile:
+def _required(folder: DataFile, name: str) -> DataFile:
     file = _file(folder, name)
     if file is None:
         raise DatasetError(f"{folder} has no {name}")
@@ -75,10 +75,10 @@ def _splits(folder: DataFile) -> str:
 
 
 def read_texts(file: DataFile) -> dict[str, str]:
-    """The texts in JSON lines by their ``_id``, each with its title before it, if it has one.
+    """The texts of JSON lines by ``_id``, after their titles if they have any.
 
     Raises:
-        DatasetError: the file cannot be read, or a line is something else.
+        DatasetError: the file cannot be read, or a line is invalid.
     """
     texts: dict[str, str] = {}
     for place, record in _records(file):
@@ -88,7 +88,7 @@ def read_texts(file: DataFile) -> dict[str, str]:
                 f"{place}: no '_id' and 'text' (fields: {', '.join(map(str, record))})"
             )
         if str(name) in texts:
-            raise DatasetError(f"{place}: the id {str(name)!r} is there already")
+            raise DatasetError(f"{place}: duplicate id {str(name)!r}")
         texts[str(name)] = joined_text([str(title), text]) if title else text
     return texts
 
@@ -109,13 +109,13 @@ def _records(file: DataFile) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _qrels(file: DataFile) -> Qrels:
-    """``query-id``, ``corpus-id`` and ``score`` between tabs, under a header."""
+    """Tab-separated ``query-id``, ``corpus-id`` and ``score``, with a header."""
     qrels: Qrels = {}
     for number, line in enumerate(numbered_lines(file)):
         cells = cells_of(line, "\t")
         if not line.text.strip() or (number == 0 and cells[0] == "query-id"):
             continue
         if len(cells) != 3:
-            raise DatasetError(f"{line.place}: {len(cells)} columns between tabs, not 3")
+            raise DatasetError(f"{line.place}: {len(cells)} tab-separated columns, not 3")
         judge(qrels, cells[0], cells[1], relevance(cells[2], line.place))
     return qrels

@@ -1,8 +1,8 @@
-"""Known data sets from where they are published into the folder of data sets.
+"""Downloads known data sets into the folder of data sets.
 
-A file comes under its own name only when it is whole: it grows as ``NAME.part``, is checked
-against the size and SHA-256 that are known, and then renamed. A lock beside it lets one process
-fetch it while others wait. What has come stays when the connection breaks off or the process dies.
+A file appears under its own name only when it is complete: it grows as ``NAME.part``, is checked
+against its known size and SHA-256, and is then renamed. A lock beside it lets one process download
+it while others wait. After a lost connection or a killed process, the download is resumed.
 """
 
 from __future__ import annotations
@@ -13,33 +13,44 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
-from semsearch.datasets.transfer import BrokenOffError, receive
 from semsearch.errors import DatasetError, DownloadError
+from semsearch.web import check_status, reason, requested
+
+if TYPE_CHECKING:
+    from httpx2 import Response
 
 logger = logging.getLogger(__name__)
 
-#: How often a connection may break off, each time further on.
+#: How many connections may be lost, as long as each received something.
 ATTEMPTS = 4
+
+_RANGE_NOT_SATISFIABLE = 416
+
+
+class ConnectionLostError(DownloadError):
+    """The connection ended before the file did; what was received is kept."""
 
 
 def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) -> Path:
-    """Fetch the files of a known set that are not here yet.
+    """Download the missing files of a known set.
 
     Args:
         name: as in the registry.
-        on_progress: called with how many bytes are there, and how many it will be.
+        on_progress: called with the number of bytes present, and of the whole set.
 
     Returns:
         The folder or only file of the set.
 
     Raises:
-        DatasetError: there is no such set, a file cannot be fetched or is another one than was
-            published, or a file of it can only be got by hand. Then the others are there.
+        DatasetError: there is no such set, a file cannot be downloaded or differs from the one
+            that was published, or can only be obtained by hand; then the others are downloaded.
     """
     known = known_set(name)
     total = sum(file.size or 0 for file in known.files)
@@ -52,11 +63,11 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
                 by_hand.append(target)
             continue
 
-        def tell(there: int, before: int = done) -> None:
+        def report(received: int, before: int = done) -> None:
             if on_progress is not None:
-                on_progress(before + there, total)
+                on_progress(before + received, total)
 
-        fetch_file(file, target, tell)
+        fetch_file(file, target, report)
         done += file.size or 0
     if by_hand:
         others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""
@@ -67,36 +78,36 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
 
 
 def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -> None:
-    """Fetch one file, unless it is here.
+    """Download one file, unless it is present.
 
     Args:
         file: its URL, size and SHA-256.
-        target: where it goes.
-        on_bytes: called with how many bytes of it are there.
+        target: where it is written.
+        on_bytes: called with the number of bytes received so far.
 
     Raises:
-        DatasetError: it cannot be fetched, or what is here or comes is another file.
+        DatasetError: it cannot be downloaded, or differs from the one that was published.
     """
     if file.url is None or file.size is None or file.sha256 is None:
         raise DownloadError(f"{file.path} has no known source to fetch it from")
     try:
-        if _is_here(target, file):  # perhaps in a folder that cannot be written
+        if _is_present(target, file):  # perhaps in a folder that cannot be written
             on_bytes(file.size)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target):
-            if _is_here(target, file):
+        with _locked(target):
+            if _is_present(target, file):
                 on_bytes(file.size)
                 return
             part = target.with_name(f"{target.name}.part")
             if not part.exists() or part.stat().st_size != file.size:
-                _receive(file.url, part, file.size, on_bytes)
+                _download(file.url, part, file.size, on_bytes)
             _finish(part, target, file)
     except OSError as error:
         raise DatasetError(f"cannot write {target}: {error.strerror or error}") from error
 
 
-def _is_here(target: Path, file: KnownFile) -> bool:
+def _is_present(target: Path, file: KnownFile) -> bool:
     if not target.exists():
         return False
     if target.stat().st_size != file.size or _sha256(target) != file.sha256:
@@ -106,17 +117,98 @@ def _is_here(target: Path, file: KnownFile) -> bool:
     return True
 
 
-def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
+def _download(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DownloadError(f"{url}: only http and https can be fetched")
     for attempt in range(1, ATTEMPTS + 1):
         before = part.stat().st_size if part.exists() else 0
         try:
-            receive(url, part, size, on_bytes)
-        except BrokenOffError as error:
+            _receive(url, part, size, on_bytes)
+        except ConnectionLostError as error:
             if attempt == ATTEMPTS or part.stat().st_size <= before:
                 raise
             logger.warning("%s; trying again", error)
         else:
             return
+
+
+def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
+    """Complete a part file with one request.
+
+    It is resumed if the server confirms that its file is still the same (``If-Range``, RFC 9110
+    section 13.1.5), by the entity tag or, without a strong one, the date that came with the first
+    bytes and is kept beside the part. Otherwise it is received from the beginning.
+    """
+    tag_file = part.with_name(f"{part.name}.tag")
+    start, tag = _resumable(part, tag_file, size)
+    headers = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
+    with requested(url, {"Accept-Encoding": "identity", **headers}) as response:
+        if start and response.status_code == _RANGE_NOT_SATISFIABLE:
+            tag_file.unlink()
+            _receive(url, part, size, on_bytes)
+            return
+        check_status(response, url)
+        content_range = response.headers.get("Content-Range", "")
+        if response.status_code != 206 or not content_range.startswith(f"bytes {start}-"):
+            start = 0
+        length = response.headers.get("Content-Length", "")
+        if length.isdecimal() and start + int(length) != size:
+            raise DownloadError(f"{url} has {start + int(length):,} bytes, not the {size:,} known")
+        try:
+            if not start:
+                part.unlink(missing_ok=True)  # it is not of the file with this tag
+                tag_file.write_text(_tag(response), "utf-8")
+            _append(response, part, url, start, size, on_bytes)
+        except OSError as error:
+            raise DatasetError(f"cannot write {part}: {error.strerror}") from error
+
+
+def _resumable(part: Path, tag_file: Path, size: int) -> tuple[int, str]:
+    """How many bytes of a part file can be kept, and the tag of the file that they belong to."""
+    try:
+        start, tag = part.stat().st_size, tag_file.read_text("utf-8")
+    except (OSError, ValueError):
+        return 0, ""
+    is_header = tag.isascii() and tag.isprintable()
+    return (start, tag) if tag and is_header and start < size else (0, "")
+
+
+def _tag(response: Response) -> str:
+    tag = response.headers.get("ETag", "")
+    # Files with equal weak tags need not be identical.
+    return tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
+
+
+def _append(
+    response: Response,
+    part: Path,
+    url: str,
+    start: int,
+    size: int,
+    on_bytes: Callable[[int], None],
+) -> None:
+    import httpx2
+
+    received = start
+    lost = "the connection ended"
+    with part.open("ab") as stream:
+        on_bytes(received)
+        try:
+            for block in response.iter_raw():
+                stream.write(block)
+                received += len(block)
+                on_bytes(min(received, size))
+                if received > size:
+                    raise DownloadError(f"{url} has more than the {size:,} bytes known")
+        except httpx2.HTTPError as error:
+            lost = reason(error)
+        stream.flush()
+        os.fsync(stream.fileno())
+    if received < size:
+        raise ConnectionLostError(
+            f"{url} broke off after {received:,} of {size:,} bytes ({lost}); "
+            "fetch it again to resume"
+        )
 
 
 def _finish(part: Path, target: Path, file: KnownFile) -> None:
@@ -126,19 +218,13 @@ def _finish(part: Path, target: Path, file: KnownFile) -> None:
         part.unlink()
         raise DownloadError(
             f"{file.url} sends another file than was published: SHA-256 {found}, "
-            f"not {file.sha256}; it was thrown away"
+            f"not {file.sha256}; it was deleted"
         )
     part.replace(target)
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextmanager
-def _alone(target: Path) -> Iterator[None]:
+def _locked(target: Path) -> Iterator[None]:
     file = target.with_name(f".{target.name}.lock")
     lock = FileLock(file)
     try:
@@ -148,7 +234,7 @@ def _alone(target: Path) -> Iterator[None]:
         lock.acquire()
     try:
         yield
-        with suppress(OSError):  # who holds or makes another one finds the target there
+        with suppress(OSError):  # a process that holds or creates another one finds the target
             file.unlink()
     finally:
         lock.release()

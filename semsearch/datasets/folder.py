@@ -1,4 +1,4 @@
-"""Where published data sets lie."""
+"""Locates published data sets on disk."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from semsearch.errors import DatasetNotFoundError
 
 
 def data_folder() -> Path:
-    """The folder of data sets: SEMSEARCH_DATA or, without it, one among the user's data."""
+    """The folder of data sets: SEMSEARCH_DATA or, by default, one in the user's data directory."""
     named = os.environ.get("SEMSEARCH_DATA")
     return Path(named) if named else user_data_path("semsearch") / "data"
 
 
 def data_file(name: str) -> Path:
-    """A file of a published data set, in the folder of data sets.
+    """A file of a published data set.
 
     Args:
-        name: its path in there, such as ``sts/stsbenchmark/sts-test.csv``.
+        name: its path in the folder of data sets, such as ``sts/stsbenchmark/sts-test.csv``.
 
     Raises:
-        DatasetNotFoundError: the folder has no such file.
+        DatasetNotFoundError: the file does not exist.
     """
     folder = data_folder()
     file = folder / name
     if not _is_file(file):
-        raise DatasetNotFoundError(f"{name} is not in {_told(folder)}; {_way_out(owner_of(name))}")
+        raise DatasetNotFoundError(
+            f"{name} is not in {_described(folder)}; {_advice(owner_of(name))}"
+        )
     return file
 
 
 def missing_files(known: KnownSet) -> list[KnownFile]:
-    """The files of a set that are not here."""
+    """The files of a set that have not been downloaded."""
     return [file for file in known.files if not _is_file(data_folder() / file.path)]
 
 
@@ -44,25 +46,25 @@ def place_of(known: KnownSet) -> Path:
     """The folder of a set, or its only file.
 
     Raises:
-        DatasetNotFoundError: no file of it is here.
+        DatasetNotFoundError: none of its files exists.
     """
     if len(missing_files(known)) == len(known.files):
         raise DatasetNotFoundError(
-            f"{known.name} is not in {_told(data_folder())}; {_way_out(known)}"
+            f"{known.name} is not in {_described(data_folder())}; {_advice(known)}"
         )
     return data_folder() / known.place
 
 
 def existing_path(name: str, known: Iterable[str], what: str) -> Path:
-    """A path of the user's, given where a known set could be named.
+    """A path given by the user instead of the name of a known set.
 
     Args:
-        name: what was given.
-        known: the sets that could be meant instead.
-        what: what they are.
+        name: the path.
+        known: the names of known sets, for the error message.
+        what: their kind, for the error message.
 
     Raises:
-        DatasetNotFoundError: there is no such path.
+        DatasetNotFoundError: the path does not exist.
     """
     with suppress(OSError, ValueError, RuntimeError):  # too long, no such user's home
         path = Path(name).expanduser()
@@ -72,24 +74,24 @@ def existing_path(name: str, known: Iterable[str], what: str) -> Path:
 
 
 def stem(path: Path) -> str:
-    """The name of a file or folder without its endings."""
+    """The name of a file or folder without suffixes."""
     name = path.absolute().name
     return name.split(".")[0] or name
 
 
 def _is_file(path: Path) -> bool:
-    with suppress(OSError, ValueError):  # it may not be looked at
+    with suppress(OSError, ValueError):  # permission denied, invalid name
         return path.is_file()
     return False
 
 
-def _told(folder: Path) -> str:
+def _described(folder: Path) -> str:
     if os.environ.get("SEMSEARCH_DATA"):
-        return f"{folder}, which SEMSEARCH_DATA names"
-    return f"{folder} (SEMSEARCH_DATA can name another folder)"
+        return f"{folder} (set by SEMSEARCH_DATA)"
+    return f"{folder} (set SEMSEARCH_DATA for another folder)"
 
 
-def _way_out(known: KnownSet | None) -> str:
+def _advice(known: KnownSet | None) -> str:
     if known is None:
-        return "set SEMSEARCH_DATA to a folder that has it"
+        return "set SEMSEARCH_DATA to a folder that contains it"
     return f"semsearch datasets fetch {known.name}"

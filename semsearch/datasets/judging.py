@@ -1,4 +1,4 @@
-"""Retrieval sets out of documents, queries and judgements; what does not fit is reported."""
+"""Builds retrieval sets from documents, queries and judgements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Qrels = dict[str, dict[str, int]]
 
 
 def relevance(text: str, place: str) -> int:
-    """The whole number that a judgement is; ``1.0`` is one, too.
+    """A judgement as an integer; ``1.0`` is accepted.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it is not an integer.
     """
     try:
         number = float(text)
@@ -26,11 +26,11 @@ def relevance(text: str, place: str) -> int:
             return int(number)
     except (ValueError, OverflowError):
         pass
-    raise DatasetError(f"{place}: the relevance is no whole number: {text.strip()[:40]!r}")
+    raise DatasetError(f"{place}: the relevance is not an integer: {text.strip()[:40]!r}")
 
 
 def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:
-    """Note a judgement; of two about one document the higher counts."""
+    """Record a judgement; if a document has several, the highest counts."""
     grades = qrels.setdefault(query, {})
     grades[document] = max(grade, grades.get(document, grade))
 
@@ -42,13 +42,12 @@ def retrieval_set(
     qrels: Qrels,
     split: str = "test",
 ) -> RetrievalSet:
-    """A set of those queries that have judgements.
+    """A set of the queries that have judgements.
 
-    A judgement of a document or query that the set does not have can neither be met nor missed.
-    It is left out, and how many there are is logged as a warning.
+    Judgements of unknown documents or queries are dropped; a warning with their number is logged.
 
     Raises:
-        DatasetError: no judgement is about the documents and queries that there are.
+        DatasetError: no judgement is about a known query and document.
     """
     kept: Qrels = {}
     unknown = 0
@@ -60,10 +59,10 @@ def retrieval_set(
             kept[query] = known
         unknown += len(grades) - len(known)
     if not kept:
-        raise DatasetError(f"{name}: no judgement is about its documents and queries")
+        raise DatasetError(f"{name}: no judgement is about its queries and documents")
     if unknown:
         logger.warning(
-            "%s: %d judgements name documents or queries that it does not have; left out",
+            "%s: %d judgements of unknown documents or queries are left out",
             name,
             unknown,
         )

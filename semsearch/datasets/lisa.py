@@ -1,8 +1,8 @@
-"""LISA, abstracts of library science, in the layout that it is published in.
+"""Reads LISA, a collection of library science abstracts, in its published layout.
 
 Documents are in files ``LISA0.001``, ``LISA0.501`` …: ``Document 17``, lines of the title, a blank
-line, the abstract, a line of asterisks. ``LISA.QUE``: a number, then lines of the query, the last
-of which ends with ``#``. ``LISARJ.NUM``: a query, how many documents are relevant to it, and these.
+line, the abstract, a line of asterisks. ``LISA.QUE``: a number, then the lines of a query up to one
+that ends with ``#``. ``LISARJ.NUM``: a query, the number of its relevant documents, and their ids.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _NUMBER = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 def has_lisa_files(folder: Path) -> bool:
-    """Whether a folder holds documents, queries and judgements of LISA."""
+    """Whether a folder contains documents, queries and judgements of LISA."""
     return all(_named(folder, pattern) for pattern in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
 
 
 def read_lisa(name: str, folder: Path) -> RetrievalSet:
-    """Read the collection; a document is its title and its abstract (`joined_text`).
+    """Read the collection; a document is its title and abstract (`joined_text`).
 
-    Some documents are in two of the files, or twice in one; the first of a number is read, and how
-    many others there are is logged. What is not UTF-8 is Latin-1.
+    Some documents occur twice; the first with a number is read, and the number of others is logged.
+    Lines that are not UTF-8 are read as Latin-1.
 
     Args:
-        name: what the set is called.
-        folder: where its files are, under the names that they are published with.
+        name: the name of the set.
+        folder: a folder with its files under their published names.
 
     Raises:
-        DatasetError: a file cannot be read, or a line of it is wrong.
+        DatasetError: a file cannot be read or is invalid.
     """
     documents: dict[str, str] = {}
     repeated = 0
@@ -56,7 +56,7 @@ def read_lisa(name: str, folder: Path) -> RetrievalSet:
             repeated += number in documents
             documents.setdefault(number, text)
     if repeated:
-        logger.warning("%s: %d documents have a number that another has; left out", name, repeated)
+        logger.warning("%s: %d documents with duplicate numbers are left out", name, repeated)
     [queries], [judgements] = _named(folder, _QUERIES), _named(folder, _JUDGEMENTS)
     return retrieval_set(name, documents, dict(_queries(queries)), _judgements(judgements))
 
@@ -77,7 +77,7 @@ def _documents(file: Path) -> Iterator[tuple[str, str]]:
             continue
         beginning = _BEGINNING.fullmatch(line.text)
         if beginning is None:
-            raise DatasetError(f"{line.place}: no 'Document N', with which a document begins")
+            raise DatasetError(f"{line.place}: a document must begin with 'Document N'")
         inner = [other.text for other in takewhile(lambda one: not _END.fullmatch(one.text), lines)]
         title_and_abstract = _BLANK_LINE.split("\n".join(inner).strip(), maxsplit=1)
         yield str(int(beginning[1])), joined_text(map(one_line, title_and_abstract))
@@ -89,19 +89,19 @@ def _queries(file: Path) -> Iterator[tuple[str, str]]:
         if not line.text.strip():
             continue
         if not _NUMBER.fullmatch(line.text):
-            raise DatasetError(f"{line.place}: no number, with which a query begins")
+            raise DatasetError(f"{line.place}: a query must begin with a number")
         words: list[str] = []
         for inner in lines:
             words.append(inner.text)
             if inner.text.rstrip().endswith("#"):
                 break
         else:
-            raise DatasetError(f"{line.place}: no '#' ends the query that begins here")
+            raise DatasetError(f"{line.place}: the query that begins here does not end with '#'")
         yield str(int(line.text)), one_line(" ".join(words).rstrip().removesuffix("#"))
 
 
 def _judgements(file: Path) -> Qrels:
-    """Numbers one after another: a query's may go on in the next line."""
+    """Judgements as a sequence of numbers; those of a query may span several lines."""
     qrels: Qrels = {}
     numbers = _numbers(file)
     for place, query in numbers:

@@ -1,4 +1,4 @@
-"""Which columns of a table are the texts of a pair and their score or label."""
+"""Finds the columns of a table that hold the texts of a pair and their score or label."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN_CHARACTERS = 40
 
 
 class PairColumns(NamedTuple):
-    """Columns as a user names them: by name, or by their place from 1; None is to be found."""
+    """Columns named by the user: by name, or by position from 1; None to guess."""
 
     left: str | None = None
     right: str | None = None
@@ -35,15 +35,15 @@ class PairColumns(NamedTuple):
 
 
 class Choice(Enum):
-    """Who says which column holds the scores."""
+    """How the score column was determined."""
 
     USER = "user"
-    HEADER = "header"  #: its name does
-    GUESS = "guess"  #: there is no header: it is the one with numbers
+    HEADER = "header"  #: by its name
+    GUESS = "guess"  #: without a header: the only column of numbers
 
 
 class Layout(NamedTuple):
-    """Where both texts and their score or label stand, from 0."""
+    """The positions, from 0, of both texts and their score or label."""
 
     left: int
     right: int
@@ -52,30 +52,30 @@ class Layout(NamedTuple):
     header: Sequence[str] | None  #: None for a table without one
 
     def shown(self, column: int) -> str:
-        """A column in a message: its name or, without one, its place from 1."""
+        """A column in a message: its name or, without a header, its position from 1."""
         if self.header is None:
             return f"column {column + 1}"
         return f"'{self.header[column].strip()[:_SHOWN_CHARACTERS]}'"
 
 
 def find_layout(first: Row, names: Sequence[str], what: str, wanted: PairColumns) -> Layout:
-    """The columns that a user names or, for what is not named, those of known names.
+    """The columns named by the user; others are found by their usual names.
 
     Args:
         first: the first row of the table, which may be its header.
-        names: of columns that can hold the score or label, as plain names.
+        names: usual names of the score or label, as plain names.
         what: ``score`` or ``label``.
-        wanted: what the user names.
+        wanted: the columns named by the user.
 
     Raises:
-        DatasetError: a column that is named is not there, or there are no such columns.
+        DatasetError: a named column does not exist, or a column cannot be found.
     """
     layout = _wanted(first, names, wanted) if any(wanted) else _named(first.cells, names)
     layout = layout or (None if any(wanted) else _unnamed(first.cells))
     if layout is None:
         raise ColumnNotFoundError(
             f"{first.place}: no columns for two texts and a {what} (columns: "
-            f"{_listed(first.cells)}; looked for: "
+            f"{_listed(first.cells)}; expected: "
             f"{' or '.join('/'.join(pair) for pair in TEXT_COLUMNS)}; {what}: {', '.join(names)})"
             + (
                 "; name them with --left-column, --right-column, --score-column"
@@ -87,7 +87,7 @@ def find_layout(first: Row, names: Sequence[str], what: str, wanted: PairColumns
 
 
 def finite_number(text: str) -> float | None:
-    """The number that a text is; None for other texts."""
+    """A text as a finite number; None if it is not one."""
     try:
         number = float(text)
     except ValueError:
@@ -96,12 +96,12 @@ def finite_number(text: str) -> float | None:
 
 
 def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | None:
-    given = {role: _place(first, name) for role, name in wanted._asdict().items() if name}
+    given = {role: _position(first, name) for role, name in wanted._asdict().items() if name}
     value = given.get("score", find_column(first.cells, names))
     texts = _texts(first.cells) or (None, None)
     left, right = given.get("left", texts[0]), given.get("right", texts[1])
     if value is not None and None in (left, right) and len(first.cells) == 3:
-        others = [place for place in range(3) if place not in (value, left, right)]
+        others = [column for column in range(3) if column not in (value, left, right)]
         left = others.pop(0) if left is None else left
         right = others.pop(0) if right is None else right
     if left is None or right is None or value is None:
@@ -112,7 +112,7 @@ def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | N
     return Layout(left, right, value, Choice.USER, first.cells if has_header else None)
 
 
-def _place(first: Row, wanted: str) -> int:
+def _position(first: Row, wanted: str) -> int:
     cells = [cell.strip() for cell in first.cells]
     if wanted.strip() in cells:
         return cells.index(wanted.strip())
@@ -141,7 +141,7 @@ def _texts(header: Sequence[str]) -> tuple[int, int] | None:
 def _unnamed(cells: Sequence[str]) -> Layout | None:
     """The layout of a table without a header, by its first row."""
     if len(cells) >= 7 and cells[0].startswith("main-") and finite_number(cells[4]) is not None:
-        return Layout(5, 6, 4, Choice.HEADER, None)  # STS Benchmark's own, and sure
+        return Layout(5, 6, 4, Choice.HEADER, None)  # the layout of STS Benchmark
     numbers = [column for column, cell in enumerate(cells) if finite_number(cell) is not None]
     if len(cells) != 3 or len(numbers) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Sets of sentence pairs by name or path: scored ones (STS), labelled ones (NLI, paraphrases)."""
+"""Loads sentence pairs by name or path: scored ones (STS), labelled ones (NLI, paraphrases)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from semsearch.datasets.paircolumns import PairColumns
 from semsearch.datasets.pairtable import ScoredTable, read_labelled_table, read_scored_table
 from semsearch.datasets.records import LabelledPair, StsSet
 from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
-from semsearch.datasets.semeval import has_semeval_files, read_semeval
-from semsearch.datasets.stsbenchmark import read_stsbenchmark
+from semsearch.datasets.sts import has_semeval_files, read_semeval, read_stsbenchmark
 from semsearch.datasets.translated import is_translated, read_translated
 from semsearch.errors import DatasetError
 
@@ -27,7 +26,7 @@ _LABELLED = {
 
 
 def sts_names() -> list[str]:
-    """The STS sets that `load_sts_set` knows by name."""
+    """The names of the STS sets that `load_sts_set` accepts."""
     return names_of(DatasetKind.STS)
 
 
@@ -42,25 +41,25 @@ def load_sts_set(
     Args:
         name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, ``stsb-multi:pt``
             (STS Benchmark in Portuguese), ``stsb-multi:en-pt`` (English against Portuguese); or
-            a CSV or TSV file, ``.gz`` too (`read_scored_table` says which columns); or a folder
-            in the SemEval layout. ``./sick`` is the path where the name would be taken.
+            a CSV or TSV file, ``.gz`` too (for its columns see `read_scored_table`); or a folder
+            in the SemEval layout. ``./sick`` is a path, not the name.
         split: ``train``, ``dev`` or ``test`` of STS Benchmark and its translations, ``train``,
             ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or
             folder counts as one.
-        columns: of a file, as the user names them.
-        notify: is called with one line: which columns of a file are used.
+        columns: the columns of a file.
+        notify: called with one line about the columns of a file.
 
     Returns:
-        The set; gold scores go from 0 to 5, SICK's from 1 to 5, and a file's are as they are.
+        The set; gold scores are from 0 to 5, SICK's from 1 to 5, a file's are unchanged.
 
     Raises:
-        DatasetNotFoundError: it is not on this machine.
-        DatasetError: there is no such split, a file cannot be read, or its numbers can be no gold
-            scores.
+        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
+        DatasetError: the split does not exist, a file cannot be read, or its numbers cannot be
+            gold scores.
     """
     name = name_or_path
     if columns is not None and any(columns) and (name in sts_names() or is_translated(name)):
-        raise DatasetError(f"{name} is a published set: only a file's columns can be named")
+        raise DatasetError(f"{name} is a published set; columns can only be named for a file")
     if name == "stsbenchmark":
         check_split(name, split, ("train", "dev", "test"))
         return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
@@ -74,7 +73,7 @@ def load_sts_set(
     if name in sts_names():
         check_split(name, split, ("test",))
         known = known_set(name)
-        for file in known.files:  # half a year would be read without a word
+        for file in known.files:  # an incomplete year must not be read silently
             if "/STS." in file.path:
                 data_file(file.path)
         return StsSet(name, split, *read_semeval(data_folder() / known.place))
@@ -95,21 +94,21 @@ def _from_tables(name: str, split: str, tables: Sequence[ScoredTable]) -> StsSet
 
 
 def labelled_names() -> list[str]:
-    """The sets that `load_labelled_pairs` knows by name."""
+    """The names of the sets that `load_labelled_pairs` accepts."""
     return list(_LABELLED)
 
 
 def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[LabelledPair]:
-    """Read labelled sentence pairs; those without a gold label (``-``) are left out.
+    """Read labelled sentence pairs, without those that have no gold label (``-``).
 
     Args:
-        name_or_path: ``snli`` (splits dev and test here), ``msrp`` (train, dev, test; label 1
-            for a paraphrase), ``quora`` (dev; 1 for a duplicate); or a CSV or TSV file.
-        split: which part of a known set.
+        name_or_path: ``snli`` (splits dev and test), ``msrp`` (train, dev, test; label 1 for a
+            paraphrase), ``quora`` (dev; 1 for a duplicate); or a CSV or TSV file.
+        split: the split of a known set.
 
     Raises:
-        DatasetNotFoundError: it is not on this machine.
-        DatasetError: there is no such split, or a file cannot be read.
+        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
+        DatasetError: the split does not exist, or a file cannot be read.
     """
     files = _LABELLED.get(name_or_path)
     if files is None:

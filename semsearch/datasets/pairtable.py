@@ -1,4 +1,4 @@
-"""Tables of sentence pairs with a score or a label, whatever their columns are called."""
+"""Reads tables of sentence pairs with a score or a label."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ LABEL_COLUMNS = (
     "gold",
     "score",
 )
-#: How some sets write that people did not agree on a label.
+#: Pairs without a label that annotators agreed on.
 NO_LABEL = ("", "-")
 
 
-#: Fewer scores look like anything.
-LEAST_TO_JUDGE = 3
+#: With fewer scores, their plausibility is not checked.
+LEAST_TO_CHECK = 3
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NAMES_SHOWN = 5
 
 
 class ScoredTable(NamedTuple):
-    """What a table of scored pairs holds."""
+    """The contents of a table of scored pairs."""
 
     pairs: list[ScoredPair]
     unscored: int  #: rows without a gold score
-    columns: str  #: for people: which columns were taken
+    columns: str  #: a line about the columns used
 
 
 def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTable:
@@ -68,16 +68,16 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
 
     The header names two text columns (``sentence1`` and ``sentence2``, or as in TEXT_COLUMNS)
     and a score (as in SCORE_COLUMNS). Without a header there are three columns, two texts and a
-    number; or those of STS Benchmark. Whole numbers that may as well be classes or ids are gold
-    scores only where the user names their column; 0 and 1 in the last column always can be.
+    number, or the columns of STS Benchmark. Integers that may be classes or ids are gold scores
+    only if the user names their column; 0 and 1 in the last column are always accepted.
 
     Args:
         file: CSV or TSV, ``.gz`` too.
-        wanted: columns as the user names them.
+        wanted: the columns named by the user.
 
     Raises:
-        DatasetError: the file cannot be read, has other columns, or a gold is no number, or the
-            numbers can be no gold scores.
+        DatasetError: the file cannot be read, lacks these columns, a gold score is not a number,
+            or the numbers cannot be gold scores.
     """
     layout, rows = _pair_rows(file, SCORE_COLUMNS, "score", wanted)
     pairs, unscored, whole = [], 0, True
@@ -90,27 +90,27 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
             whole = whole and _WHOLE_NUMBER.fullmatch(value) is not None
     gold = [pair.gold for pair in pairs]
     column = layout.shown(layout.value)
-    if len(gold) >= LEAST_TO_JUDGE:
-        reason = _why_no_scores(gold, layout, whole)
+    if len(gold) >= LEAST_TO_CHECK:
+        reason = _implausibility(gold, layout, whole)
         if reason:
             raise DatasetError(f"{file}: {column} {reason}")
-    texts = " and ".join(layout.shown(place) for place in (layout.left, layout.right))
+    texts = " and ".join(map(layout.shown, (layout.left, layout.right)))
     span = f" ({min(gold):g} to {max(gold):g})" if gold else ""
     return ScoredTable(
         pairs, unscored, f"{file.name}: texts from {texts}, gold scores from {column}{span}"
     )
 
 
-def _why_no_scores(gold: Sequence[float], layout: Layout, whole: bool) -> str | None:
-    """Why these numbers can be no gold scores, or nobody has said that they are."""
+def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str | None:
+    """Why these numbers are unlikely to be gold scores, if so."""
     values = sorted(set(gold))
     if len(values) == 1:
-        return f"holds {values[0]:g} in all rows: nothing correlates with that"
+        return f"is {values[0]:g} in all rows, so that no correlation is defined"
     if layout.choice is Choice.USER:
         return None
-    way_out = "if these are gold scores all the same, name it with --score-column"
+    advice = "if these are gold scores nevertheless, name it with --score-column"
     if whole and len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
-        return f"counts the rows; {way_out}"
+        return f"numbers the rows; {advice}"
     is_named = layout.header is not None and plain_name(layout.header[layout.value]) != "label"
     is_last = layout.value > max(layout.left, layout.right)
     if not whole or is_named or (layout.choice is Choice.HEADER and layout.header is None):
@@ -119,16 +119,16 @@ def _why_no_scores(gold: Sequence[float], layout: Layout, whole: bool) -> str | 
         return None
     shown = ", ".join(f"{value:g}" for value in values[:_NAMES_SHOWN])
     more = ", …" if len(values) > _NAMES_SHOWN else ""
-    return f"holds whole numbers that may be classes or ids ({shown}{more}); {way_out}"
+    return f"holds integers that may be classes or ids ({shown}{more}); {advice}"
 
 
 def read_labelled_table(file: Path) -> list[LabelledPair]:
-    """The pairs of a table that have a label; those labelled ``-`` or nothing are left out.
+    """The pairs of a table that have a label; labels ``-`` and empty ones are left out.
 
-    Columns are found as `read_scored_table` finds them, a label (LABEL_COLUMNS) for the score.
+    Columns are found as by `read_scored_table`, with a label (LABEL_COLUMNS) in place of the score.
 
     Raises:
-        DatasetError: the file cannot be read, or has other columns.
+        DatasetError: the file cannot be read, or lacks these columns.
     """
     _, rows = _pair_rows(file, LABEL_COLUMNS, "label", None)
     return [
@@ -139,16 +139,16 @@ def read_labelled_table(file: Path) -> list[LabelledPair]:
 
 
 def gold_score(text: str, place: str) -> float | None:
-    """The number that a gold score is; None where there is none.
+    """A gold score; None for an empty cell.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it is not a finite number.
     """
     if not text.strip():
         return None
     score = finite_number(text)
     if score is None:
-        raise DatasetError(f"{place}: the gold score is no number: {text.strip()[:40]!r}")
+        raise DatasetError(f"{place}: the gold score is not a number: {text.strip()[:40]!r}")
     return score
 
 
@@ -164,11 +164,11 @@ def _pair_rows(
 
 
 def _cells(rows: Iterator[Row], layout: Layout) -> Iterator[tuple[Row, tuple[str, str, str]]]:
-    places = layout.left, layout.right, layout.value
+    columns = layout.left, layout.right, layout.value
     for row in rows:
-        if len(row.cells) <= max(places):
+        if len(row.cells) <= max(columns):
             raise DatasetError(
-                f"{row.place}: {quantity(len(row.cells), 'column')}; {max(places) + 1} needed"
+                f"{row.place}: {quantity(len(row.cells), 'column')}; expected {max(columns) + 1}"
             )
-        left, right, value = (row.cells[place] for place in places)
+        left, right, value = (row.cells[column] for column in columns)
         yield row, (left, right, value)

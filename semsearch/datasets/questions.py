@@ -1,19 +1,21 @@
-"""A user's own questions about an index: queries, and which documents answer them."""
+"""Queries and judgements in tables of users' own: about an index, or together with passages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from semsearch.arguments import check_path
 from semsearch.datasets.beir import read_texts
 from semsearch.datasets.folder import stem
-from semsearch.datasets.judging import Qrels, judge, relevance
+from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import Row, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.texts import quantity
+
+Columns = Mapping[str, Sequence[str]]
 
 QUERY_COLUMNS = {
     "id": ("id", "queryid", "qid", "topic"),
@@ -24,22 +26,27 @@ QREL_COLUMNS = {
     "document": ("corpusid", "documentid", "docid", "docno", "doc", "document", "id"),
     "relevance": ("relevance", "score", "rel", "grade", "label", "relevant"),
 }
+PASSAGE_COLUMNS = {
+    "query": ("query", "question", "querytext", "claim"),
+    "passage": ("passage", "document", "doc", "text", "passagetext", "answer", "abstract"),
+    "relevance": ("relevance", "relevant", "rel", "score", "grade", "label"),
+}
 
 
 def read_questions(
     queries: str | Path, qrels: str | Path, has_document: Callable[[str], bool]
 ) -> RetrievalSet:
-    """Queries and judgements about documents that are elsewhere.
+    """Read queries and judgements about documents that are stored elsewhere.
 
     Args:
-        queries: JSON lines with ``_id`` and ``text`` (BEIR's), or a table: under a header that
-            names QUERY_COLUMNS, or two columns between tabs without a header. ``.gz`` too.
-        qrels: TREC's ``query 0 document relevance`` between white space, or a table whose header
-            names QREL_COLUMNS (BEIR's ``query-id``, ``corpus-id``, ``score``).
-        has_document: whether there is a document of an id.
+        queries: JSON lines with ``_id`` and ``text`` (BEIR's), or a table: with a header that
+            names QUERY_COLUMNS, or two tab-separated columns without a header. ``.gz`` too.
+        qrels: TREC's ``query 0 document relevance``, separated by white space, or a table with a
+            header that names QREL_COLUMNS (BEIR's ``query-id``, ``corpus-id``, ``score``).
+        has_document: whether a document with this id exists.
 
     Raises:
-        DatasetError: a file cannot be read, a judged document is not there, or no query is
+        DatasetError: a file cannot be read, a judged document does not exist, or no query is
             judged.
     """
     query_file, qrels_file = check_path("queries", queries), check_path("qrels", qrels)
@@ -47,7 +54,7 @@ def read_questions(
     judged = _qrels(qrels_file)
     kept = {query: judged[query] for query in texts if query in judged}
     if not kept:
-        raise DatasetError(f"{qrels_file}: no judgement is of a query in {query_file}")
+        raise DatasetError(f"{qrels_file} judges no query of {query_file}")
     if unknown := [query for query in judged if query not in texts]:
         raise DatasetError(
             f"{qrels_file}: {len(unknown):,} judged queries are not in {query_file}, such as "
@@ -57,10 +64,50 @@ def read_questions(
     if missing := [name for name in documents if not has_document(name)]:
         raise DatasetError(
             f"{qrels_file}: {len(missing):,} of {len(documents):,} judged documents are not in "
-            f"the index, such as '{missing[0]}'; which they are called there, semsearch query "
-            "--format jsonl tells"
+            f"the index, such as '{missing[0]}'; semsearch query --format jsonl shows its ids"
         )
     return RetrievalSet(stem(query_file), {}, {query: texts[query] for query in kept}, kept)
+
+
+def read_judged_table(
+    name: str, file: Path, notify: Callable[[str], None] | None = None
+) -> RetrievalSet:
+    """Read judged pairs of a query and a passage from a CSV or TSV file, ``.gz`` too.
+
+    The header names PASSAGE_COLUMNS. Equal texts are one query or passage, with the ids ``q1``,
+    ``q2`` … and ``d1``, ``d2`` … in order of appearance. Relevance is an integer, 0 or less for
+    not relevant.
+
+    Args:
+        name: the name of the set.
+        file: the file.
+        notify: called with one line about the columns used.
+
+    Raises:
+        DatasetError: the file cannot be read, columns are missing, or a relevance is not an
+            integer.
+    """
+    rows = read_rows(file)
+    header = next(rows)
+    columns = _columns(header, PASSAGE_COLUMNS)
+    if notify is not None:
+        query, passage, grade = (header.cells[column].strip() for column in columns)
+        notify(
+            f"{file.name}: queries from '{query}', passages from '{passage}', "
+            f"relevance from '{grade}'"
+        )
+    query_ids: dict[str, str] = {}
+    document_ids: dict[str, str] = {}
+    qrels: Qrels = {}
+    for row in rows:
+        query, passage, grade = _cells(row, columns)
+        query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
+        document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
+        judge(qrels, query_id, document_id, max(0, relevance(grade, row.place)))
+    documents, queries = (
+        {name: text for text, name in ids.items()} for ids in (document_ids, query_ids)
+    )
+    return retrieval_set(name, documents, queries, qrels)
 
 
 def _queries(file: Path) -> dict[str, str]:
@@ -69,15 +116,14 @@ def _queries(file: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
     rows = read_rows(file)
     first = next(rows)
-    columns = _columns(first, QUERY_COLUMNS)
-    if columns is None:
-        if len(first.cells) != 2:
-            raise _unknown_columns(first, QUERY_COLUMNS)
+    if len(first.cells) == 2 and None in _found(first, QUERY_COLUMNS):
         columns, rows = [0, 1], read_rows(file)
+    else:
+        columns = _columns(first, QUERY_COLUMNS)
     for row in rows:
-        name, text = _cells(row, columns)
+        name, text = (cell.strip() for cell in _cells(row, columns))
         if name in texts:
-            raise DatasetError(f"{row.place}: the query {name!r} is there already")
+            raise DatasetError(f"{row.place}: duplicate query {name!r}")
         texts[name] = text
     return texts
 
@@ -94,34 +140,41 @@ def _qrels(file: Path) -> Qrels:
                 judge(qrels, cells[0], cells[2], relevance(cells[3], line.place))
         return qrels
     rows = read_rows(file)
-    header = next(rows)
-    columns = _columns(header, QREL_COLUMNS)
-    if columns is None:
-        raise _unknown_columns(header, QREL_COLUMNS)
+    columns = _columns(next(rows), QREL_COLUMNS)
     for row in rows:
-        query, document, grade = _cells(row, columns)
+        query, document, grade = (cell.strip() for cell in _cells(row, columns))
         judge(qrels, query, document, relevance(grade, row.place))
     return qrels
 
 
-def _columns(header: Row, names: dict[str, tuple[str, ...]]) -> list[int] | None:
-    """Where the columns stand, if the header names them all."""
-    found = [find_column(header.cells, those) for those in names.values()]
+def _found(header: Row, names: Columns) -> list[int | None]:
+    return [find_column(header.cells, synonyms) for synonyms in names.values()]
+
+
+def _columns(header: Row, names: Columns) -> list[int]:
+    """The positions of all these columns.
+
+    Raises:
+        ColumnNotFoundError: the header lacks one, or one stands for two of them.
+    """
+    found = _found(header, names)
     columns = [column for column in found if column is not None]
-    return columns if len(set(columns)) == len(names) else None
+    if len(set(columns)) == len(names):
+        return columns
+    present = ", ".join(cell.strip()[:40] for cell in header.cells)
+    missing = "; ".join(
+        " or ".join(synonyms)
+        for column, synonyms in zip(found, names.values(), strict=True)
+        if column is None or found.count(column) > 1
+    )
+    raise ColumnNotFoundError(
+        f"{header.place}: missing columns (columns: {present}; expected: {missing})"
+    )
 
 
 def _cells(row: Row, columns: Sequence[int]) -> list[str]:
     if len(row.cells) <= max(columns):
         raise DatasetError(
-            f"{row.place}: {quantity(len(row.cells), 'column')}; {max(columns) + 1} needed"
+            f"{row.place}: {quantity(len(row.cells), 'column')}; expected {max(columns) + 1}"
         )
-    return [row.cells[column].strip() for column in columns]
-
-
-def _unknown_columns(header: Row, names: dict[str, tuple[str, ...]]) -> DatasetError:
-    there = ", ".join(cell.strip()[:40] for cell in header.cells)
-    looked_for = "; ".join(" or ".join(those) for those in names.values())
-    return ColumnNotFoundError(
-        f"{header.place}: not all columns are there (columns: {there}; looked for: {looked_for})"
-    )
+    return [row.cells[column] for column in columns]

@@ -1,4 +1,4 @@
-"""What data sets consist of."""
+"""Data types of data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ScoredPair(NamedTuple):
-    """Two sentences and how similar people found them."""
+    """Two sentences and their human similarity score."""
 
     left: str
     right: str
@@ -14,21 +14,21 @@ class ScoredPair(NamedTuple):
 
 
 class StsSet(NamedTuple):
-    """Scored pairs, by the parts that their authors publish them in."""
+    """Scored pairs, grouped by their published subsets."""
 
     name: str  #: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, or the stem of a file
     split: str  #: ``train``, ``dev``, ``test``, ``trial`` or ``all``
-    subsets: dict[str, list[ScoredPair]]  #: one entry for most sets; a year's by sub-set
-    unscored: int  #: how many pairs were left out because they have no gold score
+    subsets: dict[str, list[ScoredPair]]  #: several for the SemEval years, else one
+    unscored: int  #: the number of pairs left out because they have no gold score
 
     @property
     def pairs(self) -> list[ScoredPair]:
-        """The pairs of all sub-sets, in order."""
+        """The pairs of all subsets, in order."""
         return [pair for subset in self.subsets.values() for pair in subset]
 
 
 class LabelledPair(NamedTuple):
-    """Two sentences and what people called their relation (entailment, paraphrase or not)."""
+    """Two sentences and the human label of their relation (entailment, paraphrase or not)."""
 
     left: str
     right: str
@@ -36,9 +36,9 @@ class LabelledPair(NamedTuple):
 
 
 class RetrievalSet(NamedTuple):
-    """Documents, queries, and which documents answer which query."""
+    """Documents, queries and relevance judgements."""
 
-    name: str  #: that of the set, or the stem of its file or folder
+    name: str  #: of the set, or the stem of its file or folder
     documents: dict[str, str]  #: text by id
     queries: dict[str, str]  #: text by id; each has judgements
     qrels: dict[str, dict[str, int]]  #: relevance by query id and document id; 0 is not relevant

@@ -1,4 +1,4 @@
-"""The published data sets that semsearch knows by name; the facts are in two tables beside this."""
+"""The published data sets known by name, as listed in known_sets.toml and known_files.tsv."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class DatasetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """One file of a set as it was published. What is not known is None."""
+    """One file of a set as published; unknown values are None."""
 
     path: str  #: below the folder of data sets
     size: int | None  #: bytes
     sha256: str | None
-    url: str | None  #: where it can be fetched; then size and digest are known
+    url: str | None  #: where to download it; then size and digest are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class KnownSet:
 
     name: str
     kind: DatasetKind
-    about: str  #: what it is, in one line
+    about: str  #: a description in one line
     home: str  #: the page of its authors
     licence: str
     place: str  #: its folder or only file, below the folder of data sets
-    rows: Mapping[str, int]  #: how many by split; documents, too
+    rows: Mapping[str, int]  #: their number by split; documents, too
     files: tuple[KnownFile, ...]
-    source: str | None  #: where a person gets the files that have no URL
+    source: str | None  #: where to obtain the files that have no URL
 
 
 @cache
@@ -67,10 +67,10 @@ def known_sets() -> Mapping[str, KnownSet]:
 
 
 def known_set(name: str) -> KnownSet:
-    """The set of that name.
+    """The set with this name.
 
     Raises:
-        DatasetError: there is none.
+        DatasetError: it does not exist.
     """
     found = known_sets().get(name)
     if found is None:
@@ -90,10 +90,6 @@ def owner_of(path: str) -> KnownSet | None:
 
 
 def check_split(name: str, split: str, splits: Iterable[str]) -> None:
-    """See that a known set has a split.
-
-    Raises:
-        DatasetError: it has not.
-    """
+    """Raise DatasetError unless a known set has this split."""
     if split not in splits:
         raise DatasetError(f"{name} has no split {split!r} (splits: {', '.join(splits)})")

@@ -1,4 +1,4 @@
-"""Retrieval sets by name or path, in whichever format they are."""
+"""Loads retrieval sets by name or path, in any supported format."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from semsearch.datasets.beir import has_beir_files, read_beir
 from semsearch.datasets.classical import has_classical_files, read_classical
 from semsearch.datasets.folder import data_file, existing_path, stem
-from semsearch.datasets.judgedtable import read_judged_table
 from semsearch.datasets.lisa import has_lisa_files, read_lisa
+from semsearch.datasets.questions import read_judged_table
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import DatasetKind, check_split, names_of
 from semsearch.datasets.scifact import read_scifact
@@ -16,7 +16,7 @@ from semsearch.errors import DatasetError
 
 
 def retrieval_names() -> list[str]:
-    """The retrieval sets that `load_retrieval_set` knows by name."""
+    """The names of the retrieval sets that `load_retrieval_set` accepts."""
     return names_of(DatasetKind.RETRIEVAL)
 
 
@@ -29,13 +29,13 @@ def load_retrieval_set(
         name_or_path: ``scifact``, ``beir-scifact`` or ``cranfield``; or a folder in the layout of
             BEIR (`read_beir`), zipped too, or of the classical collections (`read_classical`)
             or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
-            (`read_judged_table`). ``./scifact`` is the path where the name would be taken.
-        split: which judgements of SciFact or of a BEIR folder; the others have one split.
-        notify: is called with one line: which columns of a file are used.
+            (`read_judged_table`). ``./scifact`` is a path, not the name.
+        split: the judgements of SciFact or of a BEIR folder; the others have one split.
+        notify: called with one line about the columns of a file.
 
     Raises:
-        DatasetNotFoundError: it is not on this machine.
-        DatasetError: there is no such split, or a file cannot be read.
+        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
+        DatasetError: the split does not exist, or a file cannot be read.
     """
     if name_or_path == "scifact":
         return read_scifact(split)
@@ -58,5 +58,5 @@ def load_retrieval_set(
         return read_classical(stem(path), path)
     raise DatasetError(
         f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
-        "as in NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
+        "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
     )

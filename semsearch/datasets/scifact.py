@@ -1,4 +1,4 @@
-"""SciFact, claims and the abstracts that they cite (Wadden et al. 2020), as its authors ship it."""
+"""Reads SciFact (Wadden et al. 2020), claims and the abstracts they cite, in its own format."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 
 
 def read_scifact(split: str = "test") -> RetrievalSet:
-    """All abstracts and some claims; what a claim cites is relevant to it.
+    """All abstracts, and the claims of a split; the abstracts that a claim cites are relevant.
 
-    A document is its title and its abstract (`joined_text`).
+    A document is its title and abstract (`joined_text`).
 
     Args:
         split: ``train``, or ``test`` for the validation claims: the test claims are published
-            without judgements, so BEIR calls the validation claims that, too.
+            without judgements, and BEIR names the validation claims so as well.
 
     Raises:
-        DatasetNotFoundError: it is not here.
-        DatasetError: there is no such split, or the archive is damaged.
+        DatasetNotFoundError: it has not been downloaded.
+        DatasetError: the split does not exist, or the archive is damaged.
     """
     check_split("scifact", split, _CLAIMS)
     file = data_file("ir/scifact/scifact.zip")
@@ -51,5 +51,5 @@ def _rows(archive: zipfile.Path, name: str) -> Iterator[dict[str, str]]:
 
 
 def _abstract(array: str) -> str:
-    """The sentences of an array as NumPy prints it."""
+    """The sentences of an array as printed by NumPy."""
     return sentences_text(printed_list(array) or []) or array

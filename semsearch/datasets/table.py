@@ -1,4 +1,4 @@
-"""Tables as they are published: separated by tabs, commas or semicolons, quoted or not."""
+"""Reads published tables: separated by tabs, commas or semicolons, quoted or not."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from semsearch.csvrecords import Dialect, RecordTooLargeError
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
-#: How much of the first line tells what separates cells.
+#: The part of the first line that the separator is guessed from.
 HEAD_CHARACTERS = 100_000
 
-#: A cell in quotes as CSV has it; quotes within are doubled.
+#: A quoted cell of CSV; quotes inside are doubled.
 _QUOTED = re.compile('"(?:[^"]|"")*"')
 
 
@@ -27,12 +27,12 @@ class Row(NamedTuple):
 
 
 def read_rows(file: Path) -> Iterator[Row]:
-    """The rows of a table but blank lines, the header among them, read as they are asked for.
+    """The non-blank rows of a table, including the header, read lazily.
 
-    Tabs separate cells if there are two in the first line, else commas or semicolons. Cells
-    between commas and semicolons can be quoted, as Python's `csv` has it. The tables with tabs
-    that are published quote nothing, and their sentences begin with quotes of their own; only if
-    all cells that begin with a quote are whole quoted cells are they read as such.
+    Tabs separate cells if the first line has two of them, else commas or semicolons. Cells
+    separated by commas or semicolons can be quoted, as in Python's `csv`. Published tables with
+    tabs are usually unquoted, with sentences that begin with quotes; their cells are unquoted only
+    if all that begin with a quote are complete quoted cells.
 
     Raises:
         DatasetError: the file cannot be read, is empty, or its quotes do not match.
@@ -61,7 +61,7 @@ def _separator(line: str) -> str:
 
 
 def _is_quoted(lines: Iterable[Line]) -> bool:
-    """Whether some cell begins with a quote, and all that do are whole quoted cells."""
+    """Whether some cells begin with a quote, and all of these are complete quoted cells."""
     quoted = False
     for line in lines:
         for cell in cells_of(line, "\t"):
@@ -73,10 +73,10 @@ def _is_quoted(lines: Iterable[Line]) -> bool:
 
 
 def csv_rows(lines: Iterable[Line], separator: str) -> Iterator[Row]:
-    """Their records as Python's `csv` reads them.
+    """The records of lines of CSV, read with Python's `csv`.
 
     Raises:
-        DatasetError: a record's quotes do not match, or it is larger than a row may be.
+        DatasetError: the quotes of a record do not match, or it is too large.
     """
     start: list[str] = []  # where the record begins
 
@@ -95,11 +95,11 @@ def csv_rows(lines: Iterable[Line], separator: str) -> Iterator[Row]:
 
 
 def plain_name(name: str) -> str:
-    """A column's name without what publishers vary: ``Sentence_1`` and ``sentence1`` are one."""
+    """A normalised column name: ``sentence1`` for ``Sentence_1``."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def find_column(header: Sequence[str], names: Sequence[str]) -> int | None:
-    """Where the first of these names stands in a header, compared as plain names."""
+    """The position of the first of these names in a header, compared as plain names."""
     plain = [plain_name(name) for name in header]
     return next((plain.index(name) for name in names if name in plain), None)

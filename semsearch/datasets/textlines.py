@@ -1,4 +1,4 @@
-"""Lines of a published file: plain, gzipped or inside a zip archive, numbered for messages."""
+"""Reads numbered lines of published files: plain, gzipped or inside a ZIP archive."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
 DataFile = Path | zipfile.Path
 
-#: How much is read behind a line that is not UTF-8, to guess the encoding.
+#: Read after a line that is not UTF-8, to guess the encoding.
 SAMPLE_BYTES = 1 << 16
 
 
 class Line(NamedTuple):
-    """A line without its end, and where it stands (``sts.csv:418``)."""
+    """A line without its newline, and its location (``sts.csv:418``)."""
 
     place: str
     text: str
@@ -30,11 +30,7 @@ class Line(NamedTuple):
 
 @contextmanager
 def reading(file: DataFile) -> Iterator[None]:
-    """Say what the system and the archives' readers complain of as an error of ours.
-
-    Raises:
-        DatasetError: the file cannot be read, or is damaged.
-    """
+    """Turn exceptions of the system and of archives into a DatasetError that names the file."""
     try:
         yield
     except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, KeyError) as error:
@@ -44,21 +40,21 @@ def reading(file: DataFile) -> Iterator[None]:
 
 
 def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[Line]:
-    r"""The lines of a file in UTF-8, with or without a byte order mark, one at a time.
+    r"""The lines of a file in UTF-8, with or without a byte order mark, read lazily.
 
-    Only ``\n`` and ``\r\n`` end a line: the published sentences hold other characters that
-    `str.splitlines` would break them at.
+    Only ``\n`` and ``\r\n`` end a line: published sentences contain other characters that
+    `str.splitlines` would split them at.
 
     Args:
-        file: what to read; a name that ends in ``.gz`` is unpacked on the way.
-        fallback: the encoding of lines that are not UTF-8, for sets that are older than it.
+        file: the file; decompressed if its name ends with ``.gz``.
+        fallback: the encoding of lines that are not UTF-8, for old data sets.
 
     Raises:
         DatasetError: the file cannot be read, or a line is not UTF-8 or longer than MAX_ROW_BYTES.
     """
     with reading(file), file.open("rb") as stream:
-        is_packed = file.name.endswith(".gz")
-        unpacked = gzip.GzipFile(fileobj=stream) if is_packed else stream
+        is_gzip = file.name.endswith(".gz")
+        unpacked = gzip.GzipFile(fileobj=stream) if is_gzip else stream
         number = 0
         while raw := unpacked.readline(MAX_ROW_BYTES + 1):
             number += 1
@@ -80,10 +76,10 @@ def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[L
 
 
 def cells_of(line: Line, separator: str | None = None) -> list[str]:
-    """What stands between the separators of a line, or between its white space.
+    """The cells of a line, separated by a separator or by white space.
 
     Raises:
-        DatasetError: these are more than MAX_ROW_VALUES.
+        DatasetError: there are more than MAX_ROW_VALUES.
     """
     cells = line.text.split(separator, MAX_ROW_VALUES)
     if len(cells) > MAX_ROW_VALUES:
@@ -91,9 +87,9 @@ def cells_of(line: Line, separator: str | None = None) -> list[str]:
     return cells
 
 
-def _near(raw: bytes, place: int) -> bytes:
-    """What stands around a place; before it, all is UTF-8."""
-    start = max(0, place - SAMPLE_BYTES)
-    while start < place and 0x80 <= raw[start] < 0xC0:  # in the middle of a character
+def _near(raw: bytes, position: int) -> bytes:
+    """The bytes around a position, before which all is UTF-8."""
+    start = max(0, position - SAMPLE_BYTES)
+    while start < position and 0x80 <= raw[start] < 0xC0:  # in the middle of a character
         start += 1
-    return raw[start : place + SAMPLE_BYTES]
+    return raw[start : position + SAMPLE_BYTES]

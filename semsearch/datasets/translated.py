@@ -1,4 +1,4 @@
-"""STS Benchmark in translation (stsb-multi-mt, May 2021): in a language, or across two.
+"""Reads STS Benchmark in translation (stsb-multi-mt, May 2021), in one language or across two.
 
 Line i of a split has the same pair and the same gold score in all languages.
 """
@@ -21,21 +21,21 @@ _LANGUAGES = re.compile(r"([a-z]{2})(?:-([a-z]{2}))?")
 
 
 def is_translated(name: str) -> bool:
-    """Whether a data set's name means STS Benchmark in translation."""
+    """Whether a name refers to STS Benchmark in translation."""
     return name.partition(":")[0] == TRANSLATED
 
 
 def read_translated(name: str, split: str = "test") -> list[ScoredPair]:
-    """Its pairs with gold scores from 0 to 5.
+    """The pairs with gold scores from 0 to 5.
 
     Args:
-        name: ``stsb-multi:pt`` for a language; ``stsb-multi:en-pt`` for pairs whose first
-            sentence is in English and the second one in Portuguese.
+        name: ``stsb-multi:pt`` for a language; ``stsb-multi:en-pt`` for pairs of an English and a
+            Portuguese sentence.
         split: ``train``, ``dev`` or ``test``.
 
     Raises:
-        DatasetNotFoundError: the language is not here.
-        DatasetError: the name has no such form, or two languages have other pairs.
+        DatasetNotFoundError: the language has not been downloaded.
+        DatasetError: the name is invalid, or the pairs of two languages differ.
     """
     left, right = languages_of(name)
     check_split(name, split, SPLITS)
@@ -50,8 +50,8 @@ def parallel_sentences(language: str, split: str = "train") -> list[tuple[str, s
     """The distinct sentences of a split in English, each with its translation.
 
     Raises:
-        DatasetNotFoundError: the language is not here.
-        DatasetError: it has other pairs than English.
+        DatasetNotFoundError: the language has not been downloaded.
+        DatasetError: its pairs differ from those in English.
     """
     sides = (
         ((one.left, other.left), (one.right, other.right))
@@ -61,30 +61,28 @@ def parallel_sentences(language: str, split: str = "train") -> list[tuple[str, s
 
 
 def languages_of(name: str) -> tuple[str, str]:
-    """The languages of the first and the second sentences of a set.
+    """The languages of the first and second sentences of a set.
 
     Raises:
-        DatasetError: the name has no such form.
+        DatasetError: the name is invalid.
     """
     found = _LANGUAGES.fullmatch(name.partition(":")[2])
     if found is None:
         raise DatasetNotFoundError(
-            f"'{name}': name a language ({TRANSLATED}:pt) or two ({TRANSLATED}:en-pt)"
+            f"'{name}' must name one language ({TRANSLATED}:pt) or two ({TRANSLATED}:en-pt)"
         )
     return found[1], found[2] or found[1]
 
 
 def _aligned(left: str, right: str, split: str) -> list[tuple[ScoredPair, ScoredPair]]:
-    """Each pair of a split in two languages, which are compared by their gold scores.
+    """The pairs of a split in two languages, aligned by their gold scores.
 
     Raises:
-        DatasetError: the two have other pairs.
+        DatasetError: the pairs differ.
     """
     first, second = _pairs(left, split), _pairs(right, split)
     if [pair.gold for pair in first] != [pair.gold for pair in second]:
-        raise DatasetError(
-            f"{TRANSLATED}:{left}-{right}: the two languages do not have the same pairs"
-        )
+        raise DatasetError(f"{TRANSLATED}:{left}-{right}: the pairs of the two languages differ")
     return list(zip(first, second, strict=True))
 
 

@@ -148,7 +148,11 @@ class TestIndex:
             (None, [], "no such file: c.csv"),
             ("", [], "c.csv is empty"),
             ("id,text\n", [], "c.csv has a header but no rows"),
-            ("id,txt,b\n1,2,3\n", [], "c.csv: which column holds the text? (columns: id, txt, b)"),
+            (
+                "id,txt,b\n1,2,3\n",
+                [],
+                "c.csv: cannot tell which column holds the text (columns: id, txt, b)",
+            ),
             (CORPUS, ["--text-column", "txet"], "c.csv: no column 'txet'"),
             ("id,text\na,One.\na,Two.\n", [], "c.csv:3: duplicate id 'a' (first in c.csv:2)"),
             (

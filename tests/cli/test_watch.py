@@ -121,7 +121,8 @@ def test_a_folder_in_one_summary():
     assert done.stderr == (
         "notes: 4 files (2 csv, 1 md, 1 txt); 3 unchanged and not opened; "
         "left out: 1 excluded (drafts)\n"
-        "left out: notes/d.csv: which column holds the text? (columns: name, age); name it with "
+        "left out: notes/d.csv: cannot tell which column holds the text (columns: name, age); "
+        "name it with "
         "--text-column (semsearch index notes/d.csv --text-column COLUMN)\n"
     )
 
@@ -130,7 +131,9 @@ def test_nested_records_and_sheets_that_are_not_there():
     Path("api.json").write_text('{"data": {"items": [{"id": 1, "text": "One."}]}}')
     assert "--records data.items" in run("api.json").stderr
     assert run("api.json", "--records", "data.items").exit_code == 0
-    assert "api.json is no workbook: --sheet is for XLSX" in run("api.json", "--sheet", "S").stderr
+    assert (
+        "api.json is not a workbook: --sheet is for XLSX" in run("api.json", "--sheet", "S").stderr
+    )
 
 
 def test_help_has_sections():

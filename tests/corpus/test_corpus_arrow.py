@@ -85,7 +85,7 @@ def test_what_is_broken_is_one_bad_row(write):
     *rows, last = Corpus(names, on_bad_row=bad.append)
     assert last.id == "good.txt"
     assert [row.text for row in rows] == [f"text {number}" for number in range(2000)]
-    assert [error.source for error in bad] == ["other.arrow", "late.arrow, behind row 2000"]
+    assert [error.source for error in bad] == ["other.arrow", "late.arrow, after row 2000"]
     assert bad[0].reason.startswith("looks like binary data")
     assert bad[1].reason.startswith("cannot be read as Arrow: ")
 

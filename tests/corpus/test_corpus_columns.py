@@ -130,7 +130,7 @@ def test_text_is_not_its_own_title(one_row):
     [
         (
             {},
-            "corpus.csv: which column holds the text? (columns: a, b, boddy); "
+            "corpus.csv: cannot tell which column holds the text (columns: a, b, boddy); "
             "name it with --text-column",
         ),
         (

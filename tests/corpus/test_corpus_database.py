@@ -100,7 +100,7 @@ class TestSqlite:
         assert message("no.db", sql=FILMS) == "no such file: no.db"
         write("text.db", "not a database" * 99)
         assert message("text.db", sql=FILMS) == "text.db: file is not a database"
-        assert message("-", sql=FILMS).startswith("--sql is for an SQLite file or the URL")
+        assert message("-", sql=FILMS).startswith("--sql needs an SQLite file or the URL")
         assert message(films, sql="SELECT plot, plot FROM films").startswith("films.db: 2 columns")
 
     def test_a_damaged_file(self, films, tmp_path):
@@ -195,7 +195,7 @@ class TestUrls:
         assert message("mysql://me:secret@h/db", sql=FILMS) == (
             "mysql://me:***@h/db needs a driver: pip install MySQLdb"
         )
-        assert "--sql is for" in message("https://example.org/films.db", sql=FILMS)
+        assert "--sql needs" in message("https://example.org/films.db", sql=FILMS)
 
     def test_without_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "psycopg", None)

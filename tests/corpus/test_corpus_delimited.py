@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.dialect import guess_dialect
+from semsearch.corpus.delimited import guess_dialect
 from semsearch.csvrecords import Dialect
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document

@@ -141,13 +141,13 @@ def test_what_cannot_be_fetched(site):
 
 
 def test_limits_of_size_and_time(site, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_BYTES", 1 << 20)
+    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_BYTES", 1 << 20)
     assert message(f"{site}/endless.csv") == (
         f"{site}/endless.csv: it is larger than 1 MiB; download it, then index the file"
     )
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_DOWNLOAD_SECONDS", 0.1)
+    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_SECONDS", 0.1)
     assert message(f"{site}/slow.csv") == (
         f"{site}/slow.csv takes longer than 0 s; download it, then index it"
     )
-    monkeypatch.setattr("semsearch.corpus.downloads.MAX_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("semsearch.web.MAX_SILENCE_SECONDS", 0.2)
     assert message(f"{site}/silent.csv") == f"{site}/silent.csv cannot be reached: no answer in 0 s"

@@ -51,7 +51,7 @@ def test_what_is_read_and_what_is_not(mixed):
     ]
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert said == [
-        "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 of formats that are not read "
+        "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
         "(deep/k, w.rtf, x.png, …), 1 linked folders (loop)",
         f"{Path('docs/deep/rows.csv')}: text from 'text', documents are named by their rows; "
         "metadata: id",
@@ -93,7 +93,7 @@ class TestExclusions:
             ids(mixed, exclude=["*"])
 
     def test_patterns_that_are_none(self, mixed):
-        with pytest.raises(ArgumentError, match=r"^'!' is no pattern as in \.gitignore$"):
+        with pytest.raises(ArgumentError, match=r"^'!' is not a valid \.gitignore pattern$"):
             ids(mixed, exclude=["!"])
         with pytest.raises(ArgumentError, match="exclude"):
             Corpus(mixed, exclude="*.txt")
@@ -175,14 +175,15 @@ class TestTables:
         assert [document.id for document in documents] == ["z.txt"]
         a, b = (str(Path("docs", name)) for name in ("a.csv", "b.csv"))
         assert said[1] == (
-            f"left out: {a}: which column holds the text? (columns: name, age); name it with "
+            f"left out: {a}: cannot tell which column holds the text (columns: name, age); "
+            "name it with "
             f"--text-column (semsearch index {a} --text-column COLUMN)"
         )
         assert said[2].startswith(f"left out: {b}: is 'text' the text? 5 of its first 5 cells are")
         assert said[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
         assert said[3] == f"left out: {Path('docs/empty.tsv')} is empty"
         assert said[4] == (
-            "left out: 1 more tables (package.json); each by itself: "
+            "left out: 1 more tables (package.json); index one with: "
             "semsearch index FILE --text-column COLUMN"
         )
         assert ids("docs", text_columns="name") == ["a.csv#row=2", "a.csv#row=3", "z.txt"]
@@ -228,7 +229,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"format": "csv"}, r"^docs is a folder, whose files are read as their names say; "),
+            ({"format": "csv"}, r"^docs is a folder, whose files are read by their suffixes; "),
             ({"sheet": "A"}, r"^docs is a folder: --records and --sheet are for a single file$"),
             ({"records": "a"}, r"^docs is a folder: --records and --sheet are for a single file$"),
         ],

@@ -77,7 +77,8 @@ def test_bad_rows():
         ),
         (
             pandas.DataFrame({"a": ["x"], "b": ["y"]}),
-            "frame: which column holds the text? (columns: a, b); name it with --text-column",
+            "frame: cannot tell which column holds the text (columns: a, b); "
+            "name it with --text-column",
         ),
     ],
 )

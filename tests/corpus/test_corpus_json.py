@@ -95,7 +95,7 @@ def test_bad_lines(write):
     assert messages[7] == "corpus.jsonl:9: 'text' is not a string but of type int"
     assert messages[8].startswith("corpus.jsonl:10: text holds an unpaired surrogate (U+D83D)")
     assert messages[9].startswith("corpus.jsonl:11: n is infinite")
-    assert messages[10] == "corpus.jsonl:12: its lists and objects are nested too deep"
+    assert messages[10] == "corpus.jsonl:12: its lists and objects are nested too deeply"
     assert messages[11].startswith("corpus.jsonl:13: not JSON: Exceeds the limit")
     assert len(messages) == 12
 
@@ -124,7 +124,7 @@ def test_bad_items(write):
     assert [str(error) for error in bad] == [
         "films.json, item 2: not a JSON object but a number",
         "films.json, item 3: empty text",
-        "films.json, item 4: not a JSON object but a truth value",
+        "films.json, item 4: not a JSON object but a boolean",
         "films.json, item 5: n is infinite, which JSON cannot hold",
     ]
 
@@ -134,7 +134,7 @@ def test_bad_items(write):
     [
         (" ", "films.json: not a JSON array: the end of the file where '[' is expected"),
         ("[]", "films.json has no rows"),
-        ("[", "films.json, item 1: not JSON: Expecting value (where it ends)"),
+        ("[", "films.json, item 1: not JSON: Expecting value (at the end)"),
         ("3", "films.json: not a JSON array: '3' where '[' is expected"),
         (
             '[{"text": "x"}',
@@ -142,14 +142,14 @@ def test_bad_items(write):
         ),
         ('[{"text": "x"} {}]', "films.json: not a JSON array: '{' where ',' is expected"),
         ('[{"text": "x"},]', "films.json, item 2: not JSON: Expecting value (near ']')"),
-        ('[{"text": "x"}] []', "films.json: something follows the end of the array"),
+        ('[{"text": "x"}] []', "films.json: there is data after the end of the array"),
         (
             '[{"text": "x"}, {"text": "cut',
             "films.json, item 2: not JSON: Unterminated string starting at (near '\"cut')",
         ),
         (
             '[{"text": "x"}, ' + "[" * 100_000 + "]" * 100_000 + "]",
-            "films.json, item 2: its lists and objects are nested too deep",
+            "films.json, item 2: its lists and objects are nested too deeply",
         ),
     ],
 )

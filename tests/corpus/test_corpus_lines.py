@@ -24,7 +24,7 @@ class TestLines:
         documents = list(Corpus("queries.log", format="lines", notify=said.append))
         assert [one.text for one in documents] == ['One, and "more.', "  Two\tand 3. ", "Last"]
         assert [one.source for one in documents] == [f"queries.log:{n}" for n in (1, 4, 5)]
-        assert said == ["queries.log: one text a line"]
+        assert said == ["queries.log: one text per line"]
 
     def test_bad_lines(self, write):
         write("queries.txt", b"caf\xe9\ngood\n")

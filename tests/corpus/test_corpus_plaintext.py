@@ -32,8 +32,7 @@ def test_folder(write):
     assert (
         said
         == [
-            "docs: 5 files (2 md, 2 txt, 1 csv); left out: 1 of formats that are not read "
-            "(image.png)",
+            "docs: 5 files (2 md, 2 txt, 1 csv); left out: 1 in unsupported formats (image.png)",
             f"left out: {Path('docs/data.csv')} has a header but no rows; if its first row is "
             "data, add --no-header",
         ]
@@ -122,10 +121,12 @@ def test_single_file_without_text(write, content, message):
 def test_folders_that_cannot_be_read(write):
     write("docs/data.xyz", "id,text\n1,one\n")
     with pytest.raises(
-        CorpusError, match=r"^docs has no documents to read: 0 files; left out: 1 of formats"
+        CorpusError, match=r"^docs has no documents to read: 0 files; left out: 1 in unsupported"
     ):
         list(Corpus("docs"))
-    with pytest.raises(CorpusError, match=r"^docs has no tables: of documents, columns can be id,"):
+    with pytest.raises(
+        CorpusError, match=r"^docs has no tables; documents only have the columns id,"
+    ):
         list(Corpus(str(Path(write("docs/a.txt", "x")).parent), text_columns="body"))
 
 

@@ -67,7 +67,7 @@ FOREIGN = {
     "html": (HTML, "looks like HTML: add --input-format html"),
     "xml": ('<?xml version="1.0"?>\n<a>\n<b/></a>\n', "looks like XML: convert its records to"),
     "feed": ("<rss version='2'>\n<item></item></rss>\n", "looks like XML: convert its records to"),
-    "smart": (SMART, "looks like a SMART collection: its folder can be measured with: semsearch"),
+    "smart": (SMART, "looks like a SMART collection: evaluate its folder with: semsearch"),
     "log": (PYTHON_LOG, LOG),
     "web log": (WEB_LOG, LOG),
     "system log": (SYSTEM_LOG, LOG),
@@ -80,10 +80,10 @@ FOREIGN = {
         b"SQLite format 3\0" + bytes(84),
         "looks like an SQLite database: choose its rows with --sql",
     ),
-    "png": (b"\x89PNG\r\n\x1a\n" + bytes(8), "looks like an image: semsearch reads text only"),
+    "png": (b"\x89PNG\r\n\x1a\n" + bytes(8), "looks like an image: semsearch reads only text"),
     "bytes": (
         random.Random(7).randbytes(5000),
-        "looks like binary data: semsearch reads text only",
+        "looks like binary data: semsearch reads only text",
     ),
     "utf-16": ("id,text\n1,A text.\n".encode("utf-16-le"), "add --encoding utf-16-le"),
     "utf-16-be": ("id,text\n1,A text.\n".encode("utf-16-be"), "add --encoding utf-16-be"),
@@ -233,7 +233,7 @@ class TestTextsThatHoldMany:
         documents, said = read("news.txt")
         assert len(documents) == 1
         assert said == [
-            "news.txt: looks like one text a line and is read as one document; "
+            "news.txt: looks like one text per line and is read as one document; "
             "--input-format lines reads each line as a text"
         ]
         documents, _ = read("news.txt", format="lines")

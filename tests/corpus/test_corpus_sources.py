@@ -99,7 +99,7 @@ def test_standard_input_that_the_shell_closed(monkeypatch):
 def test_standard_input_that_does_not_block(monkeypatch):
     # A pipe that is empty now may fill later: to take this for its end would lose rows.
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=lambda n: None)))
-    assert message("-") == "cannot read stdin: it does not block"
+    assert message("-") == "cannot read stdin: it is a non-blocking pipe"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
@@ -161,7 +161,7 @@ def test_format_that_is_given_outranks_the_name(write):
     write("corpus.txt", CONTENTS["corpus.json"])
     assert texts("corpus.txt", format=CorpusFormat.JSON) == ["one", "two"]
     assert texts("corpus.txt", format="json") == ["one", "two"]
-    with pytest.raises(ArgumentError, match=r"^no such format: 'rtf' \(formats: csv, tsv, "):
+    with pytest.raises(ArgumentError, match=r"^unknown format: 'rtf' \(formats: csv, tsv, "):
         Corpus("corpus.txt", format="rtf")
 
 

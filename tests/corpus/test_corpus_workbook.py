@@ -95,7 +95,7 @@ def test_a_heading_above_the_table(write_book):
     write_book({"Films": [["Report"], [], [None, "of 2024"], *ROWS]})
     said = []
     assert list(Corpus("films.xlsx", notify=said.append)) == DOCUMENTS
-    assert said[0].endswith("sheet 'Films'; 2 rows with a single cell above it left out")
+    assert said[0].endswith("sheet 'Films'; 2 rows with a single cell above it skipped")
 
 
 def test_blank_rows_and_cells_that_hold_errors(write_book):
@@ -137,7 +137,7 @@ def test_what_is_broken_costs_one_bad_row(write_book, write, tmp_path):
     write("films.xlsx", content[:-100])
     assert one_bad_row("films.xlsx") == "cannot be read as XLSX: File is not a zip file"
     write("films.xlsx", b"\xd0\xcf\x11\xe0" + bytes(1000))
-    assert one_bad_row("films.xlsx").startswith("looks like an encrypted or old document")
+    assert one_bad_row("films.xlsx").startswith("looks like an encrypted or old office document")
     sheet = "xl/worksheets/sheet1.xml"
     write("films.xlsx", rewritten(content, sheet, lambda xml: xml[:500]))
     assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: ")
@@ -152,7 +152,7 @@ def test_a_sheet_that_breaks_off(write_book, write, tmp_path):
     write("films.xlsx", rewritten(content, sheet, lambda xml: xml[: len(xml) // 2]))
     bad = []
     assert 1000 < len(list(Corpus("films.xlsx", on_bad_row=bad.append))) < 2000
-    assert re.match(r"films\.xlsx, sheet 'S', behind row 1\d{3}: cannot be read", str(bad[0]))
+    assert re.match(r"films\.xlsx, sheet 'S', after row 1\d{3}: cannot be read", str(bad[0]))
 
 
 def test_a_bomb_is_not_unpacked(write, write_book, tmp_path, monkeypatch):

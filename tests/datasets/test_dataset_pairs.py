@@ -147,7 +147,7 @@ class TestNames:
         "name", ["stsb-multi", "stsb-multi:", "stsb-multi:en-", "stsb-multi:../x"]
     )
     def test_languages_that_are_none(self, name):
-        with pytest.raises(DatasetError, match=r"name a language \(stsb-multi:pt\) or two"):
+        with pytest.raises(DatasetError, match=r"must name one language \(stsb-multi:pt\) or two"):
             load_sts_set(name)
 
     def test_languages_that_are_not_here(self, put, tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ class TestNames:
             load_sts_set("stsb-multi:en-fr")
         put("sts/stsb-multi/stsb-fr-test.csv", "a,b,2.5\nc,d,1.5\n")
         for load in (load_sts_set, lambda _: parallel_sentences("fr", "test")):
-            with pytest.raises(DatasetError, match="do not have the same pairs"):
+            with pytest.raises(DatasetError, match="the pairs of the two languages differ"):
                 load("stsb-multi:en-fr")
 
     @pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs])
@@ -219,7 +219,7 @@ class TestTables:
     def test_line_breaks_and_odd_characters_in_cells(self, put):
         text = 'a,b,score\n"one\ntwo","x\u2028y\x85z",1\nc,d,bad\n'
         file = put("c.csv", text)
-        with pytest.raises(DatasetError, match=r"c\.csv:4: the gold score is no number: 'bad'$"):
+        with pytest.raises(DatasetError, match=r"c\.csv:4: the gold score is not a number: 'bad'$"):
             load_sts_set(str(file))
         file.write_bytes(text.replace("bad", "2").encode())
         assert load_sts_set(str(file)).pairs[0] == ("one\ntwo", "x\u2028y\x85z", 1.0)
@@ -231,9 +231,9 @@ class TestTables:
             ("\n \n", r"t\.csv is empty"),
             ("first,second,score\na,b,1\n", r"t\.csv:1: no columns .*\(columns: first, second, sc"),
             ("just a line\n", "no columns for two texts and a score"),
-            ("a,b,score\nx,y\n", r"t\.csv:2: 2 columns; 3 needed"),
-            ("a,b,score\nx,y,nan\n", r"t\.csv:2: the gold score is no number"),
-            ("a,b,score\nx,y,inf\n", "no number"),
+            ("a,b,score\nx,y\n", r"t\.csv:2: 2 columns; expected 3"),
+            ("a,b,score\nx,y,nan\n", r"t\.csv:2: the gold score is not a number"),
+            ("a,b,score\nx,y,inf\n", "not a number"),
             ('a,b,score\nx,"y,1\nz,w,2\n', r"t\.csv:2: not a row of CSV"),
             (b"a,b,score\nx,y,1\nx,\xff,1\n", r"t\.csv:3: byte 0xff is not UTF-8; "),
         ],
@@ -247,7 +247,7 @@ class TestTables:
         [
             # Categories of news in front of title and description, and behind them.
             ('"3","Rain","Wet."\n"4","Chips","New."\n"1","Talks","Again."\n', "1", r"\(1, 3, 4\)"),
-            ("Rain,Wet.,3\nChips,New.,4\nTalks,Again.,1\n", "3", r"whole numbers .*\(1, 3, 4\)"),
+            ("Rain,Wet.,3\nChips,New.,4\nTalks,Again.,1\n", "3", r"integers .*\(1, 3, 4\)"),
             ("0,Rain,Wet.\n1,Chips,New.\n0,Talks,Again.\n", "1", r"\(0, 1\)"),
             ("Rain,Wet.,1998\nSun,Warm.,2001\nFog,Grey.,2004\n", "3", r"\(1998, 2001, 2004\)"),
             # Entailment, neutral, contradiction.
@@ -255,7 +255,7 @@ class TestTables:
             (
                 "a,b,score\n" + "".join(f"x,y,{n}\n" for n in range(7, 19)),
                 "score",
-                "counts the rows",
+                "numbers the rows",
             ),
         ],
     )
@@ -269,7 +269,7 @@ class TestTables:
     def test_a_constant_is_no_gold_score_whoever_says_so(self, put):
         file = put("t.csv", "a,b,score\n" + "x,y,3\n" * 3)
         for columns in (None, PairColumns(score="score")):
-            with pytest.raises(DatasetError, match="'score' holds 3 in all rows"):
+            with pytest.raises(DatasetError, match="'score' is 3 in all rows"):
                 load_sts_set(str(file), columns=columns)
 
     @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ class TestTables:
         ]:
             with pytest.raises(DatasetError, match=reason):
                 load_sts_set(file, columns=PairColumns(*columns))
-        with pytest.raises(DatasetError, match="only a file's columns can be named"):
+        with pytest.raises(DatasetError, match="columns can only be named for a file"):
             load_sts_set("sts12", columns=PairColumns(score="3"))
 
     def test_tables_of_others_are_read_as_before(self, data):
@@ -368,8 +368,8 @@ class TestSemEval:
             ("a\tb\nc\td\n", "1\n", "has 2 lines, STS.gs.x.txt 1; they must be aligned"),
             ("a\tb\n", "1\n2\n", "has 1 lines, STS.gs.x.txt 2"),
             ("a\tb\nno tab\n", "1\n2\n", r"STS\.input\.x\.txt:2: no tab"),
-            ("a\tb\n", "high\n", r"STS\.gs\.x\.txt:1: the gold score is no number"),
-            ("a\tb\n", None, "has no STS.gs.x.txt beside it"),
+            ("a\tb\n", "high\n", r"STS\.gs\.x\.txt:1: the gold score is not a number"),
+            ("a\tb\n", None, "STS.gs.x.txt is missing from its folder"),
         ],
     )
     def test_wrong_files(self, put, tmp_path, sentences, gold, reason):

@@ -160,7 +160,7 @@ class TestBeir:
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
         with caplog.at_level(logging.WARNING):
             assert load_retrieval_set(str(folder)) == self.EXPECTED
-        assert "tea: 2 judgements name documents or queries" in caplog.text
+        assert "tea: 2 judgements of unknown documents or queries" in caplog.text
 
     @pytest.mark.parametrize(
         ("name", "content", "reason"),
@@ -169,13 +169,13 @@ class TestBeir:
             ("corpus.jsonl", CORPUS + "{", r"corpus\.jsonl:4: not JSON"),
             ("corpus.jsonl", "[1]\n", "not a JSON object"),
             ("corpus.jsonl", '{"id": "a", "text": "b"}\n', r"no '_id' and 'text' \(fields: id, te"),
-            ("corpus.jsonl", CORPUS + CORPUS, r"corpus\.jsonl:4: the id 'd1' is there already"),
+            ("corpus.jsonl", CORPUS + CORPUS, r"corpus\.jsonl:4: duplicate id 'd1'"),
             ("queries.jsonl", None, r"has no queries\.jsonl"),
             ("qrels/test.tsv", None, r"has no qrels/test\.tsv \(splits: none\)"),
             ("qrels/test.tsv", "", "no judgement is about"),
-            ("qrels/test.tsv", "q1\td1\n", r"test\.tsv:1: 2 columns between tabs, not 3"),
-            ("qrels/test.tsv", "q1\td1\tgood\n", "the relevance is no whole number: 'good'"),
-            ("qrels/test.tsv", "q1\td1\t0.5\n", "no whole number"),
+            ("qrels/test.tsv", "q1\td1\n", r"test\.tsv:1: 2 tab-separated columns, not 3"),
+            ("qrels/test.tsv", "q1\td1\tgood\n", "the relevance is not an integer: 'good'"),
+            ("qrels/test.tsv", "q1\td1\t0.5\n", "not an integer"),
         ],
     )
     def test_wrong_files(self, put, folder, name, content, reason):
@@ -272,7 +272,7 @@ class TestClassical:
     def test_cranfields_grades(self, load):
         found = load("2 1 1\n2 2 4\n2 3 -1\n", name="cranqrel")
         assert found.qrels == {"2": {"1": 4, "2": 1, "3": 0}}
-        with pytest.raises(DatasetError, match=r"cranqrel:1: 7 is none of Cranfield's codes"):
+        with pytest.raises(DatasetError, match=r"cranqrel:1: 7 is not one of Cranfield's codes"):
             load("2 1 7\n", name="cranqrel")
 
     def test_time(self, load):
@@ -306,12 +306,12 @@ class TestClassical:
             ([""], "no judgement is about"),
             (["2 77 1\n"], "no judgement is about"),
             (["2 one 1\n"], r"X\.REL:1: not a judgement in numbers: '2 one 1'"),
-            (["2 1 0.5\n"], "no whole number"),
+            (["2 1 0.5\n"], "not an integer"),
             (["2 1 1\n", "once upon a time\n"], "begins neither with"),
             (["2 1 1\n", ""], "begins neither with"),
-            (["2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n"], r"X\.ALL:20: the id 1 is there already"),
-            (["2 1 1\n", "1\nfields\n"], "no slash ends the entry"),
-            (["2 1 1\n", "1\nfields\n/\n/\n"], "no number above the entry"),
+            (["2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n"], r"X\.ALL:20: duplicate id 1"),
+            (["2 1 1\n", "1\nfields\n"], "does not end with a slash"),
+            (["2 1 1\n", "1\nfields\n/\n/\n"], "does not begin with a number"),
         ],
     )
     def test_wrong_files(self, load, arguments, reason):
@@ -320,7 +320,9 @@ class TestClassical:
 
     def test_two_of_a_kind(self, load, put):
         put("x/Y.ALL", DOCUMENTS)
-        with pytest.raises(DatasetError, match=r"needs one file of documents \(X\.ALL, Y\.ALL th"):
+        with pytest.raises(
+            DatasetError, match=r"must have one file of documents \(found: X\.ALL, Y\.ALL"
+        ):
             load("2 1 1\n")
 
 
@@ -386,7 +388,7 @@ ANOTHER ONE OF THAT NUMBER.
             {"1": {"1": 1, "2": 1}, "12": {"501": 1, "1": 1, "2": 1}},
             "test",
         )
-        assert "lisa: 1 documents have a number that another has; left out" in caplog.text
+        assert "lisa: 1 documents with duplicate numbers are left out" in caplog.text
 
     def test_carriage_returns(self, folder, put):
         for name, content in self.FILES.items():
@@ -396,9 +398,13 @@ ANOTHER ONE OF THAT NUMBER.
     @pytest.mark.parametrize(
         ("name", "content", "reason"),
         [
-            ("LISA0.001", "KETTLES.\n", r"LISA0\.001:1: no 'Document N', with which"),
-            ("LISA.QUE", "CARDS #\n", r"LISA\.QUE:1: no number, with which a query begins"),
-            ("LISA.QUE", "1\nA #\n2\nCARDS\n", r"LISA\.QUE:3: no '#' ends the query"),
+            ("LISA0.001", "KETTLES.\n", r"LISA0\.001:1: a document must begin with 'Document N'"),
+            ("LISA.QUE", "CARDS #\n", r"LISA\.QUE:1: a query must begin with a number"),
+            (
+                "LISA.QUE",
+                "1\nA #\n2\nCARDS\n",
+                r"LISA\.QUE:3: the query that begins here does not end with '#'",
+            ),
             ("LISARJ.NUM", "1 2 501\n", r"LISARJ\.NUM:1: 1 documents of query 1, not 2"),
             ("LISARJ.NUM", "1 1\nx\n", r"LISARJ\.NUM:2: not a judgement in numbers: 'x'"),
             ("LISARJ.NUM", "7 1 1\n", "no judgement is about"),
@@ -436,11 +442,11 @@ class TestJudgedTables:
             ("", "is empty"),
             (
                 "a,b,c\nx,y,1\n",
-                r"h\.csv:1: not all columns .*\(columns: a, b, c; looked for: query",
+                r"h\.csv:1: missing columns \(columns: a, b, c; expected: query",
             ),
             ("query,passage,relevance\n", "no judgement"),
-            ("query,passage,relevance\nx,y\n", r"h\.csv:2: 2 columns; 3 needed"),
-            ("query,passage,relevance\nx,y,good\n", r"h\.csv:2: the relevance is no whole"),
+            ("query,passage,relevance\nx,y\n", r"h\.csv:2: 2 columns; expected 3"),
+            ("query,passage,relevance\nx,y,good\n", r"h\.csv:2: the relevance is not an integer"),
         ],
     )
     def test_wrong_files(self, put, text, reason):

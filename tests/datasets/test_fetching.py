@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.datasets import fetching, transfer
+from semsearch import web
+from semsearch.datasets import fetching
 from semsearch.datasets.fetching import fetch_file, fetch_set
 from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet
 from semsearch.errors import DatasetError
@@ -155,7 +156,7 @@ class TestTrouble:
     def test_a_server_that_stands_still(self, target, monkeypatch):
         import socket
 
-        monkeypatch.setattr(transfer, "TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(web, "MAX_SILENCE_SECONDS", 0.1)
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/a.bin"
             with pytest.raises(DatasetError, match="cannot be reached: no answer in"):
@@ -165,7 +166,7 @@ class TestTrouble:
         def full(_descriptor):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr(transfer.os, "fsync", full)
+        monkeypatch.setattr(fetching.os, "fsync", full)
         with pytest.raises(DatasetError, match=r"cannot write .*a\.bin\.part: No space left"):
             fetched(served, target)
         assert not target.exists()

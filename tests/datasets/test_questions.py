@@ -62,15 +62,19 @@ def test_queries_without_judgements_are_left_out(files):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1: not all columns are there (columns: a"),
-        ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 column; 2 needed"),
-        ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3: the query 'q1' is there already"),
-        ("queries.csv", "id,text\nx,a\n", "judged.csv: no judgement is of a query in"),
+        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1: missing columns (columns: a"),
+        ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 column; expected 2"),
+        ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3: duplicate query 'q1'"),
+        ("queries.csv", "id,text\nx,a\n", "judged.csv judges no query of"),
         ("queries.csv", "id,text\nq1,a\n", "judged.csv: 1 judged queries are not in"),
         ("queries.csv", "", "queries.csv is empty"),
-        ("judged.csv", "q1,d1,1\n", "judged.csv:1: not all columns are there (columns: q1, d1, 1"),
-        ("judged.csv", "query,paper,rel\nq1,d1,1\n", "looked for: queryid or qid"),
-        ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2: the relevance is no whole"),
+        ("judged.csv", "q1,d1,1\n", "judged.csv:1: missing columns (columns: q1, d1, 1"),
+        ("judged.csv", "query,paper,rel\nq1,d1,1\n", "expected: corpusid or documentid"),
+        (
+            "judged.csv",
+            "qid,docid,rel\nq1,d1,yes\n",
+            "judged.csv:2: the relevance is not an integer",
+        ),
         ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2: not 'query 0 document relevance'"),
         (
             "judged.csv",

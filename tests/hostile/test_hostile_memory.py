@@ -115,7 +115,7 @@ CAT = "\U0001f408".encode()
             "stdin:1: its lists",
         ),
         ("json", [b"[" * 100_000 + b"]" * 100_000], "stdin, item 1: its lists and objects are nes"),
-        ("json", [b"[" * 60 * MIB], "stdin, item 1: its lists and objects are nested too deep"),
+        ("json", [b"[" * 60 * MIB], "stdin, item 1: its lists and objects are nested too deeply"),
     ],
 )
 def test_a_corpus(tmp_path, format_name, blocks, message):

@@ -1,10 +1,11 @@
-"""The yearly SemEval STS sets (2012 to 2016): pairs in one file, gold scores in another."""
+"""Reads STS Benchmark (Cer et al. 2017) and the yearly SemEval sets (2012 to 2016)."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from semsearch.datasets.folder import data_file
 from semsearch.datasets.pairtable import gold_score
 from semsearch.datasets.records import ScoredPair
 from semsearch.datasets.textlines import cells_of, numbered_lines, reading
@@ -14,21 +15,44 @@ from semsearch.errors import DatasetError
 _INPUT = re.compile(r"STS\d*\.input\.(.+)\.txt")
 
 
+def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
+    """The pairs of STS Benchmark's original release, with gold scores from 0 to 5.
+
+    Lines are tab-separated and never quoted: genre, file, year, number, gold score, both sentences
+    and, in some lines, their sources.
+
+    Args:
+        split: ``train``, ``dev`` or ``test``.
+
+    Raises:
+        DatasetNotFoundError: it has not been downloaded.
+        DatasetError: a line has another format.
+    """
+    pairs = []
+    for line in numbered_lines(data_file(f"sts/stsbenchmark/sts-{split}.csv")):
+        cells = cells_of(line, "\t")
+        gold = gold_score(cells[4], line.place) if len(cells) >= 7 else None
+        if gold is None:
+            raise DatasetError(f"{line.place}: not a scored pair of STS Benchmark")
+        pairs.append(ScoredPair(cells[5], cells[6], gold))
+    return pairs
+
+
 def has_semeval_files(folder: Path) -> bool:
-    """Whether a folder holds a year's files."""
+    """Whether a folder contains the files of a year."""
     with reading(folder):
         return any(_INPUT.fullmatch(file.name) for file in folder.iterdir())
 
 
 def read_semeval(folder: Path) -> tuple[dict[str, list[ScoredPair]], int]:
-    """The scored pairs of each sub-set, by its name, and how many pairs have no gold score.
+    """The scored pairs of each subset by name, and the number of pairs without a gold score.
 
-    ``STS.input.NAME.txt`` has two sentences a line between tabs (and, in 2016, where they are
-    from); the same line of ``STS.gs.NAME.txt`` is their score from 0 to 5, or empty. Gold
-    without sentences is passed over: so SMT is published since 2013.
+    ``STS.input.NAME.txt`` has two tab-separated sentences per line (and, in 2016, their sources);
+    the same line of ``STS.gs.NAME.txt`` is their score from 0 to 5, or empty. Gold scores without
+    sentences are ignored: SMT is published like that since 2013.
 
     Raises:
-        DatasetError: the files do not fit each other, or a line is not like that.
+        DatasetError: the files are not aligned, or a line has another format.
     """
     subsets, unscored = {}, 0
     with reading(folder):
@@ -37,7 +61,7 @@ def read_semeval(folder: Path) -> tuple[dict[str, list[ScoredPair]], int]:
         sentences = folder / match[0]
         gold = folder / match[0].replace(".input.", ".gs.", 1)
         if not gold.is_file():
-            raise DatasetError(f"{sentences} has no {gold.name} beside it")
+            raise DatasetError(f"{sentences}: {gold.name} is missing from its folder")
         pairs, without = _aligned(sentences, gold)
         subsets[match[1]] = pairs
         unscored += without

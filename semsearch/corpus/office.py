@@ -1,12 +1,14 @@
-"""Reads presentations (PPTX), slide by slide."""
+"""Reads Word documents (DOCX) by way of HTML, and presentations (PPTX) slide by slide."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.sections import Parts, Section
+from semsearch.corpus.html import blocks_of, parse_html, title_of
+from semsearch.corpus.sections import Parts, Section, sections_of
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
@@ -15,12 +17,38 @@ if TYPE_CHECKING:
 
     from semsearch.corpus.sources import Source
 
+_STYLES = """
+p[style-name='Title'] => title:fresh
+p[style-name='Subtitle'] => p:fresh
+"""
+
+
+def read_docx(source: Source) -> Parts:
+    """The sections of a Word document, each under a heading; notes are at the end.
+
+    Raises:
+        CorpusError: it is encrypted, or too large when unpacked.
+    """
+    import mammoth
+
+    file = source.seekable(MAX_UNPACKED_BYTES)
+    check_archive(file, has_trees=True)
+    converted = mammoth.convert_to_html(
+        io.BytesIO(file.read()),  # with a named file, it would follow links to other files
+        style_map=_STYLES,
+        include_embedded_style_map=False,
+        convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
+    )
+    tree = parse_html(converted.value.encode("utf-8", "replace"))
+    sections = list(sections_of(blocks_of(tree)))
+    return Parts(title_of(tree), iter(sections), quantity(len(sections), "section"))
+
 
 def read_pptx(source: Source) -> Parts:
     """The slides of a presentation, each with its notes.
 
     Raises:
-        CorpusError: it is encrypted, or unpacks to too much.
+        CorpusError: it is encrypted, or too large when unpacked.
     """
     import pptx
 
