@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shlex
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -90,6 +91,7 @@ EXAMPLES = {
 }
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the pages are written for a POSIX shell")
 @pytest.mark.usefixtures("minilm")
 @pytest.mark.parametrize(
     "name",
@@ -211,6 +213,7 @@ def test_output_is_compared_but_for_times_and_the_noise_of_scores():
     assert not same("1  0.603", "1  0.603\n2  0.500")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the pages are written for a POSIX shell")
 def test_a_page_is_run_and_brought_up_to_date(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = "\n".join(

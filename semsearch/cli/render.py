@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
 from semsearch.errors import CombinationError
-from semsearch.records import Hit, Hits, HitScores, column_name, metadata_name
+from semsearch.records import Explanation, Hit, Hits, HitScores, column_name, metadata_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -210,7 +210,8 @@ class HitsAsTable(HitsOutput):
             scores = hit.scores.to_dict()
             shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
             numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
-            entries.append(Entry(numbers, _head(hit, self._show), _passage(hit)))
+            passage = _passage(hit, in_bold=self._console.color_system is not None)
+            entries.append(Entry(numbers, _head(hit, self._show), passage))
         title = "title" if any(hit.title for hit in hits) else "id"
         headings = [">", ">score", *(f">{name}" for name in parts), title]
         print_entries(self._console, headings, entries)
@@ -228,27 +229,42 @@ def _head(hit: Hit, show: Sequence[str]) -> Text:
     return head
 
 
-def _passage(hit: Hit) -> Text:
-    """The passage for people, with its explanation and duplicates."""
+def _passage(hit: Hit, *, in_bold: bool) -> Text:
+    """The passage for people, with its explanation and duplicates.
+
+    Args:
+        hit: whose passage.
+        in_bold: whether bold letters can be seen; else the nearest sentence is repeated.
+    """
     from rich.text import Text
 
     text = Text(shortened(visible(hit.text)))
     notes = []
     if hit.explanation is not None:
-        sides = {"dense": hit.explanation.dense_rank, "bm25": hit.explanation.bm25_rank}
-        notes = [f"{name} {rank}" for name, rank in sides.items() if rank is not None]
-        if hit.scores.reranked is not None:
-            notes.append(f"reranked from {hit.explanation.first_rank}")
-        if hit.explanation.words:
-            notes.append(f"words: {', '.join(map(visible, hit.explanation.words))}")
+        notes = _reasons(hit, hit.explanation)
         if hit.explanation.sentence is not None:
             start, end = (place - hit.chunk.start for place in hit.explanation.sentence)
-            text.highlight_regex(re.escape(visible(hit.text[start:end])), "bold")
+            sentence = visible(hit.text[start:end])
+            marked = text.highlight_regex(re.escape(sentence), "bold")
+            if not (marked and in_bold) and sentence != text.plain:
+                notes.append(f"nearest sentence: {shortened(sentence)}")
     if hit.duplicates:
         notes.append(f"the same: {', '.join(map(visible, hit.duplicates))}")
     if notes:
         text.append(f"\n{'; '.join(notes)}", style="dim")
     return text
+
+
+def _reasons(hit: Hit, why: Explanation) -> list[str]:
+    """Why a hit was found: its ranks, and the words that it shares with the query."""
+    ranks = {"meaning": why.dense_rank, "words": why.bm25_rank}
+    by = [f"{rank} by {name}" for name, rank in ranks.items() if rank is not None]
+    notes = [f"rank {', '.join(by)}"] if by else []
+    if hit.scores.reranked is not None:
+        notes.append(f"reranked from {why.first_rank}")
+    if why.words:
+        notes.append(f"shared words: {', '.join(map(visible, why.words))}")
+    return notes
 
 
 class HitsAsJsonLines(HitsOutput):

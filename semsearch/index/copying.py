@@ -24,7 +24,6 @@ from semsearch.stores.protocol import (
     StoreState,
     StoreWriter,
     TextVectors,
-    closed_on_error,
 )
 
 logger = logging.getLogger(__name__)

@@ -393,10 +393,20 @@ class TestRanking:
         table = indexed("query", "a train at night", "--mode", "hybrid", "--explain").stdout
         lines = table.splitlines()
         assert lines[0].split() == ["score", "cosine", "bm25", "title"]
-        assert lines[3] == "   dense 1; bm25 1; words: a, train, at, night"
+        assert lines[3] == "   rank 1 by meaning, 1 by words; shared words: a, train, at, night"
         stages = [line.split()[0] for line in lines if " ms" in line]
         assert stages == ["encode", "vectors", "words", "fetch", "explain"]
         assert "exact over 3 vectors" in table
+
+    def test_the_nearest_sentence_is_named_where_bold_letters_cannot_be_seen(self, run, tmp_path):
+        far = "Nothing here belongs to it. " * 12
+        (tmp_path / "two.csv").write_text(f"id,text\n1,{far}A train at night.\n")
+        run("index", "two.csv", "--encoder", "hashing")
+        found = run("query", "a train at night", "--explain").stdout
+        assert "nearest sentence: A train at night." in " ".join(found.split())
+        (tmp_path / "two.csv").write_text("id,text\n1,A train at night.\n")
+        run("index", "two.csv", "--encoder", "hashing")
+        assert "nearest sentence" not in run("query", "a train at night", "--explain").stdout
 
     def test_explain_as_json(self, indexed):
         options = ["--mode", "hybrid", "--explain", "--format", "jsonl"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from select import select
 import pytest
 
 from semsearch import Document, Index
+
+pty = pytest.importorskip("pty", reason="takes a pseudo-terminal")
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 
@@ -129,6 +128,7 @@ class TestDryRun:
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_terminal_is_asked(run, answer):
+    pty = pytest.importorskip("pty", reason="takes a pseudo-terminal")
     ours, theirs = pty.openpty()
     arguments = ["delete", "--where", "year < 1950", "--index", "indexes/corpus"]
     with subprocess.Popen(

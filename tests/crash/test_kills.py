@@ -14,6 +14,9 @@ from workers import hold_the_lock, sync_forever, version
 from semsearch import Index, Retriever
 from semsearch.errors import IndexBusyError
 
+if "forkserver" not in multiprocessing.get_all_start_methods():
+    pytest.skip("Windows has no fork server", allow_module_level=True)
+
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("SEMSEARCH_KILLS", "200"))

@@ -9,6 +9,9 @@ from workers import ask_and_check, whole_state, write_states
 
 from semsearch import Index
 
+if "forkserver" not in multiprocessing.get_all_start_methods():
+    pytest.skip("Windows has no fork server", allow_module_level=True)
+
 pytestmark = pytest.mark.slow
 
 STATES = 150

@@ -288,7 +288,10 @@ class TestMistakes:
         ],
     )
     def test_are_one_line(self, index, tmp_path, name, options, message):
-        os.mkfifo(tmp_path / "pipe")
+        if name == "pipe" and not hasattr(os, "mkfifo"):
+            pytest.skip("named pipes are POSIX")
+        if name == "pipe":
+            os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ArgumentError, match=message):
             export_index(index, tmp_path / name, **options)
 

@@ -141,6 +141,13 @@ def show(page, query="", **settings):
     until(page, "document.getElementById('status').textContent !== ''")
 
 
+def test_a_day_is_shown_without_its_midnight(page):
+    show(page)
+    shown = "import(new URL('page/hits.js', location)).then((hits) => hits.shown('{}'))"
+    assert page.evaluate(shown.format("2024-09-01T00:00:00")) == "2024-09-01"
+    assert page.evaluate(shown.format("2024-09-01T08:30:00")) == "2024-09-01T08:30:00"
+
+
 def until(page, expression):
     """Wait for something of the page; Playwright's own way is refused by the page's policy."""
     for _ in range(400):
@@ -440,7 +447,7 @@ class TestMap:
         page.click("#toggle-map")
         page.click("#toggle-map")
         page.wait_for_timeout(200)
-        for route in list(asked):
+        for route in asked:
             route.continue_()
         until(page, LIT)
         assert len(asked) == 1

@@ -346,11 +346,11 @@ def test_without_the_extra(path, monkeypatch):
 
 
 def test_the_background_needs_unix(path, monkeypatch):
-    monkeypatch.delattr(os, "fork")
+    monkeypatch.delattr(os, "fork", raising=False)
     result = run("--index", path, "--background")
     assert result.exit_code == 1
     assert "--background needs a Unix system" in result.output
-    monkeypatch.delattr(os, "geteuid")
+    monkeypatch.delattr(os, "geteuid", raising=False)
     result = run("--index", path, "--stop")
     assert result.exit_code == 1
     assert "--stop needs a Unix system" in result.output
@@ -365,6 +365,7 @@ def test_logs_of_processes_that_have_ended_are_removed(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == others
 
 
+@needs_unix
 def test_a_log_that_cannot_be_written(path, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
@@ -374,6 +375,7 @@ def test_a_log_that_cannot_be_written(path, tmp_path, monkeypatch):
     assert result.output.count("\n") == 1
 
 
+@needs_unix
 def test_stopping_a_service_that_does_not_answer(path, runtime, monkeypatch):
     monkeypatch.setattr(serve_command, "SECONDS_TO_WAIT", 0.05)
     runtime.mkdir(mode=0o700)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -151,6 +150,7 @@ def test_as_many_threads_as_come_read_at_once(tmp_path):
 def test_what_is_raised_without_file_descriptors_is_ours(tmp_path):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add([Document("a", "one")])
+    resource = pytest.importorskip("resource", reason="Windows limits no open files")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Index.open(tmp_path / "x") as index:
         held, raised = [], None

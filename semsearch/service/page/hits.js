@@ -60,7 +60,8 @@ function metadata(hit) {
 /** A metadata value for people. */
 export function shown(value) {
   if (Array.isArray(value)) return value.map(shown).join(", ");
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
 }
 
 function explanation(hit) {
