@@ -132,7 +132,7 @@ class Cluster:
             env=self.environment,
             check=True,
             stdout=subprocess.DEVNULL,
-            timeout=120,
+            timeout=300,
         )
 
 

@@ -23,6 +23,8 @@ from semsearch.errors import ArgumentError, ClusterError
 from semsearch.index.cluster import workers_on
 from semsearch.index.cluster.connection import Head, connect
 
+pytestmark = pytest.mark.timeout(900)  # a busy machine takes minutes to start the cluster
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "ray.md"
 COMMANDS = [
     command
@@ -109,7 +111,7 @@ def run(cluster, tmp_path):
 
 
 def ended(process, status=0):
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == status, output + errors
     assert "Traceback" not in errors
     return output + errors
@@ -214,7 +216,7 @@ def begun(tmp_path):
 
 
 def until(holds, process):
-    for _ in range(600):
+    for _ in range(2400):
         if holds():
             return
         assert process.poll() is None, process.communicate()

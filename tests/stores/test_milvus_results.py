@@ -130,7 +130,8 @@ def test_several_passages_of_a_document(indexes, per_document):
     assert sum(hit.document_id == "länge 東京" for hit in hits) > 1
 
 
-def test_many_queries_at_once_and_options(indexes):
+def test_many_queries_at_once_and_options(indexes, monkeypatch):
+    monkeypatch.setattr("semsearch.stores.milvus.search.ROWS_AT_ONCE", 100)  # seven queries
     queries = [f"{left} {right}" for left in WORDS for right in WORDS]
     local, *others = (index.search_many(queries, 3) for index in indexes)
     for found in others:

@@ -17,8 +17,9 @@ from semsearch.stores.protocol import Candidate
 #: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up; of
 #: words, which part of the best score.
 ROUNDING = 2e-6
-#: How many queries are sent at once.
-QUERIES_AT_ONCE = 256
+#: How many queries are sent at once, and for how many rows: milvus-lite returns 1,300 a second
+#: on a busy machine, and a request has to be done within the time limit.
+QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
 #: How many candidates HNSW keeps, at least.
 LEAST_CANDIDATES = 128
 
@@ -75,8 +76,9 @@ class VectorSearch:
         """
         limit = min(2 * k + 8, MOST_FOUND)
         found: list[list[Candidate]] = []
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            some = queries[start : start + QUERIES_AT_ONCE]
+        step = min(QUERIES_AT_ONCE, max(1, ROWS_AT_ONCE // limit))
+        for start in range(0, len(queries), step):
+            some = queries[start : start + step]
             answers = self._search(some, limit, "")
             found += [
                 self._first(query, answer, limit, k, per_document)
