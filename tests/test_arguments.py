@@ -391,7 +391,7 @@ class TestLoading:
     @pytest.mark.parametrize("load", [load_encoder, load_reranker])
     @pytest.mark.parametrize("spec", [None, 3, b"minilm", ["minilm"], load_encoder("hashing")])
     def test_a_model_is_named_by_a_string_or_a_path(self, load, spec):
-        refused(lambda: load(spec), "a model is named by a string or a Path, not by ")
+        refused(lambda: load(spec), "the name of a model must be a string or a Path, not ")
 
     @pytest.mark.parametrize("load", [load_encoder, load_reranker])
     @pytest.mark.parametrize("spec", ["", " "])

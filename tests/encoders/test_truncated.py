@@ -57,9 +57,7 @@ def test_what_cannot_be_shortened(plain_bert):
     width = load_encoder(plain_bert).dimension
     with pytest.raises(EncoderError, match=f"has {width} dimensions, not 999"):
         load_encoder(f"{plain_bert}@999d")
-    with pytest.raises(
-        EncoderError, match="has only 5 dimensions here; name the model without @5d"
-    ):
+    with pytest.raises(EncoderError, match="names only 5 dimensions; name the model without @5d"):
         load_reranker(f"{plain_bert}@5d")
 
 

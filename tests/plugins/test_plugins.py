@@ -99,8 +99,11 @@ class TestEncoders:
                 "encoder 'letters:1': plugin 'letters' of package semsearch-sample failed"
                 ": ValueError: letters are wanted",
             ),
-            ("halved", "plugin 'halved' of package semsearch-sample makes has no description, "),
-            ("renamed:x", "calls it 'letters', which does not load it again"),
+            (
+                "halved",
+                "plugin 'halved' of package semsearch-sample returned an object without description, ",
+            ),
+            ("renamed:x", "set its spec to 'letters', which does not load it again"),
         ],
     )
     def test_mistakes_are_one_line_that_names_the_plugin(self, installed, spec, message):
