@@ -166,8 +166,7 @@ class Interruption:
             f"stopped after step {step:,}; the same command with --resume goes on"
         )
 
-
-def _request(self, number: int, frame: FrameType | None) -> None:
-    if self.asked:
-        raise KeyboardInterrupt
-    self.asked = True
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

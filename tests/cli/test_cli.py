@@ -315,7 +315,7 @@ class TestQuery:
             ([" "], "the query is empty"),
             ([], "give a TEXT"),
             (["x", "--queries", "q.txt"], "not both"),
-            (["x", "--encoding", "utf-8"], "--encoding is about the file of --queries"),
+            (["x", "--encoding", "utf-8"], "--encoding needs --queries FILE"),
             (["--queries", "q.txt"], "no such file: q.txt"),
         ],
     )
@@ -325,15 +325,15 @@ class TestQuery:
     @pytest.mark.parametrize(
         ("content", "asked", "told"),
         [
-            ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line left out (line 2)\n"),
-            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines left out (line 2, 3)\n"),
+            ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line skipped (line 2)\n"),
+            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines skipped (line 2, 3)\n"),
             (
                 "a\n" + 12 * "\n",
                 ["a"],
-                "q.txt: 12 blank lines left out (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
+                "q.txt: 12 blank lines skipped (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
             ),
-            ("\ufeff\n\n", [], "q.txt: no query in it\n"),
-            ("", [], "q.txt: no query in it\n"),
+            ("\ufeff\n\n", [], "q.txt contains no query\n"),
+            ("", [], "q.txt contains no query\n"),
             ("a\n", ["a"], ""),
         ],
     )
@@ -429,7 +429,7 @@ class TestRanking:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--explain", "--format", "csv"], "--explain is for the formats table and jsonl"),
+            (["--explain", "--format", "csv"], "--explain needs --format table or jsonl"),
             (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
             (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
             (["--per-document", "0"], "per_document must be at least 1"),
@@ -442,7 +442,7 @@ class TestRanking:
 
     def test_times(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
-        assert "'soon' is no time such as 300ms, 2s or 30m" in result.stderr
+        assert "'soon' is not a time such as 300ms, 2s or 30m" in result.stderr
 
 
 class TestLookups:
@@ -510,7 +510,7 @@ class TestIndexType:
         [
             (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
             (["--recall", "98"], "recall must be a number above 0, up to 1, not 98.0"),
-            (["--memory", "lots"], "'lots' is no size such as 500MB or 2GB"),
+            (["--memory", "lots"], "'lots' is not a size such as 500MB or 2GB"),
             (["--memory", "-1GB"], "is no size"),
         ],
     )
@@ -567,7 +567,7 @@ class TestDelete:
 
     def test_mistakes(self, indexed):
         assert "no document 'z'" in error_of(indexed("delete", "a", "z", code=1))
-        assert "say what to delete" in error_of(indexed("delete", code=1))
+        assert "nothing to delete" in error_of(indexed("delete", code=1))
         assert "documents: 3" in indexed("info").stdout
 
 

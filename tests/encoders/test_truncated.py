@@ -79,7 +79,7 @@ def test_the_option(tmp_path, monkeypatch, plain_bert):
     for wrong, told in [
         (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "no model"),
         (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
-        (("--index-type", "flat", "--dimension", 4, *index), "--dimension is for what is encoded"),
+        (("--index-type", "flat", "--dimension", 4, *index), "--dimension needs texts to encode"),
     ]:
         result = run(*wrong)
         assert (result.exit_code, told in result.output) == (1, True), result.output

@@ -101,7 +101,7 @@ class TestEncoders:
             ),
             (
                 "halved",
-                "plugin 'halved' of package semsearch-sample returned an object without description, ",
+                "package semsearch-sample returned an object without description, ",
             ),
             ("renamed:x", "set its spec to 'letters', which does not load it again"),
         ],
