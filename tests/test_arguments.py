@@ -429,7 +429,7 @@ class TestEncoding:
             (["red", None], "texts[1] must be a string, not None"),
             ([["red"]], "texts[0] must be a string, not ['red'] (list)"),
             ([b"red"], "texts[0] must be a string, not b'red' (bytes)"),
-            (["\ud800"], "texts[0] holds half a character (U+D800), not Unicode text"),
+            (["\ud800"], "texts[0] contains an unpaired surrogate (U+D800)"),
         ],
     )
     def test_wrong_texts(self, encoder, texts, message):
