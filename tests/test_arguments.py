@@ -195,7 +195,7 @@ class TestSearching:
                 return scores
 
         refused(
-            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one a"
+            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one per"
         )
 
     @pytest.mark.parametrize("given", [None, "indexes/x", 3])
@@ -232,7 +232,7 @@ class TestWriting:
 
     def test_batches_before_a_stranger_stay(self, index):
         documents = [Document(f"n{number}", f"text {number}") for number in range(2_000)]
-        refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 is no Document")
+        refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 must be a Document")
         assert 3 < len(index) <= 2_003
 
     def test_an_error_of_the_generator_is_its_own(self, index):

@@ -308,7 +308,7 @@ class TestQuery:
             (["x", "--where", "yaer = 1"], "nearest: year"),
             (["x", "--where", "year ="], "where: "),
             (["x", "--space", "other"], "no space 'other' in this index (spaces: hashing)"),
-            (["x", "--encoder", "hashing"], "one of its spaces: --space hashing"),
+            (["x", "--encoder", "hashing"], "name a space of the index: --space hashing"),
             (["x", "--show", "price"], "no field 'price' (fields: genres, year, id, title)"),
             (["x", "--index", "nowhere"], "no index at nowhere"),
             (["x", "--index", "corpus.csv"], "corpus.csv is a file"),
@@ -511,7 +511,7 @@ class TestIndexType:
             (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
             (["--recall", "98"], "recall must be a number above 0, up to 1, not 98.0"),
             (["--memory", "lots"], "'lots' is not a size such as 500MB or 2GB"),
-            (["--memory", "-1GB"], "is no size"),
+            (["--memory", "-1GB"], "is not a size"),
         ],
     )
     def test_mistakes_are_told_before_anything_is_read(self, run, tmp_path, options, message):
@@ -588,7 +588,7 @@ class TestSpaces:
         assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
         assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
         both = indexed("index", "corpus.csv", "--add-space", "hashing:16", code=1)
-        assert "without a corpus" in error_of(both)
+        assert "take no corpus" in error_of(both)
 
 
 class TestUpkeep:
@@ -680,4 +680,4 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     assert "Traceback" not in told
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
-        assert f"{len(index):,} documents safe in" in told
+        assert f"{len(index):,} documents saved in" in told
