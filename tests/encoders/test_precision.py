@@ -70,7 +70,7 @@ def test_torch_computes_in_what_is_asked_for(plain_bert):
     assert half.description()["precision"] == "bf16"
     assert half.encode_queries(["a b c"]).dtype == numpy.float32
     assert 0.99 < float((half.encode_queries(["a b c"]) * expected).sum()) < 1 - 1e-8
-    with pytest.raises(EncoderError, match="runs on torch, which has no int8"):
+    with pytest.raises(EncoderError, match="runs on torch, which does not support int8"):
         load_encoder(str(plain_bert), device="cpu", precision="int8")
 
 
