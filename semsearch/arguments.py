@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong type or value is one line, raised before anything is computed."""
+"""Validation of arguments: errors in one line, before any computation."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 SHOWN_MAX_CHARACTERS = 40
 
-#: What Python makes of bytes that it cannot decode, and halves of characters.
+#: Undecoded bytes in Python's strings, and unpaired surrogates.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shown(value: object) -> str:
-    """A value in a message, shortened, with its type unless that is plain."""
+    """A value for messages, shortened, with its type unless it is obvious."""
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     text = repr(value)
@@ -34,10 +34,10 @@ def shown(value: object) -> str:
 
 
 def check_whole_number(name: str, value: Any, least: int) -> int:
-    """An integer, numpy's too, of at least `least`; `True` is none.
+    """Check that a value is an integer (also of numpy, but not a boolean) of at least `least`.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: it is not.
     """
     number = None
     if not isinstance(value, bool):
@@ -51,10 +51,10 @@ def check_whole_number(name: str, value: Any, least: int) -> int:
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
-    """A number, numpy's too, from `low` to `high`.
+    """Check that a value is a number (also of numpy) from `low` to `high`.
 
     Raises:
-        ArgumentError: it is something else, or NaN.
+        ArgumentError: it is not, or is NaN.
     """
     try:
         number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
@@ -66,10 +66,10 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def check_text(name: str, value: Any) -> str:
-    """A string.
+    """Check that a value is a string.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: it is not.
     """
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a string, not {shown(value)}")
@@ -77,15 +77,15 @@ def check_text(name: str, value: Any) -> str:
 
 
 def check_items(name: str, values: Any, what: str) -> list[Any]:
-    """What an ordered collection or a generator holds.
+    """The items of an ordered collection or a generator, as a list.
 
     Args:
         name: the argument.
-        values: a string, a set, a mapping and a table are none.
-        what: its items, in the plural, for the message.
+        values: its value; strings, sets, mappings and tables are refused.
+        what: the items, in the plural, for the message.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: it is not such a collection.
     """
     if isinstance(values, str):
         raise ArgumentError(f"{name} must be a list of {what}, not one string: [{shown(values)}]")
@@ -99,24 +99,24 @@ def check_items(name: str, values: Any, what: str) -> list[Any]:
 
 
 def check_readable(what: str, text: object) -> str:
-    """The text, if it is one that an encoder can read.
+    """Check that a text can be encoded.
 
     Raises:
-        ArgumentError: it is no string, is blank, or is not Unicode.
+        ArgumentError: it is not a string, is blank, or is not Unicode.
     """
     checked = check_text(what, text)
     if not checked.strip():
         raise ArgumentError(f"{what} is empty")
     if _SURROGATE.search(checked):
-        raise ArgumentError(f"{what} holds a byte that is not UTF-8, or half a character")
+        raise ArgumentError(f"{what} contains a byte that is not UTF-8, or an unpaired surrogate")
     return checked
 
 
 def check_texts(name: str, values: Any) -> list[str]:
-    """Strings, in their order: of a list, a tuple, an array, a series, a generator.
+    """Check that a value is a list (tuple, array, series, generator) of strings.
 
     Raises:
-        ArgumentError: it is something else, such as one string, or holds something else.
+        ArgumentError: it is not, such as a single string, or contains other items.
     """
     listed = check_items(name, values, "strings")
     for place, text in enumerate(listed):
@@ -128,16 +128,16 @@ def check_texts(name: str, values: Any) -> list[str]:
             except UnicodeEncodeError as error:
                 code = ord(text[error.start])
                 raise ArgumentError(
-                    f"{name}[{place}] holds half a character (U+{code:04X}), not Unicode text"
+                    f"{name}[{place}] contains an unpaired surrogate (U+{code:04X})"
                 ) from None
     return listed
 
 
 def check_pairs(name: str, values: Any) -> list[tuple[str, str]]:
-    """Pairs of strings, in their order.
+    """Check that a value is a list of pairs of strings.
 
     Raises:
-        ArgumentError: it is something else, or holds something else.
+        ArgumentError: it is not.
     """
     pairs = []
     for place, pair in enumerate(check_items(name, values, "pairs of strings")):
@@ -149,10 +149,10 @@ def check_pairs(name: str, values: Any) -> list[tuple[str, str]]:
 
 
 def check_choice(name: str, kind: type[_Choice], value: Any) -> _Choice:
-    """The member of an enum that is given as it is or by its value.
+    """The member of an enum, given as such or by its value.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: there is no such member.
     """
     try:
         return kind(value)
@@ -162,10 +162,10 @@ def check_choice(name: str, kind: type[_Choice], value: Any) -> _Choice:
 
 
 def check_path(name: str, value: Any) -> Path:
-    """A path, given as a string or a path.
+    """Check that a value is a path or an address, as a string or a Path.
 
     Raises:
-        ArgumentError: it is something else, or none that a file system can have.
+        ArgumentError: it is not, or is invalid.
     """
     path = value
     if isinstance(value, os.PathLike):
@@ -178,10 +178,10 @@ def check_path(name: str, value: Any) -> Path:
 
 
 def check_callable(name: str, value: Any) -> None:
-    """A function.
+    """Check that a value is callable.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: it is not.
     """
     if not callable(value):
         raise ArgumentError(f"{name} must be a function, not {shown(value)}")

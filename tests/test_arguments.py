@@ -195,7 +195,7 @@ class TestSearching:
                 return scores
 
         refused(
-            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one a"
+            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one per"
         )
 
     @pytest.mark.parametrize("given", [None, "indexes/x", 3])
@@ -232,7 +232,7 @@ class TestWriting:
 
     def test_batches_before_a_stranger_stay(self, index):
         documents = [Document(f"n{number}", f"text {number}") for number in range(2_000)]
-        refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 is no Document")
+        refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 must be a Document")
         assert 3 < len(index) <= 2_003
 
     def test_an_error_of_the_generator_is_its_own(self, index):
@@ -391,7 +391,7 @@ class TestLoading:
     @pytest.mark.parametrize("load", [load_encoder, load_reranker])
     @pytest.mark.parametrize("spec", [None, 3, b"minilm", ["minilm"], load_encoder("hashing")])
     def test_a_model_is_named_by_a_string_or_a_path(self, load, spec):
-        refused(lambda: load(spec), "a model is named by a string or a Path, not by ")
+        refused(lambda: load(spec), "the name of a model must be a string or a Path, not ")
 
     @pytest.mark.parametrize("load", [load_encoder, load_reranker])
     @pytest.mark.parametrize("spec", ["", " "])
@@ -429,7 +429,7 @@ class TestEncoding:
             (["red", None], "texts[1] must be a string, not None"),
             ([["red"]], "texts[0] must be a string, not ['red'] (list)"),
             ([b"red"], "texts[0] must be a string, not b'red' (bytes)"),
-            (["\ud800"], "texts[0] holds half a character (U+D800), not Unicode text"),
+            (["\ud800"], "texts[0] contains an unpaired surrogate (U+D800)"),
         ],
     )
     def test_wrong_texts(self, encoder, texts, message):

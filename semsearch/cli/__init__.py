@@ -1,6 +1,6 @@
-"""The command line: parse, call, render. One file a command; none is imported before it is used.
+"""The command line: parse, call, render, with one module per command, imported when used.
 
-Neither is click: a query that a running service answers takes less time than its import.
+Click is imported late, too: a query to a running service takes less time than its import.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ def __getattr__(name: str) -> object:
 
 
 def run() -> NoReturn:
-    """The program `semsearch`: the command, and then the end of the process at once.
+    """Run the program `semsearch`, and exit without Python's teardown.
 
-    Python would first take apart what it has imported, which takes a quarter as long as a query.
+    The teardown of imported modules would take a quarter of the time of a query.
     """
-    gc.set_threshold(200_000)  # imports make much and drop little: collecting so often is in vain
+    gc.set_threshold(200_000)  # imports create many objects and delete few
     status: object
     try:
         status = _status()
     except SystemExit as leaving:
         status = leaving.code
-    except KeyboardInterrupt:  # while it was waiting for a service, or importing
+    except KeyboardInterrupt:  # while waiting for a service, or importing
         os.write(2, b"\nAborted!\n")
         status = 1
-    except OSError as error:  # of the output; files of ours raise errors of ours
-        _tell(error)
+    except OSError as error:  # of the output; other files raise a SemsearchError
+        _report(error)
         status = 1
     try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
             stream.flush()
-    except OSError as error:  # a full disk, or a reader that has gone
-        _tell(error)
+    except OSError as error:  # a full disk, or a closed pipe
+        _report(error)
         status = 1
     os._exit(status if isinstance(status, int) else 0)
 
@@ -63,8 +63,8 @@ def _status() -> object:
     return main.main(prog_name="semsearch")
 
 
-def _tell(error: OSError) -> None:
-    from contextlib import suppress  # seldom needed
+def _report(error: OSError) -> None:
+    from contextlib import suppress
 
     with suppress(OSError):
         os.write(2, f"Error: the output cannot be written: {error.strerror}\n".encode())

@@ -1,4 +1,4 @@
-"""Running in the background."""
+"""Running a command in the background."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from platformdirs import user_log_path
 
 from semsearch.errors import OutputError, ServeError
 
-#: How much of a log is shown of a process that did not get ready.
+#: Lines of the log shown if the process failed to start.
 LINES_SHOWN = 20
 
 
 def run_in_background() -> tuple[Callable[[str], None], Path]:
     """Continue in a detached process that logs to a file.
 
-    The process that was called waits until the detached one is ready, prints its message, and
-    exits: this returns in the detached one only.
+    The original process waits until the detached one is ready, prints its message, and exits; this
+    function returns only in the detached process.
 
     Returns:
-        A function that reports readiness to the waiting process, with a message for the user; and
+        A function that reports readiness to the original process, with a message for the user; and
         the log file.
 
     Raises:
         ArgumentError: the system cannot detach processes, or the log cannot be written.
     """
     if not hasattr(os, "fork"):
-        raise ServeError("--background needs a Unix system; here, run it as a service or task")
+        raise ServeError("--background needs a Unix system; run a service or task instead")
     logs = user_log_path("semsearch")
     try:
         logs.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def _wait(child: int, reading: int, log: Path) -> None:
         sys.exit(0)
     os.waitpid(child, 0)
     lines = log.read_text("utf-8", "replace").splitlines()[-LINES_SHOWN:]
-    click.echo("\n".join(lines) or f"Error: it ended at once; see {log}", err=True)
+    click.echo("\n".join(lines) or f"Error: the process ended; see {log}", err=True)
     sys.exit(1)
 
 
@@ -81,7 +81,7 @@ def _remove_old(logs: Path) -> None:
         number = log.stem.rpartition("-")[2]
         try:
             os.kill(int(number), 0)
-        except (ValueError, PermissionError):  # not one of ours
+        except (ValueError, PermissionError):  # another user's process
             continue
         except ProcessLookupError:
             log.unlink(missing_ok=True)

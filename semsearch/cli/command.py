@@ -16,7 +16,7 @@ import click
 from semsearch.errors import BadRowError, SemsearchError, with_code
 from semsearch.version import __version__
 
-#: What stands alone only in a filter.
+#: Words that occur alone only in a filter.
 _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
 
 
@@ -24,9 +24,9 @@ class Documented(click.Command):
     """A command whose help ends with its page of the documentation.
 
     Args:
-        arguments: as click's commands have them.
-        page: such as ``how-to/csv.md``; None takes that of the group that it belongs to.
-        options: as click's commands have them.
+        arguments: of click's command.
+        page: such as ``how-to/csv.md``; None takes the page of its group.
+        options: of click's command.
     """
 
     def __init__(self, *arguments: Any, page: str | None = None, **options: Any) -> None:
@@ -34,29 +34,29 @@ class Documented(click.Command):
         self._page = page
 
     def page(self, ctx: click.Context) -> str:
-        """Its page."""
+        """Its page of the documentation."""
         group = ctx.parent
         if self._page is None and group is not None and isinstance(group.command, Documented):
             return group.command.page(group)
         return self._page or "index.md"
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Name the page."""
+        """Write the address of the page."""
         super().format_epilog(ctx, formatter)
         formatter.write_paragraph()
         formatter.write_text(f"Documentation: {documentation(self.page(ctx))}")
 
 
 class Command(Documented):
-    """A command whose options take one value unless they say otherwise.
+    """A command that refuses repeated and empty options, with suggestions for wrong arguments.
 
     Args:
-        arguments: as click's commands have them.
-        sections: headings in its help, by the options that they stand above.
-        options: as those of `Documented`.
+        arguments: of click's command.
+        sections: headings in its help, by the option below each.
+        options: of `Documented`.
     """
 
-    allow_extra_args = True  # refused here, with a suggestion
+    allow_extra_args = True  # refused below, with a suggestion
 
     def __init__(
         self, *arguments: Any, sections: Mapping[str, str] | None = None, **options: Any
@@ -73,7 +73,7 @@ class Command(Documented):
                 (self._sections[name], []) for name in parameter.opts if name in self._sections
             ]
             if record is not None and isinstance(parameter, click.Option):
-                # --help comes last, and belongs to none of them.
+                # --help comes last, but belongs to the first section.
                 place = 0 if "--help" in parameter.opts else -1
                 sections[place][1].append(record)
         for heading, records in sections:
@@ -95,7 +95,7 @@ class Command(Documented):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a bad row's error names the option that skips such rows."""
+        """Run the command; errors of bad rows name the option that skips them."""
         try:
             return super().invoke(ctx)
         except BadRowError as error:
@@ -105,14 +105,14 @@ class Command(Documented):
 
 
 class Group(Documented, click.Group):
-    """A group that suggests a command where there is none of that name."""
+    """A group with suggestions for unknown commands."""
 
     command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names, and the arguments behind it."""
+        """The command named by the first argument, and the other arguments."""
         name = args[0]
         known = self.list_commands(ctx)
         if name in known or name.startswith("-") or ctx.resilient_parsing:
@@ -131,12 +131,12 @@ class Group(Documented, click.Group):
 
 
 def documentation(page: str) -> str:
-    """Where people find a page of the documentation, such as ``how-to/csv.md``."""
+    """The address of a page of the documentation, such as ``how-to/csv.md``."""
     return f"docs/{page}"
 
 
 def quoted(text: str) -> str:
-    """An argument as one types it; quotes only where it needs them, doubles on any system."""
+    """An argument in double quotes if necessary, for any shell."""
     plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
     return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -144,7 +144,7 @@ def quoted(text: str) -> str:
 def _with_other_dashes(
     error: click.NoSuchOption, ctx: click.Context, args: Sequence[str]
 ) -> click.UsageError:
-    """The same error; of ``-index`` or ``--k``, with the option that is spelt so."""
+    """The error, with a suggestion if only the dashes are wrong, as in ``-index`` or ``--k``."""
     known = {name for parameter in ctx.command.get_params(ctx) for name in parameter.opts}
     for arg in args:
         typed = arg.partition("=")[0]
@@ -164,7 +164,7 @@ def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> 
 def _refuse_empty(
     ctx: click.Context, given: Sequence[click.Parameter], values: Mapping[str, Any]
 ) -> None:
-    """An empty value is a shell variable that is not set; as a path it would be this folder."""
+    """Refuse empty values: often unset shell variables, which as paths mean this folder."""
     for parameter in given:
         value = values.get(parameter.name or "")
         if isinstance(parameter, click.Option) and (value == "" or value == [""]):
@@ -178,7 +178,7 @@ def _takes_one_value(parameter: click.Parameter) -> bool:
 
 
 def _refusal(ctx: click.Context, rest: list[str]) -> str:
-    """What is wrong with arguments that no parameter takes."""
+    """The message about unexpected arguments."""
     options = {name for parameter in ctx.command.params for name in parameter.opts}
     words = [ctx.params["text"], *rest] if ctx.params.get("text") else rest
     if ctx.params.get("where") and _OPERATORS & {word.lower() for word in words}:
@@ -194,11 +194,11 @@ def _refusal(ctx: click.Context, rest: list[str]) -> str:
 
 
 class LazyGroup(Group):
-    """Loads a command when it is called, and lists all of them without loading any.
+    """A group that imports a command only when it is called.
 
     Args:
-        lazy: the module of each command, in which it is called ``command``, and the line that
-            help has for it; by name, in the order in which help lists them.
+        lazy: by the name of a command, in the order of the help: the module that defines it as
+            ``command``, and its line of help.
     """
 
     def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **kwargs: Any) -> None:
@@ -210,7 +210,7 @@ class LazyGroup(Group):
         return list(self._lazy)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name."""
+        """The command with this name."""
         if name not in self._lazy:
             return None
         command: click.Command = import_module(self._lazy[name][0]).command
@@ -225,20 +225,20 @@ class LazyGroup(Group):
 #: Commands by name, with a line of help, in the order in which help lists them.
 COMMANDS = {
     "index": "Encode a corpus into an index.",
-    "query": "Find what is meant.",
+    "query": "Search an index by meaning, words or both.",
     "serve": "Serve indexes over HTTP.",
     "mcp": "Let agents search indexes (Model Context Protocol).",
     "pairs": "Find the most similar pairs of a collection.",
-    "map": "Lay the passages of an index out in two dimensions.",
-    "cluster": "Group the passages of an index by what they are about.",
-    "compare": "Show what several systems find, side by side.",
+    "map": "Lay out the passages of an index in two dimensions.",
+    "cluster": "Group the passages of an index by topic.",
+    "compare": "Compare the results of several systems side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",
-    "inspect": "Open an encoder: word pieces, ids, token vectors.",
+    "inspect": "Inspect an encoder: word pieces, ids, token vectors.",
     "train": "Train encoders and rerankers: with labels, without, from scratch.",
-    "info": "Tell what an index holds.",
-    "export": "Write documents or vectors into files of other programs.",
+    "info": "Show the contents of an index.",
+    "export": "Write documents or vectors to files for other programs.",
     "delete": "Remove documents from an index.",
-    "compact": "Rewrite an index without what was deleted.",
+    "compact": "Rewrite an index without deleted data.",
     "verify": "Check an index, and repair it.",
     "push": "Copy an index to Milvus, without encoding.",
     "pull": "Copy an index from Milvus, without encoding.",
@@ -249,12 +249,12 @@ COMMANDS = {
 
 
 class MainGroup(LazyGroup):
-    """Says our errors in one line; without a command, what is here and what can be done."""
+    """Prints errors in one line, and an overview if there is no command."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program, or tell a shell what can be completed."""
+        """Run the program, or complete a command line for a shell."""
         if "_SEMSEARCH_COMPLETE" in os.environ:
-            import semsearch.cli.shells  # noqa: F401 - click finds what it registers
+            import semsearch.cli.shells  # noqa: F401 - registers with click
         return super().main(*args, **options)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -290,7 +290,7 @@ class _MessageHandler(logging.Handler):
 )
 @click.version_option(__version__, prog_name="semsearch", message="%(prog)s %(version)s")
 def main() -> None:
-    """Search sentences and passages by what they mean.
+    """Search sentences and passages by meaning.
 
     \b
     semsearch index corpus.csv                 encode a corpus into indexes/corpus

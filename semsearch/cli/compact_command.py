@@ -1,4 +1,4 @@
-"""``semsearch compact``: deletion made real."""
+"""``semsearch compact``: rewrite an index without deleted data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from semsearch.index import Index
 @index_option
 @wait_option
 def command(directory: Path | None, wait: bool) -> None:
-    """Rewrite the files of an index so that none holds what was deleted.
+    """Rewrite the files of an index without deleted data.
 
     \b
     semsearch delete --where "year < 1950"

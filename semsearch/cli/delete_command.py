@@ -1,4 +1,4 @@
-"""``semsearch delete``: documents out of an index."""
+"""``semsearch delete``: remove documents from an index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from semsearch.texts import quantity
     "--where",
     metavar="EXPR",
     shell_complete=complete_field,
-    help="Documents whose metadata meet this.",
+    help="Documents whose metadata match this filter.",
 )
 @removals_option
 @dry_run_option
@@ -36,19 +36,19 @@ def command(
     dry_run: bool,
     wait: bool,
 ) -> None:
-    """Remove documents, by their ids or by a filter.
+    """Remove documents by their ids or by a filter.
 
-    With ids and a filter, a document goes when both name it. An unknown id is an error, and
-    then nothing is removed.
+    With ids and a filter, only documents that match both are removed. An unknown id is an error,
+    and nothing is removed.
 
     \b
     semsearch delete doc-17 doc-18
     semsearch delete --where "year < 1950" --index indexes/films --dry-run
 
-    Deleted documents are found no more; `semsearch compact` takes them out of the files.
+    Deleted documents are no longer found; `semsearch compact` removes them from the files.
     """
     if not ids and where is None:
-        raise CombinationError("say what to delete: IDs or --where")
+        raise CombinationError("nothing to delete: give IDs, --where, or both")
     directory = existing_index(directory)
     if dry_run:
         removal = preview_delete(directory, list(ids) or None, where)

@@ -1,4 +1,4 @@
-"""``semsearch index``: a corpus into an index."""
+"""``semsearch index``: create or update an index."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index.writer import Summary
     from semsearch.protocols import Encoder
 
-#: The sample corpus by language: the same notes, and the same ids.
+#: The sample corpus by language, with the same notes and ids.
 SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 
-#: How far a corpus is read before an index is made for it.
+#: Documents read before an index is created, to detect errors early.
 FIRST_DOCUMENTS = 256
 
 
@@ -61,13 +61,13 @@ FIRST_DOCUMENTS = 256
     },
 )
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
-@directory_option("Where the index is or goes.  [default: indexes/NAME-OF-THE-CORPUS]")
+@directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(
     "--sample",
     type=click.Choice(list(SAMPLES)),
     is_flag=False,
     flag_value="en",
-    help="Index the sample corpus that comes with semsearch, in English or in Portuguese.",
+    help="Index the sample corpus of semsearch, in English or in Portuguese.",
 )
 @wait_option
 @corpus_options
@@ -78,35 +78,35 @@ FIRST_DOCUMENTS = 256
     metavar="SPEC",
     multiple=True,
     help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
-    "vectors; @sif behind it weighs the words), or hashing; several make "
-    f"several spaces.  [default: the index's own, or {DEFAULT_ENCODER}]",
+    "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
+    f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
 @click.option(
     "--dimension",
     type=click.IntRange(1),
     metavar="N",
-    help="Keep the leading N dimensions of vectors in new spaces, as @Nd behind --encoder does. "
-    "Models trained with --dimensions lose less by it.",
+    help="Keep the leading N dimensions of vectors in new spaces, like the suffix @Nd of a spec. "
+    "Models trained with --dimensions lose less.",
 )
 @click.option(
     "--stored-type",
     type=click.Choice(STORED_TYPES),
-    help="How new spaces keep their vectors.  [default: float32, or the index's own]",
+    help="The number type of stored vectors in new spaces.  [default: float32, or the index's own]",
 )
 @precision_option
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Cut and encode on a Ray cluster: ray for the one that this machine belongs to, "
-    "ray://HOST[:PORT] for one elsewhere.  [needs the extra 'ray']",
+    help="Cut and encode on a Ray cluster: ray for the cluster of this machine, "
+    "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
 )
-@click.option("--sync", is_flag=True, help="Also remove documents that the corpus lacks.")
+@click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
 @removals_option
 @dry_run_option
 @click.option(
     "--watch",
     is_flag=True,
-    help="Then go on: index what changes, until Ctrl-C.  [needs the extra 'files']",
+    help="Then index changes of the files, until Ctrl-C.  [needs the extra 'files']",
 )
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
@@ -132,12 +132,12 @@ def command(
     watch: bool,
     **options: Any,
 ) -> None:
-    """Encode a corpus into an index, or bring an index up to date with it.
+    """Encode a corpus into an index, or update an index.
 
     CORPUS is a table (CSV, TSV, JSON, Parquet, Arrow, XLSX; also .gz), a document (text,
     Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of these, the URL of a file, a database with
-    --sql, or - for standard input. Documents that the index has are renewed when they changed and
-    left alone when not; a run that was interrupted goes on where it stopped.
+    --sql, or - for standard input. Only new and changed documents are encoded; an interrupted run
+    continues where it stopped.
 
     \b
     semsearch index corpus.csv
@@ -162,7 +162,7 @@ def command(
     if add_space or drop_space:
         if corpora or sample:
             raise CombinationError(
-                "a space is added or dropped without a corpus: "
+                "--add-space and --drop-space take no corpus: "
                 "semsearch index --add-space ENCODER --index DIRECTORY"
             )
         if options["dry_run"]:
@@ -179,7 +179,7 @@ def command(
     elif (wanted or language or filter_columns) and not (corpora or sample):
         _change(existing_index(directory), wanted, language, filter_columns, wait)
     elif bool(sample) == bool(corpora):
-        raise CombinationError("name a corpus (a file, a folder or -), or ask for --sample")
+        raise CombinationError("name a corpus (a file, a folder or -), or use --sample")
     else:
 
         def index_corpus(encoders: tuple[str, ...]) -> None:
@@ -205,7 +205,7 @@ def command(
         from semsearch.cli.watching import keep_in_step
 
         if sample or options["dry_run"] or options["sql"]:
-            raise CombinationError("--watch is for files and folders, and not for --dry-run")
+            raise CombinationError("--watch is for files and folders, without --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
 
@@ -251,7 +251,7 @@ def _index_corpus(
             from semsearch.index.preview import preview_index
 
             preview = preview_index(directory, iter(corpus), sync=sync, on_bad_row=on_bad_row)
-            click.echo(visible(_told_preview(directory, preview, skipped, allow_removals)))
+            click.echo(visible(_preview_line(directory, preview, skipped, allow_removals)))
             return
         loading = [] if on else _loading(directory, encoders, precision)
         documents = iter(corpus)
@@ -266,13 +266,13 @@ def _index_corpus(
                 index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
                 documents.files.known = index.known_file
                 documents.look_ahead(FIRST_DOCUMENTS)
-            else:  # a corpus whose beginning cannot be read leaves no directory behind
+            else:  # leave no directory if the beginning of the corpus cannot be read
                 documents.files.known = lambda name: None
                 documents.look_ahead(FIRST_DOCUMENTS)
                 index = stack.enter_context(
                     _opened(directory, loading or encoders, stored_type, precision)
                 )
-            stack.enter_context(_told_when_interrupted(index, progress))
+            stack.enter_context(_exit_if_interrupted(index, progress))
             writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait, on=on)
             writer = stack.enter_context(writing)
             if index_type:
@@ -288,7 +288,7 @@ def _index_corpus(
             encoders_used = [(space, index.encoder(space)) for space in info.spaces]
             is_new = 2 * summary.added >= info.documents
             texts = sampled_texts(index, info.chunks) if is_new else []
-    click.echo(visible(_told(directory, summary, skipped)))
+    click.echo(visible(_summary_line(directory, summary, skipped)))
     for space, encoder in encoders_used:
         tell_unknown_words(space.name, encoder)
         tell_poor_fit(space, texts)
@@ -303,7 +303,7 @@ def _change(
     filter_columns: Sequence[str],
     wait: bool,
 ) -> None:
-    """Search an index that stands in another way."""
+    """Change how an existing index is searched."""
     from semsearch.index import Index
 
     with Index.open(directory) as index, index.writer(wait=wait) as writer:
@@ -317,8 +317,8 @@ def _change(
             writer.set_index_type(**index_type)
             writer.optimise()
             for name, snapshot in index.info().snapshots.items():
-                told = f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}"
-                click.echo(visible(f"{directory}: {told}"))
+                line = f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}"
+                click.echo(visible(f"{directory}: {line}"))
 
 
 def _add_space(
@@ -340,13 +340,13 @@ def _add_space(
 
         encoder = load_encoder(spec, precision=precision or "auto")
         with (
-            _told_when_interrupted(index, progress),
+            _exit_if_interrupted(index, progress),
             index.writer(on_batch=on_batch, wait=wait, on=on) as writer,
         ):
             space = writer.add_space(encoder, stored_type)
         texts = sampled_texts(index, total)
-    told = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
-    click.echo(visible(told))
+    line = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
+    click.echo(visible(line))
     tell_unknown_words(space.name, encoder)
     tell_poor_fit(space, texts)
 
@@ -354,14 +354,14 @@ def _add_space(
 def _check_early(
     language: str | None, on: str | None, dimension: int | None, *, encodes: bool
 ) -> None:
-    """Refuse what cannot be met before texts are encoded for hours."""
+    """Check options before a long run."""
     if language:
         from semsearch.analysis import language as known
 
         known(language)
     for option, given in (("--on", on), ("--dimension", dimension)):
         if given and not encodes:
-            raise CombinationError(f"{option} is for what is encoded: a corpus, or --add-space")
+            raise CombinationError(f"{option} needs texts to encode: a corpus, or --add-space")
     if on:
         from semsearch.index.cluster import workers_on
 
@@ -371,7 +371,7 @@ def _check_early(
 def _shortened(
     dimension: int | None, add_space: str | None, encoders: tuple[str, ...]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The encoders of new spaces, with the leading dimensions of their vectors."""
+    """The specs of new spaces, restricted to leading dimensions."""
     if dimension is None:
         return add_space, encoders
     if add_space:
@@ -381,19 +381,19 @@ def _shortened(
 
 
 def _index_type(kind: str | None, recall: float | None, memory: int | None) -> dict[str, Any]:
-    """The arguments of `IndexWriter.set_index_type` that are given, if they can be met."""
+    """The given arguments of `IndexWriter.set_index_type`, validated."""
     given: dict[str, Any] = {"kind": kind, "recall": recall, "memory": memory}
     given = {name: value for name, value in given.items() if value is not None}
     if given:
         from semsearch.vector_indexes import IndexType
 
-        IndexType(**given).checked()  # before texts are encoded for hours
+        IndexType(**given).checked()  # before a long run
     return given
 
 
 @contextmanager
 def _sources(corpora: tuple[str, ...], sample: str | None) -> Iterator[list[str]]:
-    """The corpora that were named, or the sample."""
+    """The given corpora, or the sample."""
     if sample:
         with as_file(files("semsearch") / "sample" / SAMPLES[sample]) as file:
             yield [str(file)]
@@ -402,7 +402,7 @@ def _sources(corpora: tuple[str, ...], sample: str | None) -> Iterator[list[str]
 
 
 def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
-    """The encoders of a new index, which go on loading; of one that may be there, none."""
+    """The encoders of a new index, which load in the background; none if the index may exist."""
     if isinstance(directory, Address) or any(directory.glob("*")):
         return []
     named = encoders or (DEFAULT_ENCODER,)
@@ -415,40 +415,40 @@ def _opened(
     stored_type: str | None,
     precision: str | None,
 ) -> Index:
-    """The index; made if need be, and checked against the encoders that were named."""
+    """Open or create the index, and check it against the given encoders."""
     from semsearch.index import Index
 
     return Index.create(directory, encoders or None, dtype=stored_type, precision=precision)
 
 
 @contextmanager
-def _told_when_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
-    """Ctrl-C ends the command with what is safe, and the exit status that shells expect."""
+def _exit_if_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
+    """On Ctrl-C, report what was saved, and exit with the usual status."""
     try:
         yield
     except KeyboardInterrupt:
         progress.note(
-            f"\ninterrupted; {quantity(len(index), 'document')} safe in {index.path}, "
-            "the same command goes on from there"
+            f"\ninterrupted; {quantity(len(index), 'document')} saved in {index.path}; "
+            "run the same command to continue"
         )
         click.get_current_context().exit(130)
 
 
 def _nodes(summary: Summary) -> str:
-    """On how many nodes of a cluster passages were encoded; empty where this process did it."""
+    """The number of cluster nodes that encoded passages; empty if this process did."""
     return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
 
 
-def _told(directory: Path, summary: Summary, skipped: int) -> str:
+def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
     counts = {
         "added": summary.added,
         "changed": summary.changed,
         "with new metadata": summary.metadata_changed,
         "unchanged": summary.unchanged,
         "removed": summary.removed,
-        "kept though the corpus lacks them": summary.kept,
+        "kept though not in the corpus": summary.kept,
     }
-    told = ", ".join(
+    parts = ", ".join(
         [
             *(f"{count:,} {name}" for name, count in counts.items() if count),
             *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
@@ -456,13 +456,13 @@ def _told(directory: Path, summary: Summary, skipped: int) -> str:
     )
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")
     return (
-        f"{directory}: {quantity(summary.documents, 'document')} ({told}), "
+        f"{directory}: {quantity(summary.documents, 'document')} ({parts}), "
         f"{quantity(summary.chunks, 'chunk')} "
         f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
     )
 
 
-def _told_preview(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
+def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
     from semsearch.index.plan import Change
 
     changes, removal = preview
@@ -471,10 +471,10 @@ def _told_preview(directory: Path, preview: Preview, skipped: int, allowed: bool
         "with new metadata": changes[Change.METADATA_CHANGED],
         "unchanged": changes[Change.UNCHANGED],
     }
-    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    parts = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     line = (
         f"{directory}: dry run, nothing is written: "
-        f"{quantity(changes[Change.ADDED], 'document')} to add, {told}, "
+        f"{quantity(changes[Change.ADDED], 'document')} to add, {parts}, "
         f"{quantity(skipped, 'bad row')} to skip"
     )
     if removal is None:

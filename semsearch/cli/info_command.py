@@ -1,4 +1,4 @@
-"""``semsearch info``: what an index holds."""
+"""``semsearch info``: the contents of an index."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ EXAMPLE_MAX_CHARACTERS = 60
 
 @click.command("info", cls=Command, page="how-to/sync.md")
 @index_option
-@format_option("text", "json", description="For people or for programs.")
+@format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:
-    """Tell what an index holds: documents, chunks, embedding spaces, files.
+    """Show the contents of an index: documents, chunks, embedding spaces, files.
 
     \b
     semsearch info --index indexes/films
@@ -41,8 +41,8 @@ def command(directory: Path | None, format_name: str) -> None:
         for line in _lines(info):
             click.echo(visible(line))
         for space in info.spaces:
-            if told := poor_fit(space, fits[space.name]):
-                click.echo(visible(told))
+            if warning := poor_fit(space, fits[space.name]):
+                click.echo(visible(warning))
 
 
 def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A training run that is interrupted: the message, and how to resume."""
+"""Interruption and resumption of training runs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import TrainingStoppedError, with_code
 
-#: What a shell says of a program that Ctrl-C ended.
+#: The exit status of a program ended by Ctrl-C.
 INTERRUPTED_STATUS = 130
 
-#: What may be done to what an earlier run left.
+#: Options for the files of an earlier run.
 run_options = together(
-    click.option("--resume", is_flag=True, help="Go on with a run that was stopped."),
-    click.option("--overwrite", is_flag=True, help="Replace what is in DIR."),
+    click.option("--resume", is_flag=True, help="Continue a run that was stopped."),
+    click.option("--overwrite", is_flag=True, help="Replace the model in DIR."),
 )
 
 
 @contextmanager
 def interruptible(progress: IndexingProgress) -> Iterator[None]:
-    """Ctrl-C ends the command with what is safe, and the exit status that shells expect."""
+    """On Ctrl-C, report what was saved, and exit with the usual status."""
     try:
         yield
     except TrainingStoppedError as stopped:

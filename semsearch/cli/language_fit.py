@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sampled_texts(index: Index, chunks: int) -> list[str]:
-    """Passages from all over an index of so many, the first documents' where these are gone."""
+    """Passages spread over an index; texts of the first documents if most of these were deleted."""
     spread = numpy.linspace(1, chunks, min(chunks, SAMPLE_TEXTS), dtype=numpy.int64)
     with index.read() as state:
         found = state.fetch(spread.tolist(), missing_ok=True) if chunks else {}
@@ -33,13 +33,13 @@ def sampled_texts(index: Index, chunks: int) -> list[str]:
 
 
 def fit_of(space: Space, texts: Sequence[str]) -> Fit | None:
-    """How well the encoder of a space suits texts; None where it has no word pieces."""
+    """How well the encoder of a space suits texts; None if it has no word pieces."""
     tokenizer = tokenizer_of(space.spec)
     return None if tokenizer is None else vocabulary_fit(tokenizer, texts)
 
 
 def poor_fit(space: Space, fit: Fit | None) -> str | None:
-    """What to say of an encoder that does not read the language of its texts, and what to do."""
+    """A warning if an encoder does not read the language of texts well; otherwise None."""
     if fit is None or not fit.is_poor:
         return None
     why = f"{fit.pieces_a_word:.1f} pieces a word"
@@ -54,13 +54,13 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
 
 
 def tell_poor_fit(space: Space, texts: Sequence[str]) -> None:
-    """Say on standard error where the encoder of a space does not read the language of texts."""
-    if texts and (told := poor_fit(space, fit_of(space, texts))):
-        click.echo(visible(told), err=True)
+    """Warn on standard error if the encoder of a space does not read the language of texts."""
+    if texts and (warning := poor_fit(space, fit_of(space, texts))):
+        click.echo(visible(warning), err=True)
 
 
 def tell_unknown_words(name: str, encoder: Encoder) -> None:
-    """Say on standard error how many words have had no vector, if the encoder counts that."""
+    """Report on standard error how many words had no vector, if the encoder counts them."""
     if not isinstance(encoder, CountsWords):
         return
     coverage = encoder.coverage()

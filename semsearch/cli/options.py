@@ -1,4 +1,4 @@
-"""Options that several commands share; the indexes they name; completions for shells."""
+"""Options shared by several commands, the indexes that they name, and their shell completion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from semsearch.index import Index
 
-#: Where indexes are made unless `--index` says otherwise.
+#: The default folder of indexes.
 INDEXES = Path("indexes")
 
 
@@ -27,14 +27,14 @@ def indexes_here(here: Path = Path()) -> list[Path]:
 
 
 def existing_index(directory: Path | None, here: Path = Path()) -> Path:
-    """The index that is meant: the one named, or the only one there is.
+    """The index given by `--index`, or the only one under indexes/.
 
     Args:
-        directory: the one named.
-        here: where to look for the only one.
+        directory: the value of `--index`.
+        here: the working directory.
 
     Raises:
-        IndexNotFoundError: none is named, and there is none or more than one.
+        IndexNotFoundError: none is given, and there is none or more than one.
     """
     if directory is not None:
         return directory
@@ -48,17 +48,17 @@ def existing_index(directory: Path | None, here: Path = Path()) -> Path:
 
 
 def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
-    """The indexes that are meant, by name: those given, or all that there are.
+    """The given indexes, or all under indexes/, by name.
 
     Raises:
-        ArgumentError: two have one name.
+        ArgumentError: two indexes have the same name.
         IndexNotFoundError: none is given, and there is none.
     """
     found: dict[str, Path] = {}
     for directory in directories or indexes_here():
         name = directory.resolve().name
         if name in found:
-            raise ArgumentError(f"two indexes are called '{name}'")
+            raise ArgumentError(f"two indexes are named '{name}'; rename one of the directories")
         found[name] = directory
     if not found:
         raise _no_index()
@@ -75,7 +75,7 @@ def _no_index() -> IndexNotFoundError:
 def complete_index(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The indexes under indexes/; where none begins so, any directory."""
+    """Matching indexes under indexes/; if there are none, any directory."""
     from click.shell_completion import CompletionItem
 
     del context, parameter
@@ -104,7 +104,7 @@ def complete_field(
 def complete_code(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The codes of errors, with what they mean where a shell shows that."""
+    """The codes of errors, with a description for shells that show it."""
     from click.shell_completion import CompletionItem
 
     from semsearch.explanations import codes, summary
@@ -118,7 +118,7 @@ def complete_code(
 def _names(
     context: click.Context, incomplete: str, names: Callable[[Index], list[str]]
 ) -> list[CompletionItem]:
-    """Names that begin so; none where there is no index to ask."""
+    """Matching names from the index; none if there is no index."""
     from click.shell_completion import CompletionItem
 
     from semsearch.index import Index
@@ -135,10 +135,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Decorator(Protocol):
-    """What adds options to a command."""
+    """A decorator that adds options to a command."""
 
     def __call__(self, command: _Command, /) -> _Command:
-        """The command with them."""
+        """Add the options."""
 
 
 class Place(click.ParamType[Path]):
@@ -147,12 +147,12 @@ class Place(click.ParamType[Path]):
     name = "DIR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The place."""
+        """Parse the location."""
         return place(str(value))
 
 
 def together(*options: Decorator) -> Decorator:
-    """Several options as one decorator; help shows them in this order."""
+    """Combine several options into one decorator; help lists them in this order."""
 
     def decorate(command: _Command) -> _Command:
         for option in reversed(options):
@@ -163,7 +163,7 @@ def together(*options: Decorator) -> Decorator:
 
 
 def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
-    """``--index DIR``, which a command takes as `directory`."""
+    """``--index DIR``, passed to the command as `directory`."""
     return click.option(
         "--index",
         "directory",
@@ -176,7 +176,7 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
 
 
 def format_option(*names: str, description: str) -> Callable[[_Command], _Command]:
-    """``--format``, which a command takes as `format_name`; the first name is the default."""
+    """``--format``, passed to the command as `format_name`; the first name is the default."""
     return click.option(
         "--format",
         "format_name",
@@ -190,7 +190,7 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
 def systems_option(
     default: str | None, description: str, shown_default: str | None = None
 ) -> Callable[[_Command], _Command]:
-    """``--system SPEC``, several times, which a command takes as `systems`."""
+    """``--system SPEC``, which may be repeated, passed to the command as `systems`."""
     return click.option(
         "--system",
         "systems",
@@ -203,7 +203,7 @@ def systems_option(
 
 
 index_option = directory_option(
-    "The index directory; may be left out when there is one index under indexes/. "
+    "The index directory; optional if there is only one index under indexes/. "
     "[env: SEMSEARCH_INDEX]",
     envvar="SEMSEARCH_INDEX",
 )
@@ -219,17 +219,19 @@ where_option = click.option(
     "--where",
     metavar="EXPR",
     shell_complete=complete_field,
-    help="Only documents whose metadata meet this.",
+    help="Only documents whose metadata match this filter.",
 )
 
 
 def no_encoder_option(command: _Command) -> _Command:
-    """``--encoder``, hidden, of a command that takes the name of a space instead."""
+    """A hidden ``--encoder`` for commands with ``--space``, to explain the difference."""
 
     def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
         del context, parameter
         if name is not None:
-            raise CombinationError(f"an index is searched in one of its spaces: --space {name}")
+            raise CombinationError(
+                f"--encoder is not an option here; name a space of the index: --space {name}"
+            )
 
     return click.option(
         "--encoder", hidden=True, expose_value=False, callback=refuse_encoder, metavar="NAME"
@@ -239,8 +241,8 @@ def no_encoder_option(command: _Command) -> _Command:
 precision_option = click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
-    help="In which numbers the encoder computes: auto takes bf16 where the processor has it; int8 "
-    "is refused where it loses too much.  [default: auto, or the index's own]",
+    help="The precision of the encoder: auto is bf16 if the processor supports it; int8 is refused "
+    "if it loses too much.  [default: auto, or the index's own]",
 )
 
 eval_precision_option = click.option(
@@ -248,8 +250,7 @@ eval_precision_option = click.option(
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     default="fp32",
     show_default=True,
-    help="In which numbers models compute: fp32 as published figures are of, auto as an index "
-    "takes them.",
+    help="The precision of models: fp32 as in published results, auto as in an index.",
 )
 
 
@@ -259,10 +260,10 @@ class Size(click.ParamType[int]):
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
+        """Parse the size."""
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kMG]?)B", str(value))
         if not found:
-            self.fail(f"'{value}' is no size such as 500MB or 2GB", param, ctx)
+            self.fail(f"'{value}' is not a size such as 500MB or 2GB", param, ctx)
         return int(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]])
 
 
@@ -274,10 +275,10 @@ class Duration(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Seconds."""
+        """Parse the time, in seconds."""
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|[smh])", str(value))
         if not found:
-            self.fail(f"'{value}' is no time such as 300ms, 2s or 30m", param, ctx)
+            self.fail(f"'{value}' is not a time such as 300ms, 2s or 30m", param, ctx)
         return float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
@@ -317,7 +318,7 @@ filter_column_option = click.option(
 )
 
 title_column_option = click.option(
-    "--title-column", metavar="C", help="The column that holds the titles."
+    "--title-column", metavar="C", help="The column with the titles."
 )
 
 wait_option = click.option(
@@ -340,5 +341,5 @@ indexes_option = click.option(
     multiple=True,
     type=Place(),
     shell_complete=complete_index,
-    help=f"An index, by the name of its directory; may be repeated.  [default: all of {INDEXES}/]",
+    help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
 )

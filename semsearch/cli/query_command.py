@@ -1,4 +1,4 @@
-"""``semsearch query``: texts in, hits out."""
+"""``semsearch query``: search an index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
-#: How many blank lines of a file of queries a message lists.
+#: Blank lines of a file of queries listed in a message.
 LINES_SHOWN = 10
 
 
@@ -46,7 +46,7 @@ ranking_options = together(
         type=click.Choice([mode.value for mode in SearchMode]),
         default="semantic",
         show_default=True,
-        help='By meaning, by words, or both. The latter two support "a phrase" and -word.',
+        help='By vectors, by words, or both. The latter two support "a phrase" and -word.',
     ),
     click.option(
         "--fusion",
@@ -94,7 +94,7 @@ rerank_options = together(
         default=RERANK_DEPTH,
         show_default=True,
         metavar="N",
-        help="How many documents the cross-encoder reads.",
+        help="Maximum number of documents that the cross-encoder reads.",
     ),
     click.option(
         "--rerank-budget",
@@ -119,7 +119,7 @@ example_options = together(
 @click.command("query", cls=Command, page="how-to/filters.md")
 @click.argument("text", required=False)
 @index_option
-@click.option("-k", default=10, show_default=True, metavar="N", help="How many documents.")
+@click.option("-k", default=10, show_default=True, metavar="N", help="Number of documents.")
 @where_option
 @space_option
 @no_encoder_option
@@ -131,7 +131,7 @@ example_options = together(
     "jsonl",
     "csv",
     "parquet",
-    description="For people, or one line a query, or (csv, parquet) one row a hit.",
+    description="A table for people, JSON with one line per query, or one row per hit.",
 )
 @click.option(
     "--explain",
@@ -143,18 +143,18 @@ example_options = together(
     metavar="FIELD",
     multiple=True,
     shell_complete=complete_field,
-    help="A field for the table; may be repeated.",
+    help="A metadata field to show in the table; may be repeated.",
 )
 @click.option(
-    "--queries", metavar="FILE", help="A file with one query a line; - for standard input."
+    "--queries", metavar="FILE", help="A file with one query per line; - for standard input."
 )
 @click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
 def command(**parameters: Any) -> None:
-    """Find the documents that mean what TEXT means.
+    """Find documents with a similar meaning to TEXT.
 
-    Each document comes once, by its best passage; the score is the cosine. Without TEXT, on a
-    terminal, it asks for queries until the end of input (Ctrl-D). A running `semsearch serve` of
-    the index answers a TEXT, with the same output, without the time for loading the model.
+    Each document is listed once, with its best passage; the score is the cosine. Without TEXT, a
+    terminal prompts for queries until the end of input (Ctrl-D). If `semsearch serve` runs for the
+    index, it computes the same output faster, because its model is already loaded.
 
     \b
     semsearch query "ways to save money"
@@ -182,7 +182,7 @@ def command(**parameters: Any) -> None:
             if options["rerank_budget"] is not None:
                 from semsearch.texts import quantity
 
-                _tell(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
+                _note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             lines = _lines(arguments.queries, arguments.encoding)
             while block := list(islice(lines, QUERIES_AT_ONCE)):
@@ -193,7 +193,7 @@ def command(**parameters: Any) -> None:
                 try:
                     output.add(index.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
-                    _tell(f"Error: {with_code(error)}")
+                    _note(f"Error: {with_code(error)}")
         else:
             raise CombinationError("give a TEXT to search for, or --queries FILE")
 
@@ -214,10 +214,10 @@ class QueryArguments(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> QueryArguments:
-        """Those that click has parsed, checked.
+        """Check the parameters parsed by click.
 
         Raises:
-            ArgumentError: some of them do not go together.
+            ArgumentError: some of them are incompatible.
         """
         options = {name: parameters[name] for name in parameters.keys() - set(cls._fields)}
         named = {name: parameters[name] for name in parameters.keys() - options.keys()}
@@ -225,46 +225,46 @@ class QueryArguments(NamedTuple):
         if arguments.text is not None and arguments.queries is not None:
             raise CombinationError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
-            raise CombinationError("--encoding is about the file of --queries")
+            raise CombinationError("--encoding needs --queries FILE")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
-            raise CombinationError("--explain is for the formats table and jsonl")
+            raise CombinationError("--explain needs --format table or jsonl")
         return arguments
 
     @property
     def has_examples(self) -> bool:
-        """Whether it asks for documents like others, or unlike them."""
+        """Whether there are example documents."""
         return bool(self.options["like"] or self.options["unlike"])
 
     @property
     def is_single(self) -> bool:
-        """Whether the command line itself has the query, and not a file or a person."""
+        """Whether the command line itself has the query."""
         is_given = self.text is not None or self.also or self.has_examples
         return self.queries is None and bool(is_given)
 
     @property
     def needs_encoder(self) -> bool:
-        """Whether there are texts to be encoded."""
+        """Whether there are texts to encode."""
         examples_alone = self.has_examples and not (self.text or self.queries or self.also)
         return self.options["mode"] != SearchMode.BM25.value and not examples_alone
 
     def query(self, text: str | None) -> Query:
-        """A query with what belongs to each; None for that alone."""
+        """A query text with the texts of --also; None for these alone."""
         if text is None:
             return self.also
         return [text, *self.also] if self.also else text
 
     def output(self, index: Index, screen: Screen = STANDARD_OUTPUT) -> HitsOutput:
-        """What prints hits of an index.
+        """The output for hits of an index.
 
         Raises:
-            ArgumentError: the index has no field of a name that is to be shown.
+            ArgumentError: a field to show does not exist.
         """
         known = index.fields()
         return hits_output(self.format_name, _shown(self.show, known), known, screen)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The fields to show as filters call them; `known` are the names of the metadata fields."""
+    """The fields to show, named as in filters; `known` are the names of the metadata fields."""
     fields = [*map(metadata_field, known), *BUILT_IN_FIELDS]
     shown = list(map(qualified, show))
     for name, field in zip(show, shown, strict=True):
@@ -276,13 +276,13 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
 def _reranker(spec: str | None) -> Reranker | None:
     if spec is None:
         return None
-    from semsearch.encoders import load_reranker  # seldom needed
+    from semsearch.encoders import load_reranker
 
     return load_reranker(spec)
 
 
 def _lines(name: str, encoding: str | None) -> Iterator[str]:
-    """The queries of a file; blank lines are left out, and reported at its end."""
+    """The queries of a file; blank lines are skipped, and reported at the end."""
     from semsearch.corpus import text_lines
     from semsearch.texts import quantity
 
@@ -296,18 +296,18 @@ def _lines(name: str, encoding: str | None) -> Iterator[str]:
             blank += 1
             first_blank += [read] * (blank <= LINES_SHOWN)
     if blank == read:
-        _tell(f"{name}: no query in it")
+        _note(f"{name} contains no query")
     elif blank:
         lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
-        _tell(f"{name}: {quantity(blank, 'blank line')} left out (line {lines})")
+        _note(f"{name}: {quantity(blank, 'blank line')} skipped (line {lines})")
 
 
-def _tell(message: str) -> None:
+def _note(message: str) -> None:
     click.echo(visible(message), err=True)
 
 
 def _typed() -> Iterator[str]:
-    """What a person types, until the end of input."""
+    """Queries entered on a terminal, until the end of input."""
     with suppress(ImportError):  # Windows has none
         import readline  # noqa: F401 - gives `input` its line editing and history
     while True:

@@ -1,11 +1,11 @@
-"""`semsearch query` by way of a running service: it parses, searches and renders, this one prints.
+"""The client of a running service for `semsearch query`: the service parses, searches and renders.
 
-`semsearch serve` also listens on a socket in a folder that only its user can enter. What is sent
-there is the command line itself, with what else decides the output. So nothing heavy is imported
-here: neither click nor pathlib.
+`semsearch serve` also listens on a socket in a folder that only its user can access. The client
+sends the command line and whatever else affects the output. It imports nothing heavy, not even
+click or pathlib.
 
-A service answers only for its own program and for indexes as they are now. Whatever goes wrong, the
-command goes on without it and says nothing.
+A service answers only the same version of the program, for unchanged indexes. If anything fails,
+the command silently continues without the service.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: How long a service may take; then the command does it itself.
+#: The timeout of a service; then the command computes the answer itself.
 SECONDS = 2.0
 
-#: How the environment variables begin that decide on what is imported, what an encoder is and how
-#: it computes.
+#: Prefixes of environment variables that affect imports, encoders and their results.
 DECIDING = (
     *("PYTHONPATH=", "HOME=", "XDG_CACHE_HOME=", "SEMSEARCH_CACHE=", "CUDA_VISIBLE_DEVICES="),
     *("HF_", "MKL_", "OMP_", "OPENVINO_", "TOKENIZERS_", "TORCH", "TRANSFORMERS_"),
@@ -31,7 +30,7 @@ DECIDING = (
 
 
 def print_answer(arguments: list[str]) -> bool:
-    """Print what a service makes of ``semsearch query ARGUMENTS``; False where none does."""
+    """Print a service's answer to ``semsearch query ARGUMENTS``; returns whether there was one."""
     answer = find_answer(arguments)
     if answer is None:
         return False
@@ -39,16 +38,16 @@ def print_answer(arguments: list[str]) -> bool:
     try:
         sys.stdout.write(answer["output"])
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever was reading has enough
+    except BrokenPipeError:  # the reader closed the pipe
         os._exit(1)
     return True
 
 
 def find_answer(arguments: list[str]) -> dict[str, str] | None:
-    """What a service makes of ``semsearch query ARGUMENTS``: "output" and "messages".
+    """A service's answer to ``semsearch query ARGUMENTS``: "output" and "messages".
 
-    None where no service can tell: none runs, or those that do are of another program, another
-    index or another user, or do not answer what is asked.
+    None if there is no such service: none runs, or they run another program, serve another index or
+    another user, or do not support the request.
     """
     try:
         paths = sockets()
@@ -62,7 +61,7 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
             "is_terminal": sys.stdout.isatty(),
             "program": program(),
         }
-    except OSError:  # the directory that it is called in has gone
+    except OSError:  # the working directory was deleted
         return None
     for path in paths:
         try:
@@ -71,16 +70,16 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
                 return {"output": answer["output"], "messages": answer["messages"]}
         except TimeoutError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):  # gone, or something else by now
+        except (OSError, ValueError, KeyError, TypeError):  # no service of ours any more
             continue
     return None
 
 
 def runtime_folder() -> str | None:
-    """Where the sockets of this user's services are; None where there are no such sockets.
+    """The folder of the sockets of this user's services; None if the system has no such sockets.
 
-    By the rules of most programs with sockets, not by platformdirs: its import takes a quarter of
-    the time of an answer.
+    It follows the usual conventions without platformdirs, whose import takes a quarter of the time
+    of an answer.
     """
     if not hasattr(os, "geteuid"):
         return None
@@ -101,7 +100,7 @@ def sockets() -> list[str]:
 
 
 def is_private(path: str, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it is of that kind, and this user alone can use it."""
+    """Whether a path has that kind, and only this user can access it."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -111,14 +110,14 @@ def is_private(path: str, is_kind: Callable[[int], bool]) -> bool:
 
 
 def ask(path: str, target: str, content: object, seconds: float) -> Any:
-    """What a service answers to a POST; None if it answers with another status than 200.
+    """Send a POST request to a service and return the response; None unless its status is 200.
 
-    By HTTP/1.0, whose answers end with the connection, and not by http.client, whose import takes
-    as long as the answer.
+    It uses HTTP/1.0, whose responses end with the connection, instead of http.client, whose import
+    takes as long as the response.
 
     Raises:
-        OSError: it does not answer, or (TimeoutError) not in time.
-        ValueError: it does not answer in full.
+        OSError: the service does not respond, or (TimeoutError) not in time.
+        ValueError: the response is incomplete.
     """
     import json
     import socket
@@ -139,7 +138,7 @@ def ask(path: str, target: str, content: object, seconds: float) -> Any:
 
 
 def index_now(path: str) -> dict[str, object] | None:
-    """What tells an index from another one that takes its place later; None where there is none."""
+    """The identity of an index, to detect its replacement; None if there is none."""
     try:
         found = os.stat(f"{path}/index.sqlite")
     except OSError:
@@ -148,10 +147,10 @@ def index_now(path: str) -> dict[str, object] | None:
 
 
 def program() -> str:
-    """What tells this program from another version of it, or from one in another environment.
+    """The identity of this program, its version and environment.
 
-    That is the times of its files, so that an edited checkout is another program; those of the
-    folders into which packages are installed; and the environment variables that decide.
+    It consists of the modification times of its files, so that an edited checkout is another
+    program, those of the folders of installed packages, and relevant environment variables.
     """
     variables = (f"{name}={value}" for name, value in os.environ.items())
     found = [sys.version, sys.prefix, *filter(lambda one: one.startswith(DECIDING), variables)]
@@ -170,7 +169,7 @@ def program() -> str:
 def _state(path: str) -> str:
     try:
         found = os.stat(path)
-    except OSError:  # a folder of the path need not be there
+    except OSError:  # folders of the path may be missing
         return path
     return f"{path} {found.st_size} {found.st_mtime_ns}"
 
@@ -181,10 +180,10 @@ def _writes_utf8() -> bool:
 
 
 def terminal_columns() -> int:
-    """How wide the terminal of this process is."""
+    """The width of the terminal of this process."""
     for stream in range(3):
         try:
             return os.get_terminal_size(stream).columns or 80
-        except OSError:  # it is no terminal
+        except OSError:  # not a terminal
             continue
     return 80

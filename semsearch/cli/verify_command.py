@@ -1,4 +1,4 @@
-"""``semsearch verify``: is an index sound."""
+"""``semsearch verify``: check an index, and repair it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from semsearch.texts import quantity
 
 @click.command("verify", cls=Command, page="how-to/sync.md")
 @index_option
-@click.option("--repair", is_flag=True, help="Rebuild what can be derived.")
+@click.option("--repair", is_flag=True, help="Rebuild derived data.")
 @wait_option
 def command(directory: Path | None, repair: bool, wait: bool) -> None:
-    """Check an index against itself: SQLite, passages, vectors, snapshots, words.
+    """Check the consistency of an index: SQLite, passages, vectors, snapshots, words.
 
-    Each fault is printed with the command that fixes it; the exit status is 1 when there is one.
+    Each fault is printed with the command that fixes it; the exit status is 1 if there are faults.
 
     \b
     semsearch verify

@@ -1,4 +1,4 @@
-"""``semsearch index --watch``: keeps an index in step with files and folders."""
+"""``semsearch index --watch``: keep an index up to date with files and folders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from semsearch.errors import (
 if TYPE_CHECKING:
     from watchfiles import Change
 
-#: How long changes are gathered before they are indexed, and how often a wait ends.
-_GATHER_MILLISECONDS, _WAIT_MILLISECONDS = 500, 500
+#: How long changes are collected before they are indexed, and the interval of waiting.
+_COLLECT_MILLISECONDS, _WAIT_MILLISECONDS = 500, 500
 
 
 def keep_in_step(
@@ -31,37 +31,38 @@ def keep_in_step(
     index_corpus: Callable[[tuple[str, ...]], None],
     encoders: tuple[str, ...],
 ) -> None:
-    """Index a corpus, and again whenever it changes, until Ctrl-C.
+    """Index a corpus, and again after each change, until Ctrl-C.
 
     Args:
         corpora: files and folders.
-        directory: the index, whose own changes do not count.
+        directory: the index, whose own changes are ignored.
         index_corpus: indexes the corpus, given the encoders of a new index.
-        encoders: those of the first time.
+        encoders: the encoders for the first call.
 
     Raises:
-        ArgumentError: something else than a file or a folder is to be watched.
+        ArgumentError: a corpus is not a file or a folder.
         MissingExtraError: the extra ``files`` is not installed.
         CorpusError: there is no such file.
-        SemsearchError: the first indexing fails; later ones are told and tried again.
+        SemsearchError: the first indexing fails; later errors are printed, and indexing is tried
+            again.
     """
     changes = _changes(corpora, directory)
     try:
-        next(changes)  # what changes from now on is noticed
+        next(changes)  # starts watching
         index_corpus(encoders)
-        click.echo("watching for changes; Ctrl-C ends this", err=True)
+        click.echo("watching for changes; stop with Ctrl-C", err=True)
         for _ in changes:
             try:
                 index_corpus(())
             except SemsearchError as error:
-                told = with_code(error)
-                click.echo(visible(f"error: {told}; waiting for the next change"), err=True)
+                message = with_code(error)
+                click.echo(visible(f"error: {message}; waiting for the next change"), err=True)
     except KeyboardInterrupt:
-        click.echo("no longer watching", err=True)
+        click.echo("stopped watching", err=True)
 
 
 def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
-    """At once, and then after each change of the corpora."""
+    """Yield immediately, and after each change of the corpora."""
     try:
         from watchfiles import watch
     except ImportError:
@@ -73,7 +74,7 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
         if not place.exists():
             raise CorpusNotFoundError(f"no such file: {place}")
     folders = {place for place in places if place.is_dir()}
-    # Programs replace a file by another one of its name, so its folder is watched.
+    # Programs replace files by new ones with the same name, so folders are watched.
     watched = folders | {place.parent for place in places if place not in folders}
     index = directory.absolute()
 
@@ -92,7 +93,7 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     for changed in watch(
         *watched,
         watch_filter=counts,
-        debounce=_GATHER_MILLISECONDS,
+        debounce=_COLLECT_MILLISECONDS,
         rust_timeout=_WAIT_MILLISECONDS,
         yield_on_timeout=True,
         recursive=bool(folders),

@@ -39,8 +39,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name; the first one that can run a model does, unless
-#: there is a GPU, which torch alone uses.
+#: The modules that run transformers, by name, in order of preference; only torch uses a GPU.
 RUNTIMES = {
     "openvino": "semsearch.encoders.openvino_models",
     "torch": "semsearch.encoders.torch_models",
@@ -50,7 +49,7 @@ Model = TypeVar("Model", Encoder, Reranker)
 
 
 class RuntimeModule(Protocol):
-    """What the module of a runtime offers."""
+    """The functions of a runtime's module."""
 
     def load_encoder(
         self, folder: ModelFolder, device: str | None, precision: Precision
@@ -59,7 +58,7 @@ class RuntimeModule(Protocol):
 
         Raises:
             NotConvertibleError: the runtime cannot run it; another may.
-            EncoderError: the processor or the model is not fit for that precision.
+            EncoderError: the processor or the model does not support that precision.
         """
 
     def load_reranker(
@@ -76,35 +75,35 @@ def load_encoder(
     runtime: str | None = None,
     local_files_only: bool = False,
 ) -> Encoder:
-    """The encoder that `spec` names.
+    """Load the encoder that `spec` names.
 
     >>> from semsearch import load_encoder
     >>> encoder = load_encoder("hashing:64")
     >>> encoder.encode_documents(["a cat", "a dog"]).shape
     (2, 64)
 
-    Where there is no GPU, a BERT-like model is converted for OpenVINO (once, into the user's
-    cache) and then run without torch; other models run on torch, with a warning.
+    Without a GPU, a BERT-like model is converted for OpenVINO (once, into the user's cache) and
+    then runs without torch; other models run on torch, with a warning.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
             (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
-            ``glove:PATH@sif`` weighs the words),
-            ``hashing[:DIMENSION]`` (no model at all), or what a plugin is called (``NAME[:…]``).
-        device: a device of torch's (``cpu``, ``cuda``), on which torch then runs; None uses a
-            GPU if there is one.
-        precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
-        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
-        local_files_only: make no request to the hub, but take what its cache has: for a spec that
-            no user has typed.
+            ``glove:PATH@sif`` weights the words),
+            ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
+        device: a torch device (``cpu``, ``cuda``), which selects torch; None uses a GPU if there
+            is one.
+        precision: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        runtime: ``openvino`` or ``torch``; None chooses the best one for the model.
+        local_files_only: make no request to the hub and use only its cache, for specs that were
+            not entered by a user.
 
     Raises:
-        ArgumentError: `spec` is no string or path, or there is no such precision.
-        ModelNotFoundError: its files are not on this machine and cannot be fetched.
-        UnsafeModelError: its files would have to be trusted with running code.
-        EncoderError: the processor or the model is not fit for that precision.
+        ArgumentError: `spec` is not a string or path, or the precision is invalid.
+        ModelNotFoundError: its files are not on this machine and cannot be downloaded.
+        UnsafeModelError: its files could run code.
+        EncoderError: the processor or the model does not support that precision.
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if spec.partition(":")[0] == "hashing":
@@ -125,7 +124,7 @@ def load_encoder(
             return module.load_encoder(whole, device, precision)
         except NotConvertibleError as error:
             if precision is Precision.INT8:
-                raise PrecisionError(f"model '{spec}' has no int8 here: {error}") from error
+                raise PrecisionError(f"model '{spec}' does not support int8: {error}") from error
             raise
 
     encoder = _on_first(_runtimes(runtime, device), whole.spec, load)
@@ -137,10 +136,10 @@ def load_encoder(
 
 
 def current_fingerprint(spec: str) -> str:
-    """The fingerprint of the encoder that a spec of an index names now; no model is loaded.
+    """The present fingerprint of the encoder that a spec names, without loading the model.
 
     Raises:
-        EncoderError: its files are gone, or can no longer be used.
+        EncoderError: its files are missing or can no longer be used.
     """
     if spec.partition(":")[0] in ("hashing", "glove"):
         return load_encoder(spec).fingerprint
@@ -154,21 +153,20 @@ def load_reranker(
     *,
     runtime: str | None = None,
 ) -> Reranker:
-    """The cross-encoder that `spec` names, on the runtime that serves it best.
+    """Load the cross-encoder that `spec` names.
 
     Args:
-        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub;
-            ``cross-encoder:`` may stand before it.
-        device: a device of torch's, on which torch then runs, in fp32; None uses a GPU if
-            there is one.
-        precision: in which numbers OpenVINO computes: ``auto``, ``fp32`` or ``bf16``.
-        runtime: ``openvino`` or ``torch``; None takes what serves the model best.
+        spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub, with
+            an optional prefix ``cross-encoder:``.
+        device: a torch device, which selects torch, in fp32; None uses a GPU if there is one.
+        precision: of OpenVINO: ``auto``, ``fp32`` or ``bf16``.
+        runtime: ``openvino`` or ``torch``; None chooses the best one for the model.
 
     Raises:
-        ArgumentError: `spec` is no string or path, or there is no such precision.
-        ModelNotFoundError: its files are not on this machine and cannot be fetched.
-        UnsafeModelError: its files would have to be trusted with running code.
-        EncoderError: it is no cross-encoder, or gives several scores a pair.
+        ArgumentError: `spec` is not a string or path, or the precision is invalid.
+        ModelNotFoundError: its files are not on this machine and cannot be downloaded.
+        UnsafeModelError: its files could run code.
+        EncoderError: it is not a cross-encoder, or returns several scores per pair.
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if precision is Precision.INT8:
@@ -184,21 +182,21 @@ def load_reranker(
 
 
 def _runtimes(runtime: str | None, device: str | None) -> list[str]:
-    """The names of the runtimes that may run a model, the best one first."""
+    """The names of the runtimes that may run a model, the best first."""
     if runtime is not None:
         if runtime not in RUNTIMES:
             raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
         if device is not None and runtime != "torch":
-            raise CombinationError(f"{runtime} chooses its device itself; torch takes one")
+            raise CombinationError(f"device is for the runtime torch, not for {runtime}")
         return [runtime]
     return ["torch"] if device is not None or has_gpu() else list(RUNTIMES)
 
 
 def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model]) -> Model:
-    """The model on the first runtime that can run it; where it is not the best, that is logged.
+    """Load a model on the first runtime that can run it; log a warning if it is not the first.
 
     Raises:
-        EncoderError: none can.
+        EncoderError: no runtime can run it.
     """
     reason: NotConvertibleError | None = None
     for name in names:
@@ -208,7 +206,7 @@ def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model
             reason = error
             continue
         if isinstance(reason, ConversionFailedError):
-            getattr(model, "model", None)  # loaded now: were it broken, that would be the reason
+            getattr(model, "model", None)  # load it now: a broken model fails here, too
         if reason is not None:
             logger.warning("model '%s' runs on %s: %s", spec, name, reason)
         return model
@@ -218,14 +216,14 @@ def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model
 def _checked_spec(spec: object) -> str:
     path = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     if not isinstance(path, str):
-        raise ArgumentError(f"a model is named by a string or a Path, not by {shown(spec)}")
+        raise ArgumentError(f"the name of a model must be a string or a Path, not {shown(spec)}")
     if not path.strip():
         raise ArgumentError("the name of the model is empty")
     return path
 
 
 def has_gpu() -> bool:
-    """Whether torch could run on a GPU, found out without importing it."""
+    """Whether torch could use a GPU, checked without importing it."""
     try:
         cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
@@ -235,19 +233,19 @@ def has_gpu() -> bool:
     return not failed and count.value > 0
 
 
-#: Entry points of plugins; each names what makes an encoder of a spec.
+#: Entry points of plugins; each names a function from a spec to an encoder.
 PLUGIN_GROUP = "semsearch.encoders"
 
 _MEMBERS = [name for name in dir(Encoder) if not name.startswith("_")]
 
 
 def _plugin_encoder(spec: str) -> Encoder | None:
-    """The encoder of the plugin that a spec begins with, ``NAME`` or ``NAME:…``.
+    """The encoder of the plugin that a spec names (``NAME`` or ``NAME:…``).
 
-    None where there is no such plugin, or a folder is called so.
+    None if there is no such plugin, or a folder has this name.
 
     Raises:
-        EncoderError: the plugin fails, or what it makes is no encoder of that name.
+        EncoderError: the plugin fails, or does not return an encoder with this name.
     """
     name = spec.partition(":")[0]
     if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or _is_folder(spec):
@@ -263,13 +261,13 @@ def _plugin_encoder(spec: str) -> Encoder | None:
         made = None if missing else encoder.spec
     if missing:
         raise EncoderError(
-            f"encoder '{spec}': what plugin '{name}' of package {plugin.package} makes has no "
-            f"{', '.join(missing)}"
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned an object "
+            f"without {', '.join(missing)}"
         )
     if str(made).partition(":")[0] != name:
         raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} calls it '{made}', "
-            "which does not load it again"
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} set its spec to "
+            f"'{made}', which does not load it again"
         )
     return encoder
 

@@ -1,4 +1,4 @@
-"""The user cache: SHA-256 of files, and what takes long to compute, both computed once."""
+"""The user's cache: SHA-256 of files, and folders of results that take long to compute."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from platformdirs import user_cache_path
 from semsearch.errors import EncoderError
 
 MEMORY = "sha256.json"
-#: Smaller files are hashed sooner than looked up.
+#: Smaller files are hashed faster than looked up.
 SMALL_BYTES = 1_000_000
-#: A file that changed so lately could change again without its time stamp changing.
+#: A file that changed more recently could change again with the same time stamp.
 SETTLED_SECONDS = 3.0
 
 
 def cache_folder() -> Path:
-    """Where the user's cache is: SEMSEARCH_CACHE or, without it, where the system keeps caches."""
+    """The folder of the cache: SEMSEARCH_CACHE, by default in the system's folder for caches."""
     named = os.environ.get("SEMSEARCH_CACHE")
     return Path(named) if named else user_cache_path("semsearch")
 
 
 def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file's content, in hex digits.
+    """The SHA-256 of a file's content, as hex digits.
 
-    That of a large file is remembered in the cache, and computed again when the file's size, its
-    time stamps or its place on the disk are other ones.
+    Hashes of large files are cached, and computed again if the file's size, time stamps or inode
+    change.
     """
     with file.open("rb") as stream:
         return stream_sha256(stream)
 
 
 def stream_sha256(stream: BufferedReader) -> str:
-    """The same of a file that is open, at its beginning."""
+    """`file_sha256` of an open file, positioned at its start."""
     state = os.fstat(stream.fileno())
     if state.st_size < SMALL_BYTES:
         return hashlib.sha256(stream.read()).hexdigest()
@@ -66,7 +66,7 @@ def _remembered() -> dict[str, list[str | int]]:
 
 
 def _remember(key: str, value: list[str | int]) -> None:
-    """Keep what was computed; where the cache cannot be written, it is computed again."""
+    """Cache a hash; if the cache cannot be written, it will be computed again."""
     folder = cache_folder()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,14 +83,14 @@ MANIFEST = "manifest.json"
 
 
 def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache, made by `make` unless it is there and sound.
+    """A folder of the cache, created by `make` unless it exists and is undamaged.
 
-    It appears whole or not at all, with a manifest of its files' SHA-256. Of two processes that
-    want it at once, one makes it and the other waits.
+    It is created atomically, with a manifest of its files' SHA-256. If two processes need it at
+    once, one creates it and the other waits.
 
     Args:
-        name: what the entry is called; all that decides its content is in it.
-        make: writes the files into the folder that it is given.
+        name: the name of the entry, which must determine its content.
+        make: writes the files into a given folder.
 
     Raises:
         EncoderError: the cache cannot be written.
@@ -98,7 +98,7 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
     entry = cache_folder() / name
     if _is_sound(entry):
         return entry
-    from filelock import FileLock  # seldom needed
+    from filelock import FileLock
 
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise EncoderError(
             f"the cache {cache_folder()} cannot be written ({error.strerror}); "
-            "SEMSEARCH_CACHE names another folder"
+            "set SEMSEARCH_CACHE to another folder"
         ) from error
     return entry
 

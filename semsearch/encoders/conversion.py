@@ -1,4 +1,11 @@
-"""From models of Sentence-Transformers to ones that OpenVINO runs."""
+"""Conversion of models of Sentence-Transformers for OpenVINO.
+
+Attention is written out as OpenVINO computes it fastest on a CPU. A converted model has one
+operation per attention layer (Vaswani et al. 2017, section 3.2.1), which OpenVINO decomposes, but
+then transposes the keys element by element; stored in rows, like queries and values, they are
+copied by whole heads. And torch's masks become about sixty operations, which all cost time for each
+new text length.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +39,12 @@ from semsearch.encoders.torch_models import (
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-#: The least cosine between the vectors of the two runtimes, both in fp32.
+#: The minimum cosine between the vectors of the two runtimes, both in fp32.
 PARITY = 0.9999
-#: How much a score may differ between them: of itself, and at all.
+#: The relative and absolute tolerance of scores between the runtimes.
 TOLERANCE = 1e-3
 
-#: Texts of very different lengths, so that padding and masks show.
+#: Texts of very different lengths, to test padding and masks.
 PROBE = (
     "A cat.",
     "The committee postponed its decision until the auditors had seen every invoice of the year.",
@@ -50,14 +57,14 @@ def convert_encoder(folder: ModelFolder, draft: Path) -> Converted:
     """Write a bi-encoder, with pooling and normalisation, into a folder.
 
     Raises:
-        NotConvertibleError: its vectors would be other ones.
+        NotConvertibleError: its vectors would change.
     """
     encoder = TorchEncoder(folder, device="cpu", attention="eager")
     model = encoder.model
     if encoder.facts.prompts and not all(
         getattr(module, "include_prompt", True) for module in model
     ):
-        raise NotConvertibleError("it leaves its prompts out of the pooling")
+        raise NotConvertibleError("it excludes prompts from pooling")
     converted = _save(model, encoder.facts, unit_vectors, draft)
     vectors = converted.text_model(Precision.FP32).encode(PROBE)
     cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
@@ -70,7 +77,7 @@ def convert_reranker(folder: ModelFolder, draft: Path) -> Converted:
     """Write a cross-encoder, with its activation, into a folder.
 
     Raises:
-        NotConvertibleError: its scores would be other ones.
+        NotConvertibleError: its scores would change.
     """
     reranker = TorchReranker(folder, device="cpu", attention="eager")
     converted = _save(reranker.model, reranker.facts, reranker.scores_of, draft, pairs=True)
@@ -84,7 +91,7 @@ def convert_reranker(folder: ModelFolder, draft: Path) -> Converted:
 
 
 def keep_compiled(converted: Converted) -> None:
-    """Spare whoever uses a model after this the time that compiling it takes."""
+    """Store compiled models in the cache, so that later uses need not compile them."""
     for precision in {Precision.FP32, float_precision(Precision.AUTO)}:
         OpenVINORuntime(converted.folder, precision).keep_compiled()
 
@@ -97,14 +104,14 @@ def _save(
     *,
     pairs: bool = False,
 ) -> Converted:
-    """Write a model, its tokenizer and what must be known of it into a folder.
+    """Write a model, its tokenizer and its properties into a folder.
 
     Args:
-        model: with its weights.
-        facts: about it.
-        result: what is wanted of what its modules say.
+        model: the loaded model.
+        facts: its properties.
+        result: computes the result from the output of its modules.
         draft: the folder.
-        pairs: whether it reads two texts at once.
+        pairs: whether it reads pairs of texts.
     """
     texts = list(PROBE[:2])
     features = model.tokenizer(
@@ -124,7 +131,7 @@ def _save(
 
 
 def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any]], Any]) -> Any:
-    """OpenVINO's form of all modules of a model, for any number of texts of any length."""
+    """Convert all modules of a model, for any number of texts of any length."""
     import torch
 
     class Whole(torch.nn.Module):
@@ -142,7 +149,7 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
             return found
 
     with torch.no_grad(), quiet_transformers(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tracer's on shapes; the parity check looks at these
+        warnings.simplefilter("ignore")  # the tracer's, about shapes; the parity check covers them
         converted = import_converter().convert_model(
             Whole().eval(), example_input=tuple(example.values())
         )
@@ -153,17 +160,17 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
     return converted
 
 
-#: The input that tells tokens from padding, by 1 and 0; of shape (texts, tokens).
+#: The input with 1 for tokens and 0 for padding, shape (texts, tokens).
 MASK = "attention_mask"
 
 
 def write_out_attention(model: Any) -> None:
-    """Change a model into one that computes the same, with attention as products and a softmax.
+    """Rewrite the attention of a model as matrix products and a softmax.
 
-    Attention to earlier tokens alone, which is not BERT's, stays as it is.
+    Causal attention, which BERT does not have, is not changed.
 
     Args:
-        model: of OpenVINO, with an input `MASK`; each head attends to all tokens.
+        model: an OpenVINO model with an input `MASK`.
     """
     from openvino import opset13 as op
     from openvino.utils import replace_node
@@ -184,7 +191,7 @@ def write_out_attention(model: Any) -> None:
 
 
 def _padding(model: Any) -> Any:
-    """What is added to scores: nothing for tokens, next to minus infinity for padding."""
+    """The values to add to scores: 0 for tokens, the lowest number for padding."""
     from openvino import opset13 as op
 
     mask = next(one for one in model.inputs if MASK in one.get_names())
@@ -194,7 +201,7 @@ def _padding(model: Any) -> Any:
 
 
 def _in_rows(keys: Any) -> Any:
-    """Keys of shape (texts, heads, tokens, width), moved once where they are moved twice."""
+    """Keys of shape (texts, heads, tokens, width), with two transpositions combined into one."""
     from openvino import opset13 as op
 
     last = keys.get_node()

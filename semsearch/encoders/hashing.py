@@ -20,9 +20,8 @@ _WORD = re.compile(r"\w+")
 class HashingEncoder(EncodesSentences):
     """Signed feature hashing of lower-cased words (Weinberger et al. 2009), cosine-normalised.
 
-    It knows nothing of meaning: texts are near when they share words. It needs no files and is
-    the same everywhere, which makes it the fake of choice for tests of what stands around an
-    encoder.
+    It does not capture meaning: texts are similar if they share words. It needs no files and is
+    the same everywhere, which makes it a good fake in tests.
 
     Args:
         spec: ``hashing`` or ``hashing:DIMENSION``.
@@ -31,19 +30,19 @@ class HashingEncoder(EncodesSentences):
     def __init__(self, spec: str = "hashing") -> None:
         _, _, dimension = spec.partition(":")
         if dimension and not (dimension.isdecimal() and 2 <= int(dimension) <= 65_536):
-            raise EncoderError(f"'{spec}': the dimension is a number from 2 to 65536")
+            raise EncoderError(f"'{spec}': the dimension must be a number from 2 to 65536")
         self.spec = spec
         self.dimension = int(dimension or 256)
         self.fingerprint = f"hashing-1-{self.dimension}"
         self.max_document_tokens = 256
-        self.max_query_tokens = None  # it reads all
+        self.max_query_tokens = None  # no limit
 
     def description(self) -> Mapping[str, Any]:
-        """How much of a text it reads."""
+        """The maximum length of passages."""
         return {"max_tokens": self.max_document_tokens}
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Where the words of a text stand."""
+        """The character ranges of the words of a text."""
         spans = [match.span() for match in _WORD.finditer(check_text("text", text))]
         return numpy.array(spans, numpy.int64).reshape(-1, 2)
 

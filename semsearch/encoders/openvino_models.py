@@ -1,4 +1,4 @@
-"""Models on a plain CPU: converted once, into the user's cache, then run without torch."""
+"""Encoders and rerankers on OpenVINO: converted once, into the user's cache."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from semsearch.protocols import Encoder, Reranker, Scores
 if TYPE_CHECKING:
     from semsearch.encoders.quantization import Quantized
 
-#: Grows with every change of what a conversion writes.
+#: Incremented with every change of the converted files.
 VERSION = 4
 
 
 def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, converted now if it has not been before.
+    """A bi-encoder, converted at its first use.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, its vectors would be other ones, or its
-            conversion failed.
-        EncoderError: the processor or the model is not fit for that precision.
+        NotConvertibleError: it is not BERT-like, its vectors would change, or its conversion
+            failed.
+        EncoderError: the processor or the model does not support that precision.
     """
-    del device  # a CPU
+    del device  # always the CPU
     return OpenVINOEncoder(folder, converted_model("encoder", folder), precision)
 
 
 def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder with its activation, converted now if it has not been before.
+    """A cross-encoder with its activation, converted at its first use.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, its scores would be other ones, or its
-            conversion failed.
-        EncoderError: the processor is not fit for that precision.
+        NotConvertibleError: it is not BERT-like, its scores would change, or its conversion
+            failed.
+        EncoderError: the processor does not support that precision.
     """
     del device
     return OpenVINOReranker(folder, converted_model("reranker", folder), precision)
 
 
 class OpenVINOEncoder(BiEncoder):
-    """An encoder that OpenVINO runs.
+    """A bi-encoder on OpenVINO; its vectors equal those of torch, within rounding.
 
     Args:
-        folder: the model that was converted; the vectors are the same, within rounding.
-        converted: the model in the cache.
-        precision: in which numbers it computes.
+        folder: the original model.
+        converted: the converted model in the cache.
+        precision: its precision.
 
     Raises:
-        EncoderError: the processor or the model is not fit for that precision.
+        EncoderError: the processor or the model does not support that precision.
     """
 
     def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
@@ -74,28 +74,28 @@ class OpenVINOEncoder(BiEncoder):
 
     @property
     def facts(self) -> ModelFacts:
-        """What must be known of the model."""
+        """The properties of the model."""
         return self._converted.facts
 
     @property
     def precision(self) -> str:
-        """In which numbers it computes; of int8, documents."""
+        """Its precision; int8 applies to documents."""
         return Precision.INT8.value if self._is_quantized else self._floats.value
 
     @property
     def queries(self) -> TextModel:
-        """What queries run on; they are few, and need not be quantised."""
+        """The model for queries, which is not quantised."""
         return self._queries
 
     @cached_property
     def documents(self) -> TextModel:
-        """What documents run on."""
+        """The model for documents."""
         if self._is_quantized:
             return self._quantized.model.text_model(self._floats)
         return self._queries
 
     def description(self) -> Mapping[str, Any]:
-        """As that of any bi-encoder; of int8, also what the quantised model's gate has measured."""
+        """The description of a bi-encoder; with int8, also the measured parity."""
         described = super().description()
         if self._is_quantized:
             return {**described, "parity": self._quantized.parity._asdict()}
@@ -109,10 +109,10 @@ class OpenVINOEncoder(BiEncoder):
 
 
 class OpenVINOReranker:
-    """A cross-encoder that OpenVINO runs, in bf16 where the processor has it.
+    """A cross-encoder on OpenVINO, in bf16 if the processor supports it.
 
     Raises:
-        EncoderError: the processor is not fit for that precision.
+        EncoderError: the processor does not support that precision.
     """
 
     def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
@@ -122,26 +122,26 @@ class OpenVINOReranker:
         self._model = converted.text_model(floats)
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """How well each passage answers, higher is better, shape (len(passages),)."""
+        """One score per passage, higher is better, shape (len(passages),)."""
         return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score a pair, higher is better, shape (len(pairs),)."""
+        """One score per pair, higher is better, shape (len(pairs),)."""
         pairs = check_pairs("pairs", pairs)
         with running(self.spec):
             return self._model.run(pairs)[:, 0]
 
 
 def converted_model(kind: str, folder: ModelFolder) -> Converted:
-    """A converted model, made now if it has not been before.
+    """A converted model, from the cache or converted now.
 
     Args:
         kind: ``encoder`` or ``reranker``.
         folder: the model.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, or would say something else.
-        ConversionFailedError: anything else went wrong, the model itself being broken included.
+        NotConvertibleError: it is not BERT-like, or its results would change.
+        ConversionFailedError: the conversion failed otherwise, for instance for a broken model.
     """
     if reason := why_not_bert_like(folder):
         raise NotConvertibleError(reason)
@@ -151,7 +151,7 @@ def converted_model(kind: str, folder: ModelFolder) -> Converted:
         return read_converted(cached_entry(name, lambda draft: _convert(kind, folder, draft)))
     except NotConvertibleError:
         raise
-    except Exception as error:  # of the libraries, the cache, the memory: torch may yet run it
+    except Exception as error:  # of libraries, the cache, memory: torch may still run it
         reason = f"its conversion for OpenVINO failed ({first_line(error)})"
         raise ConversionFailedError(reason) from error
 
@@ -163,7 +163,7 @@ def read_converted(folder: Path) -> Converted:
 
 
 def _convert(kind: str, folder: ModelFolder, draft: Path) -> None:
-    from semsearch.encoders import conversion  # once in a model's life
+    from semsearch.encoders import conversion  # imports torch
 
     convert = {"encoder": conversion.convert_encoder, "reranker": conversion.convert_reranker}
     converted = convert[kind](folder, draft)

@@ -1,4 +1,8 @@
-"""OpenVINO on a CPU: converted models, compiled and run with `tokenizers` and without torch."""
+"""OpenVINO on a CPU: runs converted models with `tokenizers` and without torch.
+
+Compiled models are stored beside the converted ones, because compiling takes longer than a query,
+and reading a compiled model a third of that. The weights are not stored twice.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,8 @@ CONVERTER = "openvino.tools.ovc"
 def import_openvino() -> Any:
     """The module `openvino`.
 
-    Its telemetry is disabled: the import reports itself through `openvino_telemetry` only where
-    that package can be imported. The converter, a third of the import, is left out;
-    `import_converter` imports it.
+    Telemetry is disabled, by making the package `openvino_telemetry` unavailable. The converter,
+    a third of the import time, is left out; `import_converter` imports it.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
@@ -42,32 +45,32 @@ def import_openvino() -> Any:
 
 
 def import_converter() -> Any:
-    """The module of OpenVINO that converts models of other libraries."""
+    """OpenVINO's module for the conversion of models."""
     import_openvino()
     return import_module(CONVERTER)
 
 
 @cache
 def openvino_core() -> Any:
-    """OpenVINO's devices, found once."""
+    """OpenVINO's core, created once."""
     return import_openvino().Core()
 
 
 DEVICE = "CPU"
 
-#: Leaves the weights where they are.
+#: Compiled models refer to the original weights.
 WITHOUT_WEIGHTS = {"CACHE_MODE": "OPTIMIZE_SIZE"}
 
 
 def compiled_model(folder: Path, options: Mapping[str, str]) -> Any:
-    """A model, ready to run.
+    """A compiled model.
 
-    One that `keep_compiled` has left is read. It is compiled when there is none, or when it came
-    about on another kind of processor or with another OpenVINO, which OpenVINO finds out.
+    It is read if `keep_compiled` stored it, and compiled otherwise, or if OpenVINO rejects it
+    because it was compiled for another processor or by another version.
 
     Args:
-        folder: where the model is.
-        options: OpenVINO's options for its use.
+        folder: the folder of the converted model.
+        options: OpenVINO's options for running it.
     """
     with suppress(OSError, RuntimeError):
         compiled = _file(folder, options).read_bytes()
@@ -79,7 +82,7 @@ def compiled_model(folder: Path, options: Mapping[str, str]) -> Any:
 
 
 def keep_compiled(folder: Path, options: Mapping[str, str]) -> None:
-    """Compile a model and leave the result beside it, for `compiled_model` with these options."""
+    """Compile a model and store the result beside it, for `compiled_model` with these options."""
     model = openvino_core().compile_model(
         str(folder / "model.xml"), DEVICE, {**options, **WITHOUT_WEIGHTS}
     )
@@ -90,11 +93,11 @@ def _file(folder: Path, options: Mapping[str, str]) -> Path:
     return folder / f"{'-'.join(options.values())}.blob"
 
 
-#: What OpenVINO calls the precisions.
+#: OpenVINO's names of precisions.
 NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
 
-#: Few texts have all cores; of many batches, each core has its own. Attention as one fused kernel
-#: (OpenVINO's "snippets") is faster for the former and slower for the latter.
+#: Few texts use all cores together; of many batches, each core runs one. Fused attention kernels
+#: (OpenVINO's "snippets") are faster for the former and slower for the latter.
 ONE_BY_ONE = {"PERFORMANCE_HINT": "LATENCY"}
 SIDE_BY_SIDE = {"PERFORMANCE_HINT": "THROUGHPUT", "SNIPPETS_MODE": "DISABLE"}
 
@@ -109,7 +112,7 @@ class Converted(NamedTuple):
         """The model, ready to read texts.
 
         Args:
-            precision: FP32 or BF16; a quantised model computes the rest of its layers so.
+            precision: FP32 or BF16; in a quantised model, that of the other layers.
         """
         return TextModel(self.facts, self._tokenizer, OpenVINORuntime(self.folder, precision))
 
@@ -120,15 +123,14 @@ class Converted(NamedTuple):
 
 
 class OpenVINORuntime:
-    """Runs a converted model; batches side by side while the next texts are tokenised.
+    """Runs a converted model on batches in parallel, while the next texts are tokenised.
 
     Args:
-        folder: where the model is.
+        folder: the folder of the converted model.
         precision: FP32 or BF16.
     """
 
-    #: OpenVINO prepares itself for each shape that it meets, and that costs more than a little
-    #: padding.
+    #: OpenVINO prepares kernels for each new shape, which costs more than a little padding.
     batching = Batching(1024, 250_000, few_step=8, step=4, exact_length=32)
 
     def __init__(self, folder: Path, precision: Precision) -> None:
@@ -137,13 +139,13 @@ class OpenVINORuntime:
 
     @property
     def at_once(self) -> int:
-        """How many batches it runs side by side."""
+        """The number of batches run in parallel."""
         return len(self._side_by_side) // 2
 
     def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
-        """What the model says of each batch, in their order: shape (texts, dimension)."""
-        # No AsyncInferQueue: a model that is dropped right behind its callbacks waits for threads
-        # of OpenVINO, which wait for Python's lock, for ever (2026.4).
+        """The output for each batch, in order: shape (texts, dimension)."""
+        # No AsyncInferQueue: deleting a model right after its callbacks deadlocks between threads
+        # of OpenVINO and Python's global lock (2026.4).
         running: deque[Any] = deque()
         idle = list(self._side_by_side)
         for features in batches:
@@ -156,23 +158,23 @@ class OpenVINORuntime:
             yield _result(running.popleft())
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of one batch, as fast as can be: shape (texts, dimension)."""
+        """The output for one batch, on all cores: shape (texts, dimension)."""
         found: Matrix = self._one_by_one.infer(features)[0]
         return found
 
     def keep_compiled(self) -> None:
-        """Spare whoever uses the model after this the time that compiling it takes."""
+        """Store the compiled model, so that later uses need not compile it."""
         for options in (ONE_BY_ONE, SIDE_BY_SIDE):
             keep_compiled(self._folder, self._with_number_type(options))
 
     @cached_property
     def _one_by_one(self) -> Any:
-        """A request that has all cores to itself."""
+        """A request that uses all cores."""
         return self._compiled(ONE_BY_ONE).create_infer_request()
 
     @cached_property
     def _side_by_side(self) -> list[Any]:
-        """Requests that run at once, each on a part of the cores, and some to follow them."""
+        """Requests that run in parallel on parts of the cores, and as many to queue."""
         model = self._compiled(SIDE_BY_SIDE)
         streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
         return [model.create_infer_request() for _ in range(2 * streams)]
@@ -185,24 +187,24 @@ class OpenVINORuntime:
 
 
 def _result(request: Any) -> Matrix:
-    """What a request has found; its memory is used again by the next one that it runs."""
+    """The result of a request, whose memory is reused by the next run."""
     request.wait()
     found: Matrix = request.get_output_tensor().data
     return found
 
 
 def float_precision(precision: Precision) -> Precision:
-    """FP32 or BF16: what `precision` comes to where nothing is quantised.
+    """The floating-point precision for a requested precision: FP32 or BF16.
 
     Raises:
-        EncoderError: bf16 is asked for, and the processor computes it no faster than fp32.
+        EncoderError: bf16 is requested, and the processor does not support it.
     """
     if precision is Precision.FP32:
         return precision
     if _has_bf16():
         return Precision.BF16
     if precision is Precision.BF16:
-        raise PrecisionError("this processor has no bf16; use --precision fp32 or auto")
+        raise PrecisionError("this processor does not support bf16; use --precision fp32 or auto")
     return Precision.FP32
 
 

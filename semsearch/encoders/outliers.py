@@ -1,15 +1,15 @@
-"""Outliers among activations, taken out of the way of int8.
+"""Treatment of outliers among activations before quantisation to int8.
 
 An activation in int8 has 256 values for all its channels and texts. In a BERT, a few channels are
-ten times as large as the rest, and what quantisation loses is lost there. Two ways out, for the
-two kinds of matrix products:
+ten times as large as the rest and cause most of the loss. There are two remedies, for the two kinds
+of matrix products:
 
-- before products that keep or raise the number of channels, each channel is divided by a factor
-  that the weights make up for (SmoothQuant, Xiao et al. 2023, section 4);
-- of the inner units of a feed-forward block, those with the largest values become a small block of
-  their own, in floating point (after LLM.int8(), Dettmers et al. 2022, section 3). Smoothing fails
-  before contractions, the second halves of such blocks: what the activation function has left of
-  most units is all but zero.
+- before products that keep or increase the number of channels, each channel is divided by a factor
+  by which its weights are multiplied (SmoothQuant, Xiao et al. 2023, section 4);
+- the inner units of a feed-forward block with the largest values become a small separate block in
+  floating point (after LLM.int8(), Dettmers et al. 2022, section 3). Smoothing fails before
+  contractions, the second halves of such blocks, because after the activation function most units
+  are almost zero.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.openvino_runtime import import_openvino, openvino_core
 
-#: One number a channel.
+#: One number per channel.
 Channels = NDArray[numpy.float32]
 
-#: Inner units of a feed-forward block, as the channels of what lies between its halves.
+#: Inner units of a feed-forward block, as channels of its inner activation.
 Units = NDArray[numpy.int64]
 
-#: Channels that are always zero are taken for this large.
+#: The assumed size of channels that are always zero.
 LEAST = 1e-5
 
-#: What an inner unit's value may go through on its own, biases and activation functions.
+#: Elementwise operations: biases and activation functions.
 ELEMENTWISE = {
     *("Add", "Subtract", "Multiply", "Divide", "Power"),
     *("Gelu", "Relu", "Erf", "Tanh", "Sigmoid", "Swish", "HSwish", "Mish", "Elu"),
@@ -39,13 +39,13 @@ ELEMENTWISE = {
 
 
 class Recipe(NamedTuple):
-    """What is done about outliers.
+    """The treatment of outliers.
 
     Args:
-        smoothing: SmoothQuant's alpha: how much of the activations' range the weights take over,
-            from 0 to 1; None leaves it where it is.
-        apart: the part of a block's inner units that stays in floating point; with 1, contractions
-            stay as they are, and so do those whose input is of another kind.
+        smoothing: SmoothQuant's alpha: how much of the activations' range is moved to the weights,
+            from 0 to 1; None disables smoothing.
+        apart: the share of a block's inner units that stays in floating point; with 1, all
+            contractions do. Contractions with another kind of input always do.
     """
 
     smoothing: float | None = 0.65
@@ -64,7 +64,7 @@ class _Products(NamedTuple):
 
     @property
     def name(self) -> str:
-        """That of the activation."""
+        """The name of the activation."""
         return f"{self.activation.get_node().get_friendly_name()}:{self.activation.get_index()}"
 
     @property
@@ -73,14 +73,14 @@ class _Products(NamedTuple):
 
 
 def channel_ranges(model: Any, inputs: Iterable[dict[str, Any]]) -> dict[str, Channels]:
-    """The largest absolute value in each channel of each activation that is multiplied by weights.
+    """The largest absolute value in each channel of each activation multiplied by weights.
 
     Args:
-        model: of OpenVINO.
-        inputs: what it reads, without padding.
+        model: an OpenVINO model.
+        inputs: inputs of the model, without padding.
 
     Returns:
-        By the activation's name.
+        The ranges by the activation's name.
     """
     openvino = import_openvino()
     from openvino import opset13 as op
@@ -101,15 +101,15 @@ def channel_ranges(model: Any, inputs: Iterable[dict[str, Any]]) -> dict[str, Ch
 def take_outliers_apart(
     model: Any, ranges: Mapping[str, Channels], recipe: Recipe = RECIPE
 ) -> list[str]:
-    """Change a model into one that computes the same and is quantised with less loss.
+    """Rewrite a model into an equivalent one that loses less by quantisation.
 
     Args:
-        model: of OpenVINO.
-        ranges: of its activations, from `channel_ranges`.
-        recipe: what is done.
+        model: an OpenVINO model.
+        ranges: the ranges of its activations, from `channel_ranges`.
+        recipe: the treatment of outliers.
 
     Returns:
-        The names of the products that have to stay in floating point.
+        The names of the products that must stay in floating point.
     """
     floats: list[str] = []
     for products in _products(model):
@@ -136,15 +136,15 @@ def _smooth(products: _Products, largest: Channels, alpha: float) -> None:
 
 
 def _split(contraction: _Products, units: Units, count: int) -> list[str]:
-    """Make two feed-forward blocks of one.
+    """Split a feed-forward block into two.
 
     Args:
-        contraction: the block's second half.
+        contraction: the second half of the block.
         units: its inner units, those with the largest values first.
-        count: how many of these go into a block of their own.
+        count: how many of these form a separate block.
 
     Returns:
-        The names of the products that have to stay in floating point.
+        The names of the products that must stay in floating point.
     """
     from openvino import opset13 as op
     from openvino.utils import replace_node
@@ -167,20 +167,20 @@ def _split(contraction: _Products, units: Units, count: int) -> list[str]:
 
 
 class _OtherKindError(Exception):
-    """An activation does not come from a linear layer, each of its channels on its own."""
+    """An activation is not an elementwise function of a linear layer."""
 
 
 def _of_units(activation: Any, units: Units, suffix: str, built: dict[str, Any]) -> Any:
-    """Some channels of an activation, from the linear layer on.
+    """Some channels of an activation, recomputed from the linear layer on.
 
     Args:
-        activation: a node's output.
-        units: which channels.
-        suffix: of the new products' names.
-        built: what there is already of it, by the names of the nodes that have all channels.
+        activation: the output of a node.
+        units: the channels.
+        suffix: appended to the names of new products.
+        built: nodes built so far, by the names of the original nodes.
 
     Raises:
-        _OtherKindError: it is computed in another way.
+        _OtherKindError: the activation is computed in another way.
     """
     from openvino import opset13 as op
     from openvino.utils.node_factory import NodeFactory
@@ -203,7 +203,7 @@ def _of_units(activation: Any, units: Units, suffix: str, built: dict[str, Any])
 
 
 def _products(model: Any, without: Sequence[str] = ()) -> list[_Products]:
-    """The products of a model with weights, grouped by what they multiply, in the model's order."""
+    """The products of a model with weights, grouped by activation, in the model's order."""
     groups: dict[str, _Products] = {}
     for node in model.get_ordered_ops():
         if is_linear(node) and node.get_friendly_name() not in without:
@@ -215,7 +215,7 @@ def _products(model: Any, without: Sequence[str] = ()) -> list[_Products]:
 
 
 def is_linear(node: Any) -> bool:
-    """Whether it is a product with weights of shape (channels out, channels in)."""
+    """Whether a node is a product with weights of shape (channels out, channels in)."""
     if node.get_type_name() != "MatMul":
         return False
     weights = node.input_value(1).get_node()

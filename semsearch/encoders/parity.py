@@ -1,4 +1,4 @@
-"""The gate that a quantised model has to pass: what it loses against fp32, measured."""
+"""The quality gate of quantised models: the loss against fp32, measured."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from semsearch.datasets import RetrievalSet, ScoredPair
 
-#: What may be lost: Spearman and nDCG × 100, and the share of the 10 nearest that must stay.
+#: Limits: the loss of Spearman and nDCG × 100, and the minimum agreement on the 10 nearest.
 STS_LOSS = 0.2
 NDCG_LOSS = 0.5
 AGREEMENT = 0.93
 
-#: How deep rankings go: nDCG@10 sees no further.
+#: The depth of rankings, as for nDCG@10.
 NEAREST = 10
 
 Ranks = NDArray[numpy.int64]
 
 
 class BiEncoder(Protocol):
-    """What is compared."""
+    """An encoder to compare."""
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors of queries."""
@@ -36,19 +36,19 @@ class BiEncoder(Protocol):
 
 
 class Parity(NamedTuple):
-    """How near a model's vectors are to those of fp32, on texts that it was not fitted to."""
+    """The quality of a model compared with fp32, on texts not used for calibration."""
 
     sts_fp32: float  #: Spearman × 100 on the test split of STS Benchmark
     sts: float
     ndcg_fp32: float  #: nDCG@10 × 100 on SciFact, 300 claims over 5,183 abstracts
     ndcg: float
-    agreement: float  #: how many of a claim's 10 nearest abstracts stay, over 1,105 claims
-    agreement_error: float  #: the standard error of that
+    agreement: float  #: the share of the 10 nearest abstracts in common, over 1,105 claims
+    agreement_error: float  #: the standard error of the agreement
     mean_cosine: float  #: between the two vectors of an abstract
     least_cosine: float
 
     def faults(self) -> list[str]:
-        """What is lost beyond the limits."""
+        """The measures beyond the limits."""
         limits = {
             f"STS Benchmark {self.sts:.2f} after {self.sts_fp32:.2f}": (
                 self.sts_fp32 - self.sts <= STS_LOSS
@@ -58,7 +58,7 @@ class Parity(NamedTuple):
             ),
             f"top {NEAREST} agreement {self.agreement:.3f}": self.agreement >= AGREEMENT,
         }
-        return [told for told, is_met in limits.items() if not is_met]
+        return [fault for fault, is_met in limits.items() if not is_met]
 
     def __str__(self) -> str:
         return (
@@ -70,26 +70,26 @@ class Parity(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What a model is measured on; it is fitted to none of this."""
+    """The texts on which a model is measured, none of them used for calibration."""
 
     pairs: Sequence[ScoredPair]
     retrieval: RetrievalSet
-    asked: Sequence[str]  #: of the same documents; whose nearest they are needs no judgements
+    claims: Sequence[str]  #: queries for the agreement, which needs no judgements
 
     @property
     def texts(self) -> int:
-        """How many are encoded to measure one model."""
+        """The number of texts encoded to measure one model."""
         retrieval = len(self.retrieval.documents) + len(self.retrieval.queries)
-        return 2 * len(self.pairs) + retrieval + len(self.asked)
+        return 2 * len(self.pairs) + retrieval + len(self.claims)
 
 
 def read_held_out() -> HeldOut:
     """The test split of STS Benchmark, and SciFact, with the claims of both its splits.
 
     Raises:
-        DatasetNotFoundError: one of them is not here.
+        DatasetNotFoundError: one of them is not available.
     """
-    from semsearch.datasets import read_scifact, read_stsbenchmark  # once in a model's life
+    from semsearch.datasets import read_scifact, read_stsbenchmark
 
     test, training = read_scifact("test"), read_scifact("train")
     claims = dict.fromkeys([*test.queries.values(), *training.queries.values()])
@@ -100,14 +100,14 @@ def measure_parity(held_out: HeldOut, exact: BiEncoder, candidate: BiEncoder) ->
     """Compare a model with its fp32 form."""
     from scipy.stats import sem
 
-    pairs, retrieval, asked = held_out
+    pairs, retrieval, claims = held_out
     documents, queries = list(retrieval.documents.values()), list(retrieval.queries.values())
     stored, rankings, nearest = [], [], []
     for encoder in (exact, candidate):
         matrix = encoder.encode_documents(documents)
         stored.append(matrix)
         rankings.append(_ranking(encoder.encode_queries(queries), matrix))
-        nearest.append(_ranking(encoder.encode_queries(asked), matrix))
+        nearest.append(_ranking(encoder.encode_queries(claims), matrix))
     shared = _shared(*nearest)
     cosines = (stored[0] * stored[1]).sum(axis=1)
     return Parity(
@@ -131,7 +131,7 @@ def sts_score(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
 
 
 def _ranking(queries: Matrix, documents: Matrix) -> Ranks:
-    """The places of each query's nearest documents, the nearest first."""
+    """The positions of each query's nearest documents, the nearest first."""
     return numpy.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, :NEAREST]
 
 
@@ -148,6 +148,6 @@ def _ndcg(ranking: Ranks, retrieval: RetrievalSet) -> float:
 
 
 def _shared(one: Ranks, other: Ranks) -> NDArray[numpy.float64]:
-    """The part of each query's nearest that two rankings have in common."""
+    """The share of each query's nearest documents that two rankings have in common."""
     counts = [len(set(a) & set(b)) for a, b in zip(one, other, strict=True)]
     return numpy.array(counts) / NEAREST

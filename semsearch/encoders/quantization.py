@@ -1,7 +1,6 @@
-"""Converted models in int8: quantised once, kept in the cache with what was lost by it.
+"""Converted models in int8: quantised once, and cached with the measured loss of quality.
 
-Post-training static quantisation (Jacob et al. 2018) by NNCF, of a model whose outliers were taken
-apart before.
+Post-training static quantisation (Jacob et al. 2018) by NNCF, after outliers were separated.
 """
 
 from __future__ import annotations
@@ -43,37 +42,37 @@ from semsearch.protocols import Matrix
 
 logger = logging.getLogger(__name__)
 
-#: Grows with every change of what is written here.
+#: Incremented with every change of the written files.
 VERSION = 7
 
-#: What is never quantised, besides products of two activations: vectors of words are looked up.
+#: Operations that are never quantised, besides products of two activations: embedding look-ups.
 FLOATS = ["Gather"]
 
-#: How many texts are encoded between two looks at the clock, and when that is told again.
+#: Texts encoded between two checks of the time, and the seconds between progress messages.
 TEXTS_AT_ONCE = 256
 SECONDS_BETWEEN_LINES = 10
 
-#: The calibration's texts: as many notes of the sample joined, so that some are short, some long.
+#: The numbers of sample notes joined into calibration texts, for short and long texts.
 JOINED = (1, 1, 2, 4)
 
 
 class Quantized(NamedTuple):
-    """A model in int8 that has passed its gate."""
+    """An int8 model that passed the quality gate."""
 
     model: Converted
     parity: Parity
 
 
 def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
-    """The model in int8, quantised and measured now if it has not been before.
+    """The int8 form of a model, from the cache or quantised and measured now.
 
     Args:
-        converted: the model as it was converted from torch.
-        fingerprint: of that model.
+        converted: the converted model.
+        fingerprint: of the original model.
 
     Raises:
-        EncoderError: it loses too much.
-        DatasetNotFoundError: what it is measured on is not here.
+        EncoderError: the loss of quality is too large.
+        DatasetNotFoundError: a data set for the measurement is not available.
         MissingExtraError: NNCF is not installed.
     """
     version = import_openvino().get_version().partition("-")[0]
@@ -86,7 +85,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
 
 
 class Halves(NamedTuple):
-    """A model as it will be used: queries by one form of it, documents by another."""
+    """A model as it will be used, with different forms for queries and documents."""
 
     queries: TextModel
     documents: TextModel
@@ -103,18 +102,18 @@ class Halves(NamedTuple):
     def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
         rows = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            some = texts[start : start + TEXTS_AT_ONCE]
-            rows.append(model.encode(some, model.facts.prompts.get(name, "")))
+            block = texts[start : start + TEXTS_AT_ONCE]
+            rows.append(model.encode(block, model.facts.prompts.get(name, "")))
             if self.countdown:
-                self.countdown.count(len(some))
+                self.countdown.count(len(block))
         return numpy.concatenate(rows)
 
 
 class Countdown:
-    """Logs now and then how many texts are encoded, and how long the others will take.
+    """Logs the number of encoded texts and the remaining time at intervals.
 
     Args:
-        texts: how many there are.
+        texts: the total number of texts.
     """
 
     def __init__(self, texts: int) -> None:
@@ -123,22 +122,20 @@ class Countdown:
         self._started = self._logged = time.monotonic()
 
     def count(self, texts: int) -> None:
-        """So many more are encoded."""
+        """Count encoded texts."""
         self._done += texts
         now = time.monotonic()
         if now - self._logged >= SECONDS_BETWEEN_LINES:
             self._logged = now
             left = (now - self._started) * (self._texts - self._done) / self._done
-            told = f"{self._done:,} of {self._texts:,} texts encoded, about {left:.0f} s left"
-            logger.warning("int8: %s", told)
+            progress = f"{self._done:,} of {self._texts:,} texts encoded, about {left:.0f} s left"
+            logger.warning("int8: %s", progress)
 
 
 def _quantize(converted: Converted, draft: Path) -> None:
-    """Write the quantised model and its measured losses into a folder."""
-    held_out = read_held_out()  # first: without it, all the rest were for nothing
-    logger.warning(
-        "int8: quantising the model and measuring what it loses takes a few minutes, once"
-    )
+    """Write the quantised model and its measured parity into a folder."""
+    held_out = read_held_out()  # first, because it may be unavailable
+    logger.warning("int8: quantising the model and measuring its loss takes a few minutes, once")
     quantize(converted, draft)
     exact = converted.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
@@ -158,9 +155,9 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
     """Write a model in int8, and its tokenizer, into a folder.
 
     Args:
-        converted: the model as it was converted from torch.
+        converted: the converted model.
         draft: the folder.
-        recipe: what is done about outliers.
+        recipe: the treatment of outliers.
 
     Raises:
         MissingExtraError: NNCF is not installed.
@@ -179,7 +176,7 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
             ignored_scope=nncf.IgnoredScope(names=floats, types=FLOATS, validate=False),
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=-1),  # done above
-                disable_bias_correction=True,  # its means, of few texts, cost more than they save
+                disable_bias_correction=True,  # with few texts, it does more harm than good
             ),
         )
     import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
@@ -187,7 +184,7 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
 
 
 def _products_of_activations(model: Any) -> list[str]:
-    """The names of attention's products."""
+    """The names of the matrix products of attention."""
     return [
         node.get_friendly_name()
         for node in model.get_ordered_ops()
@@ -196,7 +193,7 @@ def _products_of_activations(model: Any) -> list[str]:
 
 
 def _calibration_texts() -> list[str]:
-    """Texts of several lengths, made of the sample corpus."""
+    """Texts of several lengths from the sample corpus."""
     notes = sample_texts()
     texts: list[str] = []
     place = 0
@@ -209,13 +206,13 @@ def _calibration_texts() -> list[str]:
 
 @contextmanager
 def _quiet_nncf() -> Iterator[Any]:
-    """NNCF, without its bars and its advice."""
-    import_openvino()  # first: it keeps telemetry from being imported
+    """NNCF, without progress bars and advice."""
+    import_openvino()  # first: it disables telemetry
     try:
         import nncf
     except ImportError:
         raise MissingExtraError("nncf", "int8", "quantising a model") from None
-    logging.getLogger("nncf").setLevel(logging.ERROR)  # its own way changes others' handlers, too
+    logging.getLogger("nncf").setLevel(logging.ERROR)  # its own function changes other handlers
     with io.StringIO() as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield nncf

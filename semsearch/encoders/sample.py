@@ -1,4 +1,4 @@
-"""The texts of the sample corpus, for what is fitted on texts of some kind."""
+"""The texts of the sample corpus, for calibration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from importlib.resources import files
 
 
 def sample_texts() -> list[str]:
-    """The texts of the notes that come with the package, in their order."""
+    """The texts of the sample corpus, in order."""
     sample = (files("semsearch") / "sample" / "notes.csv").read_text("utf-8")
     return [row["text"] for row in csv.DictReader(io.StringIO(sample))]

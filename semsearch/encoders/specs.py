@@ -1,6 +1,6 @@
-"""What the name of a model says: ``NAME[@REVISION][@POOLING][@DIMENSIONd]``.
+"""Specs of models: ``NAME[@REVISION][@POOLING][@DIMENSIONd]``, and precisions.
 
-A revision is written as in the hub's own addresses (``hf://NAME@REVISION``); its names hold no @.
+A revision is written as in the hub's addresses (``hf://NAME@REVISION``); hub names contain no @.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ CROSS_ENCODER_PREFIX = "cross-encoder:"
 
 
 class Pooling(Enum):
-    """How the tokens' vectors become one. Padding has no part in any of them."""
+    """How the vectors of tokens are combined. Padding is ignored."""
 
-    MEAN = "mean"  #: over all tokens, [CLS] and [SEP] among them
-    CLS = "cls"  #: the first token's vector
-    MAX = "max"  #: the greatest value of each dimension over all tokens
-    POOLER = "pooler"  #: the first token's through BERT's own dense layer and tanh
+    MEAN = "mean"  #: over all tokens, including [CLS] and [SEP]
+    CLS = "cls"  #: the vector of the first token
+    MAX = "max"  #: the maximum of each dimension over all tokens
+    POOLER = "pooler"  #: the first token through BERT's dense layer and tanh
 
 
 class Precision(Enum):
-    """The choices; what each costs in quality is measured, not promised (see the README)."""
+    """The precision of computation on a CPU."""
 
-    AUTO = "auto"  #: bf16 where the processor has it, else fp32
+    AUTO = "auto"  #: bf16 if the processor supports it, else fp32
     FP32 = "fp32"
     BF16 = "bf16"
-    INT8 = "int8"  #: documents by a quantised model that has passed its gate, queries as AUTO
+    INT8 = "int8"  #: a quantised model for documents, if its loss is small enough; AUTO for queries
 
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}
@@ -43,12 +43,12 @@ _COMMIT = re.compile(r"@[0-9a-f]{40}(?=@|$)")
 
 
 class ModelSpec(NamedTuple):
-    """A model and what of it is wanted."""
+    """A parsed spec of a model."""
 
     name: str  #: ``minilm``, a folder, or a name on the hub
-    revision: str | None = None  #: a branch, a tag or a commit on the hub; None is its main branch
-    pooling: Pooling | None = None  #: None is the model's own
-    dimension: int | None = None  #: how many leading dimensions are kept; None is all
+    revision: str | None = None  #: a branch, tag or commit on the hub; None for the main branch
+    pooling: Pooling | None = None  #: None for the model's own
+    dimension: int | None = None  #: the number of leading dimensions to keep; None for all
 
     def __str__(self) -> str:
         dimension = self.dimension and f"{self.dimension}d"
@@ -57,13 +57,13 @@ class ModelSpec(NamedTuple):
 
 
 def parse_spec(spec: str) -> ModelSpec:
-    """The parts of a spec; a folder may have an @ in its name.
+    """Parse a spec; names of folders may contain @.
 
-    The last part is a dimension or a pooling if it is called like one; a branch of such a name can
-    be given as its commit.
+    The last part is a dimension or a pooling if it has such a name; a branch with that name can be
+    given by its commit.
 
     Raises:
-        EncoderError: it asks for a pooling that there is not, or for a folder's revision.
+        EncoderError: the pooling is unknown, or a revision is given for a folder.
     """
     model, _, last = spec.rpartition("@")
     if model and _DIMENSION.fullmatch(last) and not _is_folder(spec):
@@ -85,13 +85,13 @@ def parse_spec(spec: str) -> ModelSpec:
 
 
 def with_dimension(spec: str, dimension: int) -> str:
-    """The spec of a model with its leading dimensions alone.
+    """The spec of a model restricted to its leading dimensions.
 
     Raises:
-        EncoderError: it is no model, or it is shortened already.
+        EncoderError: it is not a model, or is restricted already.
     """
     if spec.partition(":")[0] in ("hashing", "glove"):
-        raise EncoderError(f"'{spec}' is no model whose vectors can be shortened")
+        raise EncoderError(f"'{spec}' is not a model whose vectors can be shortened")
     parsed = parse_spec(spec)
     if parsed.dimension is not None or dimension < 1:
         raise EncoderError(f"'{spec}' cannot have {dimension} dimensions")
@@ -99,7 +99,7 @@ def with_dimension(spec: str, dimension: int) -> str:
 
 
 def pinned(spec: str, commit: str | None) -> str:
-    """The spec of a model on the hub, at a commit; any other spec as it is, without one."""
+    """The spec of a model on the hub at a commit; without a commit, the spec unchanged."""
     return str(parse_spec(spec)._replace(revision=commit)) if commit else spec
 
 
@@ -113,15 +113,15 @@ def _is_folder(name: str) -> bool:
 
 
 def described_precision(description: Mapping[str, Any]) -> Precision:
-    """How to load an encoder again that described itself so.
+    """The precision with which to load an encoder again, given its description.
 
-    AUTO stands for bf16: on a processor without it, fp32 is nearest.
+    AUTO replaces bf16, so that processors without bf16 use fp32.
     """
-    said = description.get("precision")
-    return Precision(said) if said in ("fp32", "int8") else Precision.AUTO
+    precision = description.get("precision")
+    return Precision(precision) if precision in ("fp32", "int8") else Precision.AUTO
 
 
 def computed_precision(encoder: Encoder) -> str | None:
-    """In which numbers an encoder computes; None where it has no model."""
-    said = encoder.description().get("precision")
-    return None if said is None else str(said)
+    """The precision of an encoder; None if it has no model."""
+    precision = encoder.description().get("precision")
+    return None if precision is None else str(precision)

@@ -1,4 +1,8 @@
-"""`encode` as sentence-transformers has it, for code that takes a SentenceTransformer."""
+"""Models with their tokenizers, on any runtime: texts in, one row of numbers per text out.
+
+Texts are sorted by length and batched by tokens, so that little is computed for padding. A runtime
+(OpenVINO, torch) computes the rows of a batch. `BiEncoder` adds prompts and limits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class EncodesSentences:
-    """What encoders have so that they can stand in for a SentenceTransformer."""
+    """A base class of encoders with the method `encode` of SentenceTransformer."""
 
     def encode(
         self: Encoder,
@@ -46,24 +50,24 @@ class EncodesSentences:
         Args:
             sentences: one, or several.
             prompt_name: ``query`` encodes them as queries, None and ``document`` as documents.
-            batch_size: not used: batches are made by length.
-            show_progress_bar: not used: there is none.
-            convert_to_tensor: return a tensor of torch's.
-            convert_to_numpy: not used: without `convert_to_tensor`, an array is returned.
-            normalize_embeddings: not used: vectors are of unit length.
-            others: further arguments of sentence-transformers, which have to be None.
+            batch_size: ignored; texts are batched by length.
+            show_progress_bar: ignored; there is none.
+            convert_to_tensor: return a torch tensor.
+            convert_to_numpy: ignored; an array is returned without `convert_to_tensor`.
+            normalize_embeddings: ignored; vectors always have unit length.
+            others: other arguments of sentence-transformers, which must be None.
 
         Returns:
             float32, shape (dimension,) for one sentence, else (sentences, dimension).
 
         Raises:
-            ArgumentError: there is no such prompt, the sentences are something else, or another
+            ArgumentError: the prompt is unknown, the sentences are not strings, or an unsupported
                 argument is given.
         """
         del batch_size, show_progress_bar, convert_to_numpy, normalize_embeddings
         for name, value in others.items():
             if value is not None:
-                raise ArgumentError(f"encode takes no {name}, which is {shown(value)}")
+                raise ArgumentError(f"encode does not support {name}={shown(value)}; leave it out")
         if prompt_name not in (None, "document", "query"):
             raise ArgumentError(f"prompt_name must be query or document, not {shown(prompt_name)}")
         one = isinstance(sentences, str)
@@ -79,28 +83,28 @@ class EncodesSentences:
 
 Ids = NDArray[numpy.int64]
 
-#: What a model reads at once: a text or, for a cross-encoder, two.
+#: The input of a model: a text or, for a cross-encoder, a pair.
 Text: TypeAlias = str | tuple[str, str]
 
 
 class Batching(NamedTuple):
-    """The batches that suit a runtime."""
+    """The batching that suits a runtime."""
 
-    tokens: int  #: how many go through the model at once, padding included
-    window_characters: int  #: how many are tokenised, and their texts sorted by length, at once
-    least_fill: float = 0.0  #: how short the shortest text of a batch may be, as a part of it
-    #: Few texts, and those in a batch that are longer than `exact_length`, are padded to a
-    #: multiple of so many tokens, where a runtime prepares itself for each shape that it meets.
+    tokens: int  #: tokens per batch, padding included
+    window_characters: int  #: characters tokenised, and sorted by length, at once
+    least_fill: float = 0.0  #: the minimum length of a batch's texts, as a share of the longest
+    #: Few texts, and texts longer than `exact_length` in batches, are padded to a multiple of these
+    #: numbers, for runtimes that prepare kernels for each new shape.
     few_step: int = 1
     step: int = 1
     exact_length: int = 0
 
 
 def windows(texts: Sequence[Text], characters: int) -> Iterator[tuple[int, Sequence[Text]]]:
-    """Runs of texts of about equal size, each near so many characters.
+    """Split texts into windows of about equal size, near this number of characters.
 
     Yields:
-        Where a run begins, and its texts.
+        The start of each window, and its texts.
     """
     lengths = [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
     runs = max(1, round(sum(lengths) / characters))
@@ -121,25 +125,28 @@ def batches(
     length_of: Callable[[int], int] = lambda longest: longest,
     least_fill: float = 0.0,
 ) -> Iterator[tuple[Ids, int]]:
-    """The places of texts of like length, long ones first, and the length to pad them to.
+    """Batches of texts with similar lengths, long ones first.
 
     Args:
         token_ids: the texts.
-        tokens: how many tokens a batch holds, padding included.
-        at_once: how many batches are computed side by side. Texts that fill fewer are shared out
-            among so many.
-        length_of: to which length a batch is padded whose longest text has so many tokens.
-        least_fill: how short the shortest text of a batch may be, as a part of its length.
+        tokens: the maximum number of tokens per batch, padding included.
+        at_once: the number of batches computed in parallel; texts that would fill fewer batches
+            are distributed over this number.
+        length_of: the padded length of a batch, given the length of its longest text.
+        least_fill: the minimum length of a batch's texts, as a share of the longest.
+
+    Yields:
+        The positions of the texts in `token_ids`, and the length to pad them to.
     """
     lengths = numpy.array([len(ids) for ids in token_ids])
     order = numpy.argsort(-lengths, kind="stable")
     falling = -lengths[order]
-    sums = numpy.cumsum(lengths[order])  # of tokens, up to each text and with it
+    sums = numpy.cumsum(lengths[order])  # of tokens, including each text
     start = before = 0
     while start < len(order):
-        length = max(1, length_of(-int(falling[start])))  # of texts without a token, padding
+        length = max(1, length_of(-int(falling[start])))  # texts without tokens are padded
         filled = int(numpy.searchsorted(falling, -least_fill * length, side="right"))
-        share = (int(sums[-1]) - before) / max(1, at_once)  # of the tokens that are left
+        share = (int(sums[-1]) - before) / max(1, at_once)  # of the remaining tokens
         shared = int(numpy.searchsorted(sums, before + share, side="right"))
         end = max(start + 1, min(start + tokens // length, filled, shared))
         yield order[start:end], length
@@ -147,7 +154,7 @@ def batches(
 
 
 def padded(token_ids: Sequence[list[int]], length: int, pad_id: int) -> tuple[Ids, Ids]:
-    """Ids and attention mask of some texts, each of shape (texts, length)."""
+    """The padded ids and the attention mask of texts, each of shape (texts, length)."""
     lengths = numpy.array([len(ids) for ids in token_ids])
     mask = numpy.arange(length) < lengths[:, None]
     ids = numpy.full(mask.shape, pad_id, numpy.int64)
@@ -158,21 +165,21 @@ def padded(token_ids: Sequence[list[int]], length: int, pad_id: int) -> tuple[Id
 #: A model's inputs by name, each of shape (texts, tokens).
 Features: TypeAlias = dict[str, Ids]
 
-#: What a model may read of a text.
+#: The possible inputs of a model.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
-#: Up to so many texts, those of like length at once with all cores are faster than side by side.
+#: Up to this number of texts, batches on all cores are faster than parallel batches.
 FEW_TEXTS = 4
-#: How short the shortest of these may be, as a part of the longest.
+#: The minimum length of their texts, as a share of the longest in the batch.
 FEW_LEAST_FILL = 0.5
 
 
 class ModelFacts(NamedTuple):
-    """What must be known of a model to use it, whatever runs it."""
+    """The properties of a model that are needed to use it, on any runtime."""
 
-    dimension: int  #: width of its rows
-    max_tokens: int  #: how many tokens it reads, special ones not counted
-    inputs: list[str]  #: the ones of `INPUTS` that it takes
+    dimension: int  #: of its rows
+    max_tokens: int  #: the maximum number of tokens, without special tokens
+    inputs: list[str]  #: those of `INPUTS` that it takes
     pad_id: int
     prompts: dict[str, str]
     modules: list[str]
@@ -183,37 +190,37 @@ class Runtime(Protocol):
 
     @property
     def batching(self) -> Batching:
-        """The batches that suit it."""
+        """The batching that suits it."""
 
     @property
     def at_once(self) -> int:
-        """How many batches it runs side by side."""
+        """The number of batches run in parallel."""
 
     def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
-        """What the model says of each batch, in their order: shape (texts, dimension)."""
+        """The output for each batch, in order: shape (texts, dimension)."""
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of one batch, as fast as can be: shape (texts, dimension)."""
+        """The output for one batch, with all resources: shape (texts, dimension)."""
 
 
 @contextmanager
 def running(spec: str) -> Iterator[None]:
-    """Whatever a runtime raises while it runs a model, as an error of ours."""
+    """Convert errors of a runtime into an EncoderError."""
     try:
         yield
-    except RuntimeError as error:  # of torch and OpenVINO, a lack of memory included
+    except RuntimeError as error:  # of torch and OpenVINO, including lack of memory
         raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
 
 
 class TextModel:
     """Tokenises and batches texts, or pairs of texts, for a model.
 
-    Several threads may use it; one at a time is served.
+    It is thread-safe; one thread at a time is served.
 
     Args:
-        facts: about the model.
-        load_tokenizer: the model's own, which cuts off what the model does not read.
-        runtime: what runs the model.
+        facts: the properties of the model.
+        load_tokenizer: loads the tokenizer, which truncates texts to the model's length.
+        runtime: runs the model.
     """
 
     def __init__(
@@ -225,11 +232,11 @@ class TextModel:
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], prompt: str = "") -> Matrix:
-        """The rows of texts behind a prompt, shape (len(texts), dimension), in their order."""
+        """The rows of texts with a prompt, shape (len(texts), dimension), in order."""
         return self.run([prompt + text for text in texts] if prompt else texts)
 
     def run(self, texts: Sequence[Text]) -> Matrix:
-        """What the model says of each text, shape (len(texts), dimension), in their order."""
+        """The rows of texts, shape (len(texts), dimension), in order."""
         with self._lock:
             return self._run_few(texts) if len(texts) <= FEW_TEXTS else self._run_batches(texts)
 
@@ -239,8 +246,8 @@ class TextModel:
         return self._features([encoding], len(encoding.ids))
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
-        tokens = self._tokenizer.encode(text)  # what the model does not read is `overflowing`
+        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
+        tokens = self._tokenizer.encode(text)  # truncated tokens are in `overflowing`
         return numpy.concatenate([_spans(part) for part in (tokens, *tokens.overflowing)])
 
     def _run_few(self, texts: Sequence[Text]) -> Matrix:
@@ -290,7 +297,7 @@ class TextModel:
         return self._tokenizer.encode(*sequences)
 
     def _features(self, encodings: Sequence[Encoding], length: int) -> Features:
-        """The model's inputs for some texts, each of shape (texts, length)."""
+        """The model's inputs for texts, each of shape (texts, length)."""
         ids, mask = padded([one.ids for one in encodings], length, self.facts.pad_id)
         types = numpy.zeros_like(ids)
         if encodings[0].n_sequences > 1:
@@ -312,14 +319,14 @@ class TextModel:
 
 
 def _spans(encoding: Encoding) -> TokenSpans:
-    """Where the tokens of an encoding stand, special ones left out."""
+    """The character ranges of an encoding's tokens, without special tokens."""
     spans: TokenSpans = numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
     special = numpy.array(encoding.special_tokens_mask, bool)
     return spans.compress(~special, axis=0)
 
 
 class BiEncoder(EncodesSentences, ABC):
-    """A transformer that turns texts into unit vectors.
+    """A transformer that encodes texts as unit vectors, on any runtime.
 
     Args:
         folder: the model.
@@ -330,61 +337,61 @@ class BiEncoder(EncodesSentences, ABC):
 
     @property
     def spec(self) -> str:
-        """What was asked for; a folder by its absolute path."""
+        """The spec that loads it again; a folder by its absolute path."""
         return self.folder.spec
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over the model's files; known without loading it."""
+        """SHA-256 of the model's files, without loading it."""
         return self.folder.fingerprint
 
     @property
     @abstractmethod
     def facts(self) -> ModelFacts:
-        """What must be known of the model."""
+        """The properties of the model."""
 
     @property
     @abstractmethod
     def precision(self) -> str:
-        """In which numbers it computes; of int8, documents."""
+        """Its precision; int8 applies to documents."""
 
     @property
     @abstractmethod
     def queries(self) -> TextModel:
-        """What queries run on; its rows are unit vectors."""
+        """The model for queries; its rows are unit vectors."""
 
     @property
     @abstractmethod
     def documents(self) -> TextModel:
-        """What documents run on."""
+        """The model for documents."""
 
     @property
     def dimension(self) -> int:
-        """Width of its vectors."""
+        """The dimension of its vectors."""
         return self.facts.dimension
 
     @cached_property
     def max_document_tokens(self) -> int:
-        """How many tokens of a document it reads, besides its prompt and special tokens.
+        """The maximum number of tokens of a document, without prompt and special tokens.
 
         Raises:
-            EncoderError: the prompt alone is as long as what it reads.
+            EncoderError: the prompt alone reaches the model's limit.
         """
         return self._tokens_left("document")
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """How many tokens of a query it reads, besides its prompt and special tokens.
+        """The maximum number of tokens of a query, without prompt and special tokens.
 
-        None where it reads all of any query.
+        None if there is no limit.
 
         Raises:
-            EncoderError: the prompt alone is as long as what it reads.
+            EncoderError: the prompt alone reaches the model's limit.
         """
         return self._tokens_left("query")
 
     def description(self) -> Mapping[str, Any]:
-        """Its modules, its prompts, how much of a text it reads, and the numbers it computes in."""
+        """Its modules, prompts, maximum length and precision."""
         return {
             "modules": self.facts.modules,
             "prompts": self.facts.prompts,
@@ -394,7 +401,7 @@ class BiEncoder(EncodesSentences, ABC):
         }
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
+        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
         return self.documents.token_spans(check_text("text", text))
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
@@ -412,7 +419,7 @@ class BiEncoder(EncodesSentences, ABC):
         return check_unit(found, self.spec)
 
     def _tokens_left(self, name: str) -> int:
-        """How many tokens of a text it reads behind one of its prompts."""
+        """The maximum number of tokens of a text after a prompt."""
         prompt = self.facts.prompts.get(name)
         return tokens_left(
             self.spec, self.facts.max_tokens, name, len(self.token_spans(prompt)) if prompt else 0
@@ -420,20 +427,20 @@ class BiEncoder(EncodesSentences, ABC):
 
 
 def tokens_left(spec: str, max_tokens: int, name: str, used: int) -> int:
-    """How many tokens of a text a model reads behind a prompt.
+    """The maximum number of tokens of a text after a prompt.
 
     Args:
         spec: the model.
-        max_tokens: how many tokens it reads in all, special tokens not counted.
-        name: the prompt's, ``query`` or ``document``.
-        used: how many tokens the prompt has.
+        max_tokens: its maximum number of tokens, without special tokens.
+        name: the name of the prompt, ``query`` or ``document``.
+        used: the number of tokens of the prompt.
 
     Raises:
-        EncoderError: none are left.
+        EncoderError: no tokens are left.
     """
     if used >= max_tokens:
         raise EncoderError(
-            f"model '{spec}' reads {max_tokens} tokens, and its prompt for a {name} has {used} "
-            "already; shorten the prompt in its config_sentence_transformers.json"
+            f"model '{spec}' reads {max_tokens} tokens, but its prompt for a {name} has {used}; "
+            "shorten the prompt in its config_sentence_transformers.json"
         )
     return max_tokens - used

@@ -1,4 +1,4 @@
-"""Bi-encoders and cross-encoders on torch: any model that Sentence-Transformers reads."""
+"""Bi-encoders and cross-encoders on torch: any model that Sentence-Transformers can load."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch.nn import Module
 
-#: How long passages are for a model that reads any length.
+#: The maximum length of passages for models without a limit.
 UNLIMITED_MAX_TOKENS = 256
 
-#: What we call torch's number types.
+#: The names of torch's number types.
 TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
 
 
 def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, whose weights are loaded at the first use.
+    """A bi-encoder, whose weights are loaded at its first use.
 
     Raises:
-        EncoderError: torch has no such precision.
+        EncoderError: torch does not support the precision.
     """
     return TorchEncoder(folder, device, precision=precision)
 
 
 def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder, in fp32; its weights are loaded at the first use."""
+    """A cross-encoder in fp32, whose weights are loaded at its first use."""
     del precision
     return TorchReranker(folder, device)
 
@@ -55,10 +55,10 @@ def load_reranker(folder: ModelFolder, device: str | None, precision: Precision)
 class TorchEncoder(BiEncoder):
     """A bi-encoder on torch. The model is loaded at its first use.
 
-    Batches are made of texts of like length for models that we know; others make their own.
+    Texts are batched by length for BERT-like models; other models batch texts themselves.
 
     Raises:
-        EncoderError: torch has no such precision.
+        EncoderError: torch does not support the precision.
     """
 
     def __init__(
@@ -69,15 +69,17 @@ class TorchEncoder(BiEncoder):
         precision: Precision = Precision.FP32,
     ) -> None:
         if precision is Precision.INT8:
-            raise PrecisionError(f"model '{folder.spec}' runs on torch, which has no int8 here")
+            raise PrecisionError(
+                f"model '{folder.spec}' runs on torch, which does not support int8"
+            )
         super().__init__(folder)
         self._device = device
-        self._attention = attention  # of transformers' implementations; None leaves it to them
+        self._attention = attention  # transformers' implementation; None for its default
         self._precision = precision
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """What must be known of the model."""
+        """The properties of the model."""
         return model_facts(
             self.model,
             self.dimension,
@@ -87,32 +89,32 @@ class TorchEncoder(BiEncoder):
 
     @cached_property
     def dimension(self) -> int:
-        """Width of its vectors."""
+        """The dimension of its vectors."""
         return int(self.model.get_embedding_dimension())
 
     @property
     def precision(self) -> str:
-        """That of its weights."""
+        """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
 
     @property
     def queries(self) -> TextModel:
-        """What queries run on; its rows are unit vectors."""
+        """The model for queries; its rows are unit vectors."""
         return self.documents
 
     @cached_property
     def documents(self) -> TextModel:
-        """What documents run on."""
+        """The model for documents."""
         return text_model(self.model, self.facts, unit_vectors)
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """How many tokens of a query it reads, besides its prompt and special tokens.
+        """The maximum number of tokens of a query, without prompt and special tokens.
 
-        None where it reads all of any query.
+        None if there is no limit.
 
         Raises:
-            EncoderError: the prompt alone is as long as what it reads.
+            EncoderError: the prompt alone reaches the model's limit.
         """
         return None if self._longest is None else self._tokens_left("query")
 
@@ -120,14 +122,14 @@ class TorchEncoder(BiEncoder):
     def _longest(self) -> int | None:
         tokenizer = self.model.tokenizer
         longest = self.model.get_max_seq_length()
-        if longest is None or math.isinf(longest):  # of averaged word vectors
+        if longest is None or math.isinf(longest):  # averaged word vectors
             truncation = getattr(tokenizer, "truncation", None)
             return int(truncation["max_length"]) if truncation else None
-        count = getattr(tokenizer, "num_special_tokens_to_add", None)  # word embeddings have none
+        count = getattr(tokenizer, "num_special_tokens_to_add", None)  # not for word embeddings
         return int(longest) - (int(count(pair=False)) if count else 0)
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
+        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
         offsets = self._tokenizer.encode(check_text("text", text), add_special_tokens=False).offsets
         return numpy.array(offsets, numpy.int64).reshape(-1, 2)
 
@@ -148,12 +150,12 @@ class TorchEncoder(BiEncoder):
             return self._unit(self.model.encode_document(listed, show_progress_bar=False))
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors without any prompt, by Sentence-Transformers' own batches."""
+        """Unit vectors without a prompt, batched by Sentence-Transformers."""
         return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
 
     @cached_property
     def _is_known(self) -> bool:
-        """Whether we make the batches; other models are left to make their own."""
+        """Whether `TextModel` batches the texts."""
         return (
             why_not_bert_like(self.folder) is None
             and all(getattr(module, "include_prompt", True) for module in self.model)
@@ -168,7 +170,7 @@ class TorchEncoder(BiEncoder):
 
     @cached_property
     def model(self) -> SentenceTransformer:
-        """The model itself, loaded."""
+        """The loaded model."""
         from sentence_transformers import SentenceTransformer
 
         with loading(self.spec):
@@ -188,7 +190,7 @@ class TorchEncoder(BiEncoder):
         return model.eval()
 
     def _number_type(self) -> str:
-        """In torch's words. Half precision pays on a GPU; a CPU may only emulate it."""
+        """The torch number type. AUTO uses half precision on a GPU; a CPU may only emulate it."""
         if self._precision is Precision.AUTO:
             import torch
 
@@ -202,37 +204,37 @@ class TorchEncoder(BiEncoder):
 
 
 class TorchReranker:
-    """A cross-encoder with one output, on torch. Its weights are loaded at the first use."""
+    """A cross-encoder with one output, on torch. Its weights are loaded at its first use."""
 
     def __init__(
         self, folder: ModelFolder, device: str | None = None, attention: str | None = None
     ) -> None:
         self._folder = folder
         self._device = device
-        self._attention = attention  # of transformers' implementations; None leaves it to them
+        self._attention = attention  # transformers' implementation; None for its default
 
     @property
     def spec(self) -> str:
-        """What loads it again."""
+        """The spec that loads it again."""
         return CROSS_ENCODER_PREFIX + self._folder.spec
 
     @property
     def precision(self) -> str:
-        """That of its weights."""
+        """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
 
     @cached_property
     def facts(self) -> ModelFacts:
-        """What must be known of the model."""
+        """The properties of the model."""
         special: int = self.model.tokenizer.num_special_tokens_to_add(pair=True)
         return model_facts(self.model, 1, int(self.model.max_seq_length) - special, {})
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """How well each passage answers, higher is better, shape (len(passages),)."""
+        """One score per passage, higher is better, shape (len(passages),)."""
         return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score a pair, higher is better, shape (len(pairs),)."""
+        """One score per pair, higher is better, shape (len(pairs),)."""
         pairs = check_pairs("pairs", pairs)
         with running(self.spec):
             if why_not_bert_like(self._folder) is not None:
@@ -240,14 +242,14 @@ class TorchReranker:
             return self._pairs.run(pairs)[:, 0]
 
     def score_plainly(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """The same by Sentence-Transformers' own batches."""
+        """One score per pair, batched by Sentence-Transformers."""
         if not pairs:
             return numpy.empty(0, numpy.float32)
         scores = self.model.predict(list(pairs), show_progress_bar=False)
         return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
     def scores_of(self, features: dict[str, Any]) -> Any:
-        """The scores in what the modules say, through the model's activation: (pairs, 1)."""
+        """The scores in the output of the modules, with the model's activation: (pairs, 1)."""
         return self.model.activation_fn(features["scores"]).reshape(-1, 1)
 
     @cached_property
@@ -256,7 +258,7 @@ class TorchReranker:
 
     @cached_property
     def model(self) -> CrossEncoder:
-        """The model itself, loaded."""
+        """The loaded model."""
         from sentence_transformers import CrossEncoder
 
         with loading(self._folder.spec):
@@ -278,11 +280,11 @@ class TorchRuntime:
     """Runs the modules of a loaded model, one batch after another.
 
     Args:
-        model: with its weights.
-        result: what is wanted of what its modules say, shape (texts, dimension).
+        model: the loaded model.
+        result: computes the result, shape (texts, dimension), from the output of its modules.
     """
 
-    #: A batch has the whole device.
+    #: A batch uses the whole device.
     at_once = 1
 
     def __init__(
@@ -295,20 +297,19 @@ class TorchRuntime:
 
     @property
     def batching(self) -> Batching:
-        """The batches that suit the model's device."""
+        """The batching that suits the model's device."""
         return CPU_BATCHING if self._model.device.type == "cpu" else GPU_BATCHING
 
     def run(self, batches: Iterator[Features]) -> Iterator[Matrix]:
-        """What the model says of each batch, in their order: shape (texts, dimension).
+        """The output for each batch, in order: shape (texts, dimension).
 
-        A device works on what it has been given while the next texts are tokenised; only the
-        end waits for it.
+        The device computes while the next texts are tokenised; results are fetched at the end.
         """
         found = [self._forward(features) for features in batches]
         yield from (rows.cpu().numpy() for rows in found)
 
     def run_alone(self, features: Features) -> Matrix:
-        """What the model says of one batch: shape (texts, dimension)."""
+        """The output for one batch: shape (texts, dimension)."""
         rows: Matrix = self._forward(features).cpu().numpy()
         return rows
 
@@ -330,7 +331,7 @@ def text_model(
     facts: ModelFacts,
     result: Callable[[dict[str, Any]], Any],
 ) -> TextModel:
-    """A loaded model, ready to read texts."""
+    """A loaded model with its tokenizer."""
     return TextModel(facts, lambda: cutting_tokenizer(model), TorchRuntime(model, result))
 
 
@@ -340,7 +341,7 @@ def model_facts(
     max_tokens: int,
     prompts: dict[str, str],
 ) -> ModelFacts:
-    """What must be known of a loaded model."""
+    """The properties of a loaded model."""
     tokenizer = model.tokenizer
     names = getattr(tokenizer, "model_input_names", ())
     return ModelFacts(
@@ -354,24 +355,24 @@ def model_facts(
 
 
 def unit_vectors(features: dict[str, Any]) -> Any:
-    """What the modules of a bi-encoder say, brought to unit length."""
+    """The normalised output of the modules of a bi-encoder."""
     from torch.nn.functional import normalize
 
     return normalize(features["sentence_embedding"].float(), dim=1)
 
 
 def cutting_tokenizer(model: SentenceTransformer | CrossEncoder) -> Tokenizer:
-    """A model's own tokenizer, which cuts off what the model does not read."""
+    """A model's tokenizer, truncating texts to the model's maximum length."""
     tokenizer = whole_text_tokenizer(model.tokenizer)
     tokenizer.enable_truncation(model.max_seq_length)
     return tokenizer
 
 
 def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
-    """A copy of one of transformers' tokenizers that cuts nothing off."""
+    """A copy of a tokenizer of transformers, without truncation."""
     from tokenizers import Tokenizer
 
-    backend = tokenizer  # a static model's
+    backend = tokenizer  # of a static model
     if not isinstance(backend, Tokenizer):
         backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -384,7 +385,7 @@ def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
 
 @contextmanager
 def loading(spec: str) -> Iterator[None]:
-    """Whatever the libraries make of a user's folder, as an error of ours, and quietly."""
+    """Convert errors of libraries while loading a model, and silence their output."""
     try:
         with quiet_transformers():
             yield
@@ -396,7 +397,7 @@ def loading(spec: str) -> Iterator[None]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers from drawing bars and printing advice into our output."""
+    """Silence progress bars and advice of transformers."""
     from transformers.utils import logging
 
     verbosity = logging.get_verbosity()
@@ -410,10 +411,12 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
-    """The model's transformer with that pooling, and with nothing else of it: no prompts either.
+    """The model's transformer with another pooling, without its other modules and prompts.
+
+    So a plain BERT becomes an encoder, like the untrained rows in Reimers & Gurevych 2019.
 
     Raises:
-        EncoderError: pooler output is asked of a model that has no trained pooler.
+        EncoderError: pooler output is requested from a model without a pooler.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
@@ -435,7 +438,7 @@ def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransforme
 
 
 def _pooler_module(pooler: Module, dimension: int) -> Module:
-    """A transformer's own pooler as one of Sentence-Transformers' modules."""
+    """A transformer's pooler as a module of Sentence-Transformers."""
     from torch.nn import Module
 
     class Pooler(Module):

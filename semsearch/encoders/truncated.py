@@ -1,7 +1,7 @@
-"""Vectors cut to their leading dimensions: ``MODEL@192d``.
+"""Vectors truncated to their leading dimensions: ``MODEL@192d``.
 
-Any model can be cut; one trained for it (Kusupati et al. 2022, Matryoshka representation learning)
-loses less by that.
+Any model can be truncated; models trained for it lose less (Kusupati et al. 2022, Matryoshka
+representation learning).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from semsearch.protocols import Encoder, Matrix, TokenSpans, check_unit
 
 
 class TruncatedEncoder(EncodesSentences):
-    """An encoder of which the leading dimensions are kept, as unit vectors again.
+    """An encoder whose vectors are truncated to their leading dimensions and normalised again.
 
     Args:
-        encoder: gives all dimensions.
-        folder: its model, with the number of dimensions.
+        encoder: the encoder with all dimensions.
+        folder: its model, with the number of dimensions to keep.
 
     Raises:
         EncoderError: it has fewer dimensions.
@@ -41,20 +41,20 @@ class TruncatedEncoder(EncodesSentences):
 
     @property
     def max_document_tokens(self) -> int:
-        """How many tokens of a document it reads, besides its prompt and special tokens."""
+        """The maximum number of tokens of a document, without prompt and special tokens."""
         return self._encoder.max_document_tokens
 
     @property
     def max_query_tokens(self) -> int | None:
-        """How many tokens of a query it reads; None where it reads all of any query."""
+        """The maximum number of tokens of a query; None if there is no limit."""
         return self._encoder.max_query_tokens
 
     def description(self) -> Mapping[str, Any]:
-        """That of the encoder, and how many dimensions it has."""
+        """The description of the encoder, and the number of its dimensions."""
         return {**self._encoder.description(), "dimensions": self._encoder.dimension}
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), special tokens left out."""
+        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
         return self._encoder.token_spans(text)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
@@ -67,6 +67,6 @@ class TruncatedEncoder(EncodesSentences):
 
     def _truncated(self, matrix: Matrix) -> Matrix:
         leading = matrix[:, : self.dimension]
-        with numpy.errstate(invalid="ignore"):  # all zeros: a vector that there is not
+        with numpy.errstate(invalid="ignore"):  # zero vectors become NaN, which is an error
             unit = leading / numpy.linalg.norm(leading, axis=1, keepdims=True)
         return check_unit(unit, self.spec)

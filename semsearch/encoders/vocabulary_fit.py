@@ -1,9 +1,9 @@
 """How well the vocabulary of an encoder suits texts.
 
-In a language that it was not made for, words fall into many pieces, or into none that it knows; how
-many tells how well a model reads the language (Rust et al. 2021, How good is your tokenizer?). Of
-MiniLM's English vocabulary, a word has 1.0 pieces in texts about films, 1.3 in papers of biology
-and 1.9 in Portuguese and German; in Russian, nearly every letter is one.
+In other languages than those of a vocabulary, words are split into many pieces, or into unknown
+ones; the number of pieces indicates how well a model reads a language (Rust et al. 2021, How good
+is your tokenizer?). With MiniLM's English vocabulary, a word has 1.0 pieces in texts about films,
+1.3 in papers of biology and 1.9 in Portuguese and German; in Russian, nearly every letter is one.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from semsearch.errors import EncoderError
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-#: How many texts are worth reading, and how much of each.
+#: The number of texts sampled, and the characters read of each.
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 64, 400
 
-#: Texts of fewer letters or words are not judged: names, codes, headings.
+#: Texts with fewer letters or words are skipped: names, codes, headings.
 LEAST_LETTERS, LEAST_WORDS = 10, 4
-#: Pieces a word, and a letter of it; technical terms have more of the one, not of the other.
+#: Limits of pieces per word and per letter; technical terms exceed only the first.
 MOST_PIECES_A_WORD, MOST_PIECES_A_LETTER = 1.5, 0.3
-#: The share of letters that are in pieces that the vocabulary does not have.
+#: The limit of the share of letters in unknown pieces.
 MOST_UNKNOWN = 0.1
-#: Vocabularies of so many pieces are shared by languages, which have more pieces a word by design.
+#: Vocabularies of this size are shared by languages, with more pieces per word by design.
 SHARED_VOCABULARY = 100_000
 
-#: What it takes to say that texts are read badly: so many of them, and such a share.
+#: The number and share of poorly read texts that cause a warning.
 POOR_TEXTS, POOR_SHARE = 2, 0.25
 
 _AROUND_WORDS = "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~«»“”„‘’…–—¿¡،؛؟।"
@@ -44,20 +44,20 @@ _WITHOUT_SPACES = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u3
 
 
 class Fit(NamedTuple):
-    """How many texts a vocabulary does not suit."""
+    """The number of texts that a vocabulary does not suit."""
 
-    texts: int  #: that were judged
-    poor: int  #: of these
-    pieces_a_word: float  #: in these; NaN where none has words between spaces
+    texts: int  #: texts judged
+    poor: int  #: texts with a poor fit
+    pieces_a_word: float  #: in texts with a poor fit; NaN if none has words between spaces
 
     @property
     def is_poor(self) -> bool:
-        """Whether it is worth telling."""
+        """Whether the fit is poor enough for a warning."""
         return self.poor >= POOR_TEXTS and self.poor >= POOR_SHARE * self.texts
 
 
 def vocabulary_fit(tokenizer: Tokenizer, texts: Sequence[str]) -> Fit:
-    """How many of some texts a vocabulary does not suit."""
+    """Count the texts that a vocabulary does not suit."""
     heads = [text[:SAMPLE_CHARACTERS] for text in texts[:SAMPLE_TEXTS]]
     unknown = {tokenizer.token_to_id(piece) for piece in ("[UNK]", "<unk>")}
     is_shared = tokenizer.get_vocab_size() >= SHARED_VOCABULARY
@@ -75,7 +75,7 @@ def vocabulary_fit(tokenizer: Tokenizer, texts: Sequence[str]) -> Fit:
 
 
 def tokenizer_of(spec: str) -> Tokenizer | None:
-    """The tokenizer of a model on this machine, without the model; None where it has none."""
+    """The tokenizer of a model on this machine, without the model; None if it has none."""
     if spec.partition(":")[0] in ("hashing", "glove"):
         return None
     from tokenizers import Tokenizer
@@ -84,7 +84,7 @@ def tokenizer_of(spec: str) -> Tokenizer | None:
         folder = find_model(spec, local_files_only=True).path
         modules = model_modules(folder)
     except EncoderError:
-        return None  # whoever needs the model is told
+        return None  # loading the model reports the error
     file = (folder / modules[0].path if modules else folder) / "tokenizer.json"
     try:
         return Tokenizer.from_file(str(file))
@@ -93,12 +93,12 @@ def tokenizer_of(spec: str) -> Tokenizer | None:
 
 
 class _Read:
-    """How a vocabulary reads a text."""
+    """Statistics of the pieces of a text."""
 
     def __init__(self, text: str, encoding: Encoding, unknown: set[int | None]) -> None:
         spans = numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
-        spans = spans[spans[:, 1] > spans[:, 0]]  # special pieces are nowhere
-        text = text[: spans[:, 1].max(initial=0)]  # where it is cut off
+        spans = spans[spans[:, 1] > spans[:, 0]]  # special pieces have no characters
+        text = text[: spans[:, 1].max(initial=0)]  # the part that was tokenised
         is_letter = numpy.array([*map(str.isalpha, text)], bool)
         self.letters = int(is_letter.sum())
         lost = sum(
@@ -107,7 +107,7 @@ class _Read:
             if piece in unknown
         )
         ends = numpy.sort(spans[:, 1] - 1)
-        # A letter of several pieces is read byte by byte.
+        # Letters of several pieces are read byte by byte.
         in_bytes = int(is_letter[ends].sum()) > self.letters
         self.is_unknown = lost > MOST_UNKNOWN * self.letters or in_bytes
         self.is_unspaced = bool(_WITHOUT_SPACES.search(text))
@@ -123,13 +123,13 @@ class _Read:
 
 
 def _between(ends: NDArray[numpy.int64], places: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
-    """How many of some sorted places are within each of the ranges [start, end)."""
+    """The number of sorted positions within each of the ranges [start, end)."""
     starts, stops = numpy.searchsorted(ends, places).reshape(-1, 2).T
     return stops - starts
 
 
 def _words(text: str) -> list[tuple[int, int]]:
-    """Where words stand: letters, marks, apostrophes and hyphens; not capitalised, as names are."""
+    """Character ranges of words: letters, marks, apostrophes and hyphens; not capitalised."""
     found = []
     for part in re.finditer(r"\S+", text):
         word = part[0].strip(_AROUND_WORDS)

@@ -312,14 +312,14 @@ class TestQuery:
             (["x", "--where", "yaer = 1"], "nearest: year"),
             (["x", "--where", "year ="], "where: "),
             (["x", "--space", "other"], "no space 'other' in this index (spaces: hashing)"),
-            (["x", "--encoder", "hashing"], "one of its spaces: --space hashing"),
+            (["x", "--encoder", "hashing"], "name a space of the index: --space hashing"),
             (["x", "--show", "price"], "no field 'price' (fields: genres, year, id, title)"),
             (["x", "--index", "nowhere"], "no index at nowhere"),
             (["x", "--index", "corpus.csv"], "corpus.csv is a file"),
             ([" "], "the query is empty"),
             ([], "give a TEXT"),
             (["x", "--queries", "q.txt"], "not both"),
-            (["x", "--encoding", "utf-8"], "--encoding is about the file of --queries"),
+            (["x", "--encoding", "utf-8"], "--encoding needs --queries FILE"),
             (["--queries", "q.txt"], "no such file: q.txt"),
         ],
     )
@@ -329,15 +329,15 @@ class TestQuery:
     @pytest.mark.parametrize(
         ("content", "asked", "told"),
         [
-            ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line left out (line 2)\n"),
-            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines left out (line 2, 3)\n"),
+            ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line skipped (line 2)\n"),
+            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines skipped (line 2, 3)\n"),
             (
                 "a\n" + 12 * "\n",
                 ["a"],
-                "q.txt: 12 blank lines left out (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
+                "q.txt: 12 blank lines skipped (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
             ),
-            ("\ufeff\n\n", [], "q.txt: no query in it\n"),
-            ("", [], "q.txt: no query in it\n"),
+            ("\ufeff\n\n", [], "q.txt contains no query\n"),
+            ("", [], "q.txt contains no query\n"),
             ("a\n", ["a"], ""),
         ],
     )
@@ -443,7 +443,7 @@ class TestRanking:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--explain", "--format", "csv"], "--explain is for the formats table and jsonl"),
+            (["--explain", "--format", "csv"], "--explain needs --format table or jsonl"),
             (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
             (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
             (["--per-document", "0"], "per_document must be at least 1"),
@@ -456,7 +456,7 @@ class TestRanking:
 
     def test_times(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
-        assert "'soon' is no time such as 300ms, 2s or 30m" in result.stderr
+        assert "'soon' is not a time such as 300ms, 2s or 30m" in result.stderr
 
 
 class TestLookups:
@@ -524,8 +524,8 @@ class TestIndexType:
         [
             (["--index-type", "hsnw"], "no index type 'hsnw': auto, flat, hnsw, ivf"),
             (["--recall", "98"], "recall must be a number above 0, up to 1, not 98.0"),
-            (["--memory", "lots"], "'lots' is no size such as 500MB or 2GB"),
-            (["--memory", "-1GB"], "is no size"),
+            (["--memory", "lots"], "'lots' is not a size such as 500MB or 2GB"),
+            (["--memory", "-1GB"], "is not a size"),
         ],
     )
     def test_mistakes_are_told_before_anything_is_read(self, run, tmp_path, options, message):
@@ -581,7 +581,7 @@ class TestDelete:
 
     def test_mistakes(self, indexed):
         assert "no document 'z'" in error_of(indexed("delete", "a", "z", code=1))
-        assert "say what to delete" in error_of(indexed("delete", code=1))
+        assert "nothing to delete" in error_of(indexed("delete", code=1))
         assert "documents: 3" in indexed("info").stdout
 
 
@@ -602,7 +602,7 @@ class TestSpaces:
         assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
         assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
         both = indexed("index", "corpus.csv", "--add-space", "hashing:16", code=1)
-        assert "without a corpus" in error_of(both)
+        assert "take no corpus" in error_of(both)
 
 
 class TestUpkeep:
@@ -694,4 +694,4 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     assert "Traceback" not in told
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
-        assert f"{len(index):,} documents safe in" in told
+        assert f"{len(index):,} documents saved in" in told

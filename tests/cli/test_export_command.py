@@ -89,7 +89,7 @@ class TestHitsAsParquet:
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
         assert (
             result.stderr
-            == "Error: --explain is for the formats table and jsonl [argument-combination]\n"
+            == "Error: --explain needs --format table or jsonl [argument-combination]\n"
         )
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
         with pytest.raises(ArgumentError, match="parquet is for a file"):

@@ -166,7 +166,7 @@ class TestHeatMap:
         (["a", "--against", " "], "the text is empty"),
         (["a", "--encoder", "./no-model"], "no model folder ./no-model"),
         (["a", "--encoder", "bm25"], "bm25 gives scores, not vectors"),
-        (["a", "--encoder", "hashing:1"], "the dimension is a number from 2"),
+        (["a", "--encoder", "hashing:1"], "the dimension must be a number from 2"),
         (["a", "--output", "heat.png"], "name the other text with --against"),
         (["a", "--against", "b", "--output", "heat.jpg"], "a picture is a .png or an .svg file"),
         (["a", "--against", "b", "--output", "no/heat.png"], "there is no folder no"),

@@ -70,7 +70,7 @@ def test_skipped_rows_that_could_be_any(run, tmp_path):
     write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
     assert "nothing is removed: 50 documents" in result.stderr
-    assert "50 kept though the corpus lacks them, 1 bad row skipped" in result.stdout
+    assert "50 kept though not in the corpus, 1 bad row skipped" in result.stdout
     dry = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--dry-run").stdout
     assert "nothing is removed: 50 documents" in dry
 

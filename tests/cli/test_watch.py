@@ -79,7 +79,7 @@ def test_an_index_is_kept_in_step(watching):
     assert Path("log").read_text() == told
     watching.send_signal(signal.SIGINT)
     assert watching.wait(30) == 0
-    assert Path("log").read_text().endswith("no longer watching\n")
+    assert Path("log").read_text().endswith("stopped watching\n")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_index_is_kept_in_step(watching):
     [
         (["-"], "--watch is for files and folders"),
         (["https://example.org/x.csv"], "--watch is for files and folders"),
-        (["a.txt", "--dry-run"], "--watch is for files and folders, and not for --dry-run"),
+        (["a.txt", "--dry-run"], "--watch is for files and folders, without --dry-run"),
         (["nosuch/x.csv"], "no such file: "),
         ([], "name a corpus"),
     ],

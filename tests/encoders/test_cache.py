@@ -77,5 +77,5 @@ def test_of_two_who_want_it_one_makes_it():
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "file"))
-    with pytest.raises(EncoderError, match="SEMSEARCH_CACHE names another folder"):
+    with pytest.raises(EncoderError, match="set SEMSEARCH_CACHE to another folder"):
         cached_entry("thing", Maker())

@@ -124,7 +124,7 @@ def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "gpt2"}))
     assert isinstance(load_encoder(spec), TorchEncoder)
-    assert f"model '{spec}' runs on torch: it is a gpt2, which is not BERT-like" in caplog.text
+    assert f"model '{spec}' runs on torch: its type is gpt2, which is not BERT-like" in caplog.text
 
 
 def test_a_model_whose_vectors_would_change_runs_on_torch(

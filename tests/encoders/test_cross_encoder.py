@@ -78,13 +78,13 @@ def test_there_is_no_int8(folder):
 
 
 def test_a_plain_bert_is_refused(plain_bert):
-    with pytest.raises(EncoderError, match="is no cross-encoder: it has no trained head"):
+    with pytest.raises(EncoderError, match="is not a cross-encoder: it has no trained head"):
         load_reranker(str(plain_bert))
 
 
 @pytest.mark.parametrize("labels", [2, 3])
 def test_several_outputs_are_refused(classifier, labels):
-    with pytest.raises(EncoderError, match=f"gives {labels} values a pair"):
+    with pytest.raises(EncoderError, match=f"returns {labels} values per pair"):
         load_reranker(str(classifier(labels)))
 
 

@@ -105,10 +105,10 @@ def test_a_model_that_cannot_be_compiled(plain_bert, caplog, monkeypatch):
 def test_a_cache_that_cannot_be_written(plain_bert, classifier, caplog, cache):
     cache.write_text("a file where the folder should be")
     assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
-    assert "SEMSEARCH_CACHE names another folder" in told(caplog, plain_bert)
+    assert "set SEMSEARCH_CACHE to another folder" in told(caplog, plain_bert)
     caplog.clear()
     assert isinstance(load_reranker(classifier), TorchReranker)
-    assert "SEMSEARCH_CACHE names another folder" in told(caplog, f"cross-encoder:{classifier}")
+    assert "set SEMSEARCH_CACHE to another folder" in told(caplog, f"cross-encoder:{classifier}")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
@@ -134,7 +134,7 @@ def test_a_model_that_torch_cannot_load_either(classifier, plain_bert, caplog, t
 
 def test_int8_says_why_there_is_none(failing, plain_bert):
     failing("_traced", RuntimeError("no tracing today"))
-    with pytest.raises(EncoderError, match=r"has no int8 here: .*no tracing today"):
+    with pytest.raises(EncoderError, match=r"does not support int8: .*no tracing today"):
         load_encoder(str(plain_bert), precision="int8")
 
 

@@ -266,9 +266,7 @@ class TestIndexes:
         assert (done.returncode, done.requests) == (1, 0)
         assert done.stderr.count("\n") == 1
         fetch = f"semsearch inspect TEXT --encoder {spec}"
-        assert done.stderr.endswith(
-            f"it is fetched only when you name it: {fetch} [model-not-found]\n"
-        )
+        assert done.stderr.endswith(f"download it by naming it: {fetch} [model-not-found]\n")
         fetched = semsearch(*fetch.split()[1:], cache="other")
         assert fetched.returncode == 0, fetched.stderr
         assert fetched.requests

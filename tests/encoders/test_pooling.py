@@ -81,7 +81,7 @@ def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
     weights = load_file(tmp_path / "model.safetensors")
     kept = {name: value for name, value in weights.items() if "pooler" not in name}
     save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(EncoderError, match="no trained pooler; take @mean, @cls or @max"):
+    with pytest.raises(EncoderError, match="no trained pooler; use @mean, @cls or @max"):
         load_encoder(f"{tmp_path}@pooler")
     (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which nobody reads
     shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")

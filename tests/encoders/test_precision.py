@@ -51,7 +51,9 @@ def test_what_a_precision_comes_to(processor, asked, has_bf16, comes_to):
 
 def test_bf16_is_refused_where_there_is_none(processor, plain_bert):
     processor(False)
-    with pytest.raises(EncoderError, match="^this processor has no bf16; use --precision fp32"):
+    with pytest.raises(
+        EncoderError, match="^this processor does not support bf16; use --precision fp32"
+    ):
         load_encoder(str(plain_bert), precision="bf16")
     assert load_encoder(str(plain_bert)).description()["precision"] == "fp32"
 
@@ -68,7 +70,7 @@ def test_torch_computes_in_what_is_asked_for(plain_bert):
     assert half.description()["precision"] == "bf16"
     assert half.encode_queries(["a b c"]).dtype == numpy.float32
     assert 0.99 < float((half.encode_queries(["a b c"]) * expected).sum()) < 1 - 1e-8
-    with pytest.raises(EncoderError, match="runs on torch, which has no int8"):
+    with pytest.raises(EncoderError, match="runs on torch, which does not support int8"):
         load_encoder(str(plain_bert), device="cpu", precision="int8")
 
 
@@ -225,8 +227,8 @@ def test_what_it_is_measured_on(data, monkeypatch):
     held_out = read_held_out()
     assert len(held_out.pairs) == 1379
     assert (len(held_out.retrieval.documents), len(held_out.retrieval.queries)) == (5183, 300)
-    assert len(held_out.asked) == len(set(held_out.asked)) == 1105
-    assert set(held_out.retrieval.queries.values()) < set(held_out.asked)
+    assert len(held_out.claims) == len(set(held_out.claims)) == 1105
+    assert set(held_out.retrieval.queries.values()) < set(held_out.claims)
 
 
 def unit(vector):

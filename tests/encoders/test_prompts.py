@@ -100,6 +100,6 @@ def test_a_prompt_that_leaves_nothing(plain_bert, tmp_path):
     model.save(str(tmp_path / "model"))
     for device in (None, "cpu"):
         encoder = load_encoder(str(tmp_path / "model"), device=device)
-        with pytest.raises(EncoderError, match="reads 30 tokens, and its prompt for a document"):
+        with pytest.raises(EncoderError, match="reads 30 tokens, but its prompt for a document"):
             Index.create(tmp_path / "index", [encoder])
     assert tokens_left("x", 30, "document", 29) == 1

@@ -93,7 +93,10 @@ def test_what_one_cannot_run_the_next_one_does(other, plain_bert, tmp_path, capl
     ("options", "message"),
     [
         ({"runtime": "onnx"}, r"no runtime 'onnx' \(runtimes: openvino, torch\)"),
-        ({"runtime": "openvino", "device": "cuda"}, "openvino chooses its device itself"),
+        (
+            {"runtime": "openvino", "device": "cuda"},
+            "device is for the runtime torch, not for openvino",
+        ),
     ],
 )
 def test_mistakes(plain_bert, monkeypatch, load, options, message):

@@ -38,7 +38,7 @@ def test_sentence_transformers_takes_it(hashing):
 def test_mistakes(hashing):
     with pytest.raises(ArgumentError, match="prompt_name must be query or document, not 'title'"):
         hashing.encode(TEXTS, prompt_name="title")
-    with pytest.raises(ArgumentError, match="encode takes no truncate_dim, which is 8"):
+    with pytest.raises(ArgumentError, match="encode does not support truncate_dim=8"):
         hashing.encode(TEXTS, truncate_dim=8)
     with pytest.raises(ArgumentError, match="sentences"):
         load_encoder("hashing").encode([1])

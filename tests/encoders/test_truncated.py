@@ -57,9 +57,7 @@ def test_what_cannot_be_shortened(plain_bert):
     width = load_encoder(plain_bert).dimension
     with pytest.raises(EncoderError, match=f"has {width} dimensions, not 999"):
         load_encoder(f"{plain_bert}@999d")
-    with pytest.raises(
-        EncoderError, match="has only 5 dimensions here; name the model without @5d"
-    ):
+    with pytest.raises(EncoderError, match="names only 5 dimensions; name the model without @5d"):
         load_reranker(f"{plain_bert}@5d")
 
 
@@ -81,7 +79,7 @@ def test_the_option(tmp_path, monkeypatch, plain_bert):
     for wrong, told in [
         (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "no model"),
         (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
-        (("--index-type", "flat", "--dimension", 4, *index), "--dimension is for what is encoded"),
+        (("--index-type", "flat", "--dimension", 4, *index), "--dimension needs texts to encode"),
     ]:
         result = run(*wrong)
         assert (result.exit_code, told in result.output) == (1, True), result.output

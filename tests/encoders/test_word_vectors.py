@@ -145,7 +145,9 @@ class TestFormats:
         numpy.testing.assert_allclose(vector(encoder, "the cat"), self.EXPECTED, atol=1e-7)
         with zipfile.ZipFile(archive, "a") as file:
             file.writestr("v.2d.txt", "the 1 0\ncat 0 1\n")
-        with pytest.raises(EncoderError, match=r"holds 2 \.txt files; .*/MEMBER \(members: v\.3d"):
+        with pytest.raises(
+            EncoderError, match=r"contains 2 \.txt files; .*/MEMBER \(members: v\.3d"
+        ):
             load_encoder(f"glove:{archive}")
         both = [load_encoder(f"glove:{archive}/v.{width}d.txt") for width in (2, 3)]
         assert [encoder.dimension for encoder in both] == [2, 3]
@@ -187,11 +189,11 @@ class TestFaults:
         ("text", "told"),
         [
             ("", "v.txt is empty; expected a text file with a word and its numbers a line"),
-            ("5 3\n", "not whole: its first line promises 5 words, it has 0"),
-            ("0 3\n", "v.txt holds no words"),
-            ("6 3\n" + SMALL, "not whole: its first line promises 6 words, it has 5"),
-            ("id,title\n1,cat\n", "v.txt:1: these are no word vectors; expected a text file"),
-            ("id,the text\n1,a cat sat\n", "v.txt:1: these are no word vectors"),
+            ("5 3\n", "incomplete: its header announces 5 words, but it has 0"),
+            ("0 3\n", "v.txt contains no words"),
+            ("6 3\n" + SMALL, "incomplete: its header announces 6 words, but it has 5"),
+            ("id,title\n1,cat\n", "v.txt:1: not word vectors; expected a text file"),
+            ("id,the text\n1,a cat sat\n", "v.txt:1: not word vectors"),
             ("a title of words\n", "v.txt:1: not a word and 3 numbers; expected a text file"),
             ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: not a word and 3 numbers; expected .*binary"),
             (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 numbers$"),
@@ -202,7 +204,7 @@ class TestFaults:
             (SMALL + "dog 1 2 -inf\n", "v.txt:6: a number is infinite or NaN$"),
             (SMALL + "dog 1 2 1e39\n", "v.txt:6: a number is infinite or NaN$"),
             ("x" * 1_000_001, "v.txt:1: a line longer than 1,000,000 bytes"),
-            ("1 99999999\n", "v.txt:1: these are no word vectors"),
+            ("1 99999999\n", "v.txt:1: not word vectors"),
         ],
     )
     def test_what_is_no_file_of_word_vectors(self, loaded, text, told):
@@ -218,7 +220,9 @@ class TestFaults:
         assert len(str(caught.value)) < 2000
 
     def test_a_misspelt_weighting(self, loaded):
-        with pytest.raises(ModelNotFoundError, match="behind an @ stands a weighting, mean or sif"):
+        with pytest.raises(
+            ModelNotFoundError, match="the weighting after an @ must be mean or sif"
+        ):
             loaded(SMALL, "@siff")
 
     @pytest.mark.parametrize("name", ["v.txt.gz", "v.zip"])

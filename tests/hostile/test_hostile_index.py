@@ -229,7 +229,7 @@ def test_a_schema_with_what_runs_by_itself(sound, copy, statement):
         ("UPDATE documents SET metadata = '{'", "'{' found where JSON of type dict is expected"),
         ("UPDATE settings SET value = '\"x\"' WHERE name = 'revision'", "where JSON of type int"),
         ("UPDATE spaces SET name = '../x'", r"'\.\./x' is not an embedding space"),
-        ("UPDATE spaces SET dimension = 8", "not the width of its encoder's"),
+        ("UPDATE spaces SET dimension = 8", "not have the dimension of its encoder's"),
         ("DELETE FROM documents WHERE external_id = 'cat'", "passage 1 has no document"),
         ("DROP TABLE fields", "no such table: fields"),
     ],

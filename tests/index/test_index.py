@@ -277,7 +277,7 @@ class TestOpening:
             connection.execute("CREATE TABLE theirs (x)")
         connection.close()
         for make in (Index.open, lambda path: Index.create(path, ["hashing"])):
-            with pytest.raises(IndexFormatError, match="another program's"):
+            with pytest.raises(IndexFormatError, match="of another program"):
                 make(tmp_path)
         with sqlite3.connect(tmp_path / "index.sqlite") as connection:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)

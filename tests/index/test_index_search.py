@@ -169,7 +169,7 @@ class TestMoreLike:
     @pytest.mark.parametrize(
         ("examples", "message"),
         [
-            ([], "needs the id of a document"),
+            ([], "needs at least one document id"),
             ("x", "no document 'x'"),
             ({"a": "much"}, "the weight of 'a' must be a number"),
             ({"a": 0}, "cancel each other out"),

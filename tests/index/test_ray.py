@@ -254,7 +254,7 @@ def test_ctrl_c_and_going_on(run, tmp_path, interruptible):
     until(lambda: len(begun(tmp_path)) > 3, process)
     process.send_signal(signal.SIGINT)
     told = ended(process, 130)
-    kept = re.search(rf"interrupted; ([\d,]+) documents safe in {tmp_path / 'x'}, ", told)
+    kept = re.search(rf"interrupted; ([\d,]+) documents saved in {tmp_path / 'x'}; ", told)
     safe = int(kept[1].replace(",", ""))
     assert 0 < safe < len(texts)
     assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in ended(run(*command))

@@ -76,7 +76,7 @@ class TestSkippedRows:
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
         assert "nothing is removed: 10 documents of the index are missing" in caplog.text
-        assert "1 skipped row whose ids are unknown" in caplog.text
+        assert "1 skipped row with unknown ids" in caplog.text
 
     def test_documents_named_by_their_content(self, index, tmp_path):
         (tmp_path / "texts.csv").write_text("text,year\n,1999\nAnother text.,2000\n")

@@ -99,8 +99,11 @@ class TestEncoders:
                 "encoder 'letters:1': plugin 'letters' of package semsearch-sample failed"
                 ": ValueError: letters are wanted",
             ),
-            ("halved", "plugin 'halved' of package semsearch-sample makes has no description, "),
-            ("renamed:x", "calls it 'letters', which does not load it again"),
+            (
+                "halved",
+                "package semsearch-sample returned an object without description, ",
+            ),
+            ("renamed:x", "set its spec to 'letters', which does not load it again"),
         ],
     )
     def test_mistakes_are_one_line_that_names_the_plugin(self, installed, spec, message):
@@ -151,7 +154,7 @@ class TestReaders:
         assert [document.text for document in Corpus("x.wrecked")] == ["one"]
         assert [document.text for document in Corpus("x.wrecked")] == ["one"]
         [warning] = warnings(caplog)
-        assert "plugin 'wrecked' of package semsearch-sample is broken" in warning
+        assert "plugin 'wrecked' of package semsearch-sample cannot be loaded" in warning
 
 
 class TestStores:
@@ -169,7 +172,7 @@ class TestStores:
         with pytest.raises(ArgumentError, match="no store is called 'burnt'"):
             Index.create("burnt://a", "hashing")
         [warning] = warnings(caplog)
-        assert "plugin 'burnt' of package semsearch-sample is broken" in warning
+        assert "plugin 'burnt' of package semsearch-sample cannot be loaded" in warning
 
 
 def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch, caplog):
@@ -180,7 +183,7 @@ def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch,
     monkeypatch.syspath_prepend(installed / "site")
     assert load_encoder("letters").dimension == 27
     [warning] = warnings(caplog)
-    assert "package semsearch-bad is broken" in warning
+    assert "package semsearch-bad cannot be loaded" in warning
 
 
 def test_packages_are_looked_through_only_for_unknown_names(installed, monkeypatch):

@@ -324,7 +324,7 @@ def test_two_of_one_name(path, tmp_path):
         pass
     result = run("--index", path, "--index", tmp_path / "other" / "birds")
     assert result.exit_code == 1
-    assert "two indexes are called 'birds'" in result.output
+    assert "two indexes are named 'birds'" in result.output
 
 
 def test_an_index_whose_model_is_gone(tmp_path, write_bert):
@@ -398,5 +398,5 @@ def test_times(given, seconds):
 
 @pytest.mark.parametrize("given", ["30", "m", "30 min", "1d", "-1s", ""])
 def test_what_is_no_time(given):
-    with pytest.raises(click.BadParameter, match="is no time such as 300ms, 2s or 30m"):
+    with pytest.raises(click.BadParameter, match="is not a time such as 300ms, 2s or 30m"):
         Duration().convert(given, None, None)

@@ -166,7 +166,7 @@ def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
     """As root, whom no permission stops, the tests have none but read-only file systems."""
     access = os.access
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and access(place, mode))
-    with pytest.raises(IndexFormatError, match=r"has index format 1, .*; copy it to where it can"):
+    with pytest.raises(IndexFormatError, match=r"has index format 1, .*; copy it to a writable"):
         Index.open(path)
     assert format_of(path) == 1
 
@@ -267,7 +267,7 @@ def test_texts_that_an_older_format_did_not_keep(path, caplog):
         assert index.get("spaced").text == spaced.strip()
         assert not caplog.messages
         assert index.get("tabbed").text.split() == tabbed.split()
-        assert "white space of 1 document is not known" in caplog.text
+        assert "white space of 1 document is unknown" in caplog.text
         with index.writer() as writer:
             assert writer.verify() == []
         summary = index.add([Document("spaced", spaced.strip()), Document("tabbed", tabbed)])

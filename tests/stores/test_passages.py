@@ -41,5 +41,5 @@ def test_those_that_meet_a_filter(index, hashing):
 def test_a_vector_that_is_gone_is_damage(index, where):
     with index._store.database.write() as connection:
         connection.execute(delete(vectors).where(vectors.c.chunk_id == 7))
-    with pytest.raises(IndexFormatError, match="passages and their vectors are not the same"):
+    with pytest.raises(IndexFormatError, match="passages do not match their vectors"):
         index.passages(where=where)

@@ -1,1 +1,1 @@
-"""Averaged word vectors: texts as the mean of their words, a baseline that needs no network."""
+"""Averaged word vectors: texts as the mean of their words, a baseline without a neural network."""

@@ -1,4 +1,4 @@
-"""An encoder that averages word vectors."""
+"""An encoder that averages word vectors, and counts unknown words."""
 
 from __future__ import annotations
 
@@ -22,47 +22,46 @@ from semsearch.encoders.words.word_vectors import open_word_vectors
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.records import Coverage
 
-#: Part of the fingerprint: grows with every change of what becomes of the words of a text.
+#: Part of the fingerprint: incremented with every change of how words are processed.
 VERSION = 1
 TEXTS_AT_ONCE = 1024
 
-#: A remainder this small beside what was taken away is rounding.
+#: A remainder this small, relative to the original, is rounding.
 NOTHING_LEFT = 1e-6
 
 Vectors = NDArray[numpy.float64]
 
 
 class Weighting(Enum):
-    """What a word counts in the average."""
+    """The weights of words in the average."""
 
-    MEAN = "mean"  #: each occurrence the same
-    SIF = "sif"  #: less when it is frequent; what all texts have in common is taken away
+    MEAN = "mean"  #: equal weights
+    SIF = "sif"  #: lower weights for frequent words; the common component of texts is removed
 
 
 class WordVectorEncoder(EncodesSentences):
     """The cosine-normalised average of a text's word vectors.
 
-    The words are looked up as the vectors' authors wrote them: lower-cased unless the file's words
-    have capitals, contractions divided if the file has "n't". What is not found as it is written
-    is looked up lower-cased (as Sentence-Transformers' tokenizer for word vectors does), then by
-    its parts if it has a hyphen or a slash; words that are still unknown are left out, and
-    counted. A text without any known word gets the direction of the mean of all vectors, which
-    GloVe's authors advise for unknown words.
+    Words are looked up like in the corpus of the vectors: lower-cased unless the file contains
+    capitals, with contractions split if the file contains "n't". Words not found are looked up
+    lower-cased (like Sentence-Transformers' tokenizer for word vectors), then by their parts if
+    they contain a hyphen or a slash; words still unknown are left out and counted. A text without
+    known words gets the direction of the mean of all vectors, which GloVe's authors recommend for
+    unknown words.
 
-    Marks are left out, though most files have vectors for them: they would draw together all
-    texts that end with a full stop.
+    Punctuation is left out, although most files have vectors for it: it would make all texts that
+    end with a full stop more similar.
 
-    With SIF weights (see `sif.py`) the rank of a word is taken to be its line: right for files
-    sorted by frequency, as GloVe, word2vec and fastText write them; of another order nothing here
-    can know.
+    With SIF weights (see `sif.py`), the line of a word is taken as its rank, which is correct for
+    files sorted by frequency, such as those of GloVe, word2vec and fastText.
 
     Args:
         spec: ``glove:PATH``, of a text file in GloVe's or word2vec's format, also .gz or .zip
-            (``PATH.zip/MEMBER`` where a zip holds several), and ``@sif`` behind it.
+            (``PATH.zip/MEMBER`` for one of several files), with an optional suffix ``@sif``.
 
     Raises:
         ModelNotFoundError: there is no such file.
-        EncoderError: it holds no word vectors, or the cache cannot be written.
+        EncoderError: it contains no word vectors, or the cache cannot be written.
     """
 
     def __init__(self, spec: str) -> None:
@@ -72,9 +71,9 @@ class WordVectorEncoder(EncodesSentences):
         self._words = open_word_vectors(file, sha256)
         self.spec = f"glove:{file.name}"
         self.dimension = self._words.vectors.shape[1]
-        # Passages are made that long; a longer text is averaged whole.
+        # The maximum length of passages; longer texts are averaged as a whole.
         self.max_document_tokens = 256
-        self.max_query_tokens = None  # it reads all
+        self.max_query_tokens = None  # no limit
         self._count = WordCount()
         self._weights = numpy.ones(len(self._words.vectors))
         self._component = numpy.zeros(self.dimension)
@@ -92,7 +91,7 @@ class WordVectorEncoder(EncodesSentences):
         self._for_unknown = self._directions(self._words.mean[None], anything)
 
     def description(self) -> Mapping[str, Any]:
-        """How many words it knows and how they are looked up and weighted."""
+        """The number of its words, and how they are looked up and weighted."""
         return {
             "words": len(self._words.vocabulary),
             "cased": self._words.is_cased,
@@ -102,15 +101,15 @@ class WordVectorEncoder(EncodesSentences):
         }
 
     def knows(self, word: str) -> bool:
-        """Whether it has a vector for a word, or for a part of it."""
+        """Whether it has a vector for a word or a part of it."""
         return any(self._find(self._words_of(word)).values())
 
     def coverage(self) -> Coverage:
-        """How many words of the documents that it has encoded have no vector."""
+        """The numbers of words and unknown words in all documents encoded so far."""
         return self._count.coverage()
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Where the words and marks of a text stand."""
+        """The character ranges of the words and punctuation marks of a text."""
         check_text("text", text)
         spans = list(word_spans(text, contractions=self._words.has_contractions))
         return numpy.array(spans, numpy.int64).reshape(-1, 2)
@@ -147,7 +146,7 @@ class WordVectorEncoder(EncodesSentences):
         return averages
 
     def _directions(self, averages: Vectors, otherwise: Vectors) -> Vectors:
-        """Unit vectors without the common component; `otherwise` where nothing is left."""
+        """Unit vectors without the common component; `otherwise` if nothing remains."""
         common = (averages * self._component).sum(axis=1, keepdims=True)
         rest = averages - common * self._component
         norms = numpy.linalg.norm(rest, axis=1, keepdims=True)
@@ -162,7 +161,7 @@ class WordVectorEncoder(EncodesSentences):
         return words if self._words.is_cased else [word.lower() for word in words]
 
     def _find(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """The rows of each word: one, or those of its parts, or none."""
+        """The rows of each word: its own, or those of its parts, or none."""
         whole = self._find_whole(words)
         parts = {word: compound_parts(word) for word, row in whole.items() if row is None}
         part_rows = self._find_whole({part for each in parts.values() for part in each})
@@ -173,7 +172,7 @@ class WordVectorEncoder(EncodesSentences):
         return {word: [row for row in each if row is not None] for word, each in rows.items()}
 
     def _find_whole(self, words: Iterable[str]) -> dict[str, int | None]:
-        """The row of each word as it is or lower-cased; None where there is none."""
+        """The row of each word as it is or lower-cased; None if unknown."""
         words = list(words)
         rows = self._words.vocabulary.rows(words)
         if self._words.is_cased:
@@ -183,7 +182,7 @@ class WordVectorEncoder(EncodesSentences):
 
 
 def _parsed(name: str) -> tuple[str, Weighting]:
-    """A path and the weighting that may stand behind it."""
+    """Split a path and an optional weighting."""
     path, _, suffix = name.rpartition("@")
     for weighting in Weighting:
         if path and suffix == weighting.value:
@@ -191,13 +190,13 @@ def _parsed(name: str) -> tuple[str, Weighting]:
     return name, Weighting.MEAN
 
 
-#: Beyond so many different unknown words, the rarer half of them is forgotten.
+#: The maximum number of unknown words remembered; then the rarer half is dropped.
 REMEMBERED = 100_000
 SHOWN = 10
 
 
 class WordCount:
-    """A count that several threads may add to; it takes bounded memory."""
+    """A thread-safe count of words with bounded memory."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -206,7 +205,7 @@ class WordCount:
         self._unknown_words: Counter[str] = Counter()
 
     def add(self, words: Mapping[str, int], unknown: Collection[str]) -> None:
-        """Add the words of some texts with how often they occur."""
+        """Add the words of texts with their frequencies."""
         missing = {word: words[word] for word in unknown}
         with self._lock:
             self._words += sum(words.values())
@@ -218,7 +217,7 @@ class WordCount:
                 )
 
     def coverage(self) -> Coverage:
-        """What was counted until now."""
+        """The counts so far."""
         with self._lock:
             most = sorted(self._unknown_words.items(), key=lambda item: (-item[1], item[0]))
             shown = tuple(word for word, _ in most[:SHOWN])

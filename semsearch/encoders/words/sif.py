@@ -1,4 +1,4 @@
-"""Smooth inverse frequency: frequent words count for less, the direction common to all for nothing.
+"""Smooth inverse frequency: lower weights for frequent words; the common component is removed.
 
 Arora, Liang & Ma (2017), A simple but tough-to-beat baseline for sentence embeddings.
 """
@@ -18,16 +18,16 @@ from semsearch.errors import EncoderError
 
 Vector = NDArray[numpy.float64]
 
-#: The paper's `a`: it found 1e-3 to 1e-4 best on all its sets.
+#: The paper's `a`; 1e-3 to 1e-4 were best on all its data sets.
 A = 1e-3
 
 
 def sif_weights(words: int) -> Vector:
     """The weight a / (a + p) of each rank, the most frequent word first, shape (words,).
 
-    Published vectors come without counts, but sorted by them. So a word's probability is
+    Published vectors are sorted by frequency, but without counts. So the probability of a word is
     estimated from its rank by Zipf's law: p(rank) = 1 / (rank * H), where H, the sum of 1 / rank
-    over all words, makes the probabilities add up to 1.
+    over all words, normalises the probabilities.
     """
     ranks = numpy.arange(1, words + 1, dtype=numpy.float64)
     probabilities = 1 / (ranks * (1 / ranks).sum())
@@ -38,23 +38,22 @@ def sif_weights(words: int) -> Vector:
 def cached_component(name: str, averages: Callable[[list[str]], Any]) -> Vector:
     """The first principal component of the sample corpus's vectors, uncentred; unit length.
 
-    The paper fits it on each set of sentences that it looks at. An encoder must give a text the
-    same vector whatever stands beside it, so here it is fitted once, on the texts that come with
-    the package.
+    The paper fits it on each set of sentences. An encoder must return the same vector for a text
+    in any context, so here it is fitted once, on the sample corpus.
 
     Args:
-        name: of the entry in the cache; all that decides the averages is in it.
-        averages: gives the weighted averages of texts, one row each.
+        name: the name of the cache entry, which must determine the averages.
+        averages: returns the weighted averages of texts, one row per text.
 
     Raises:
-        EncoderError: no word of the sample corpus, which is English, has a vector.
+        EncoderError: no word of the English sample corpus has a vector.
     """
 
     def fit(folder: Any) -> None:
         matrix = averages(sample_texts())
         if not matrix.any():
             raise EncoderError(
-                "no word of the English sample corpus has a vector here, so sif cannot be fitted; "
+                "no word of the English sample corpus has a vector, so sif cannot be fitted; "
                 "leave out @sif"
             )
         numpy.save(folder / "component.npy", numpy.linalg.svd(matrix, full_matrices=False)[2][0])
@@ -64,5 +63,5 @@ def cached_component(name: str, averages: Callable[[list[str]], Any]) -> Vector:
 
 
 def sample_sha256() -> str:
-    """Identifies the texts that the component is fitted on."""
+    """A hash of the texts on which the component is fitted."""
     return hashlib.sha256("\n".join(sample_texts()).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Words as the Penn Treebank divides them, which is how GloVe's authors divided their texts.
+"""Words as split by the Penn Treebank tokenizer, which GloVe's authors used.
 
 After the Stanford tokenizer (Manning et al. 2014) and the Treebank's ``tokenizer.sed``, without
-their rewriting of quotes and brackets, which the published GloVe files hold as they are written.
+their rewriting of quotes and brackets, which the published GloVe files contain unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-#: Part of fingerprints: grows with every change of what a text is divided into.
+#: Part of fingerprints: incremented with every change of tokenisation.
 TOKENIZER_VERSION = 1
 
 _ABBREVIATIONS = (
@@ -33,16 +33,16 @@ _TOKEN = re.compile(
 )
 _CONTRACTION = re.compile(r"(?:n['’]t|['’](?:s|m|d|re|ve|ll))$", re.IGNORECASE)
 
-#: Two words written as one, and where the second begins. Not "cannot": the GloVe files have it.
+#: Two words written as one, and the start of the second. Not "cannot", which GloVe files contain.
 _FUSED = {"gimme": 3, "gonna": 3, "gotta": 3, "lemme": 3, "wanna": 3}
 
 
 def word_spans(text: str, *, contractions: bool) -> Iterator[tuple[int, int]]:
-    """Where the words and marks of a text stand: characters [start, end).
+    """The character ranges [start, end) of the words and punctuation marks of a text.
 
     Args:
         text: any text.
-        contractions: whether "don't" is two words, "do" and "n't".
+        contractions: split "don't" into "do" and "n't".
     """
     for match in _TOKEN.finditer(text):
         start, end = match.span()
@@ -53,13 +53,13 @@ def word_spans(text: str, *, contractions: bool) -> Iterator[tuple[int, int]]:
 
 
 def compound_parts(word: str) -> list[str]:
-    """The words that hyphens or slashes join in a word; none where there are no such marks."""
+    """The parts of a word with hyphens or slashes; none for other words."""
     parts = re.split("[-/]", word)
     return [part for part in parts if part] if len(parts) > 1 else []
 
 
 def _second_word(word: str) -> int:
-    """Where in a contraction the second word begins; 0 in other words."""
+    """The start of the second word in a contraction; 0 for other words."""
     if "'" in word or "’" in word:
         found = _CONTRACTION.search(word)
         return found.start() if found else 0

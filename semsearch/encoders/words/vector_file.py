@@ -1,4 +1,8 @@
-"""Where the word vectors of a spec are: a text file, a compressed one, or a member of a zip."""
+"""Files of word vectors: plain, compressed, or in a zip; and their text formats.
+
+GloVe's format: a word and its numbers per line, separated by single spaces. Word2vec's and
+fastText's: the same after a header with two integers, the numbers of words and dimensions.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +24,35 @@ from semsearch.protocols import Matrix
 
 
 class VectorFile(NamedTuple):
-    """A file of word vectors on this machine; of a zip, one member."""
+    """A file of word vectors, or a member of a zip."""
 
     path: Path
     member: str | None = None
 
     @property
     def name(self) -> str:
-        """How a spec names it, and messages do."""
+        """Its name in specs and messages."""
         return str(self.path / self.member if self.member else self.path)
 
     def sha256(self) -> str:
-        """Hex digest of its content as it is stored.
+        """The SHA-256 of its stored content.
 
         Raises:
             EncoderError: it cannot be read.
         """
-        with _told(self.name):
+        with _reading(self.name):
             digest = file_sha256(self.path)
         if self.member is None:
             return digest
         return hashlib.sha256(f"{digest} {self.member}".encode()).hexdigest()
 
     def lines(self, max_bytes: int) -> Iterator[bytes]:
-        """Its lines, unpacked while they are read; a longer one comes in pieces of `max_bytes`.
+        """Its unpacked lines; lines longer than `max_bytes` are split into pieces.
 
         Raises:
             EncoderError: it cannot be read.
         """
-        with _told(self.name), self._opened() as stream:
+        with _reading(self.name), self._opened() as stream:
             while line := stream.readline(max_bytes):
                 yield line
 
@@ -66,15 +70,15 @@ class VectorFile(NamedTuple):
 
 
 def find_vector_file(name: str) -> VectorFile:
-    """The file of that name: its path, or that of a zip followed by the name of a member.
+    """Find a file by its path, or by the path of a zip followed by the name of a member.
 
     Raises:
-        ModelNotFoundError: there is none.
-        EncoderError: a zip without a member's name does not hold exactly one ``.txt``.
+        ModelNotFoundError: there is no such file.
+        EncoderError: no member is named, and the zip does not contain exactly one ``.txt``.
     """
     if not name:
-        raise ModelNotFoundError("no word vectors are named; name their file, as in glove:PATH")
-    with _told(name[:100]):
+        raise ModelNotFoundError("glove: has no path; name the file of word vectors: glove:PATH")
+    with _reading(name[:100]):
         path = Path(name).expanduser().resolve()
         if path.is_file():
             if path.suffix == ".zip":
@@ -87,7 +91,7 @@ def find_vector_file(name: str) -> VectorFile:
                 if member not in members:
                     raise ModelNotFoundError(f"{zipped} has no {member}; it has {_listed(members)}")
                 return VectorFile(zipped, member)
-    advice = "; behind an @ stands a weighting, mean or sif" if "@" in name else ""
+    advice = "; the weighting after an @ must be mean or sif" if "@" in name else ""
     raise ModelNotFoundError(f"no word vectors {name[:1000]!r}: no such file{advice}")
 
 
@@ -96,7 +100,7 @@ def _only_text(path: Path) -> str:
     texts = [member for member in members if member.endswith(".txt")]
     if len(texts) != 1:
         raise EncoderError(
-            f"{path} holds {len(texts)} .txt files; name the member that is meant, as in "
+            f"{path} contains {len(texts)} .txt files; name one of them: "
             f"glove:{path}/MEMBER (members: {_listed(members)})"
         )
     return texts[0]
@@ -113,8 +117,8 @@ def _listed(members: list[str]) -> str:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """What goes wrong with reading a file, as an error of ours."""
+def _reading(name: str) -> Iterator[None]:
+    """Convert errors of reading a file into a DamagedModelError."""
     try:
         yield
     except (BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
@@ -137,24 +141,24 @@ EXPECTED = (
 
 
 class Block(NamedTuple):
-    """Some lines: words in UTF-8, and their vectors, shape (len(words), dimension)."""
+    """A block of lines: words in UTF-8, and their vectors, shape (len(words), dimension)."""
 
     words: list[bytes]
     vectors: Matrix
 
 
 def read_blocks(lines: Iterable[bytes], name: str) -> Iterator[Block]:
-    """All words with their vectors, in the order of the file, a block at a time.
+    """All words with their vectors, in the order of the file, in blocks.
 
-    The first line, or the header, says how many numbers a line has. They are taken from its end,
-    because some words of glove.840B hold spaces.
+    The first line, or the header, determines the dimension. Numbers are taken from the end of a
+    line, because some words of glove.840B contain spaces.
 
     Args:
-        lines: of the file, none longer than `LINE_MAX_BYTES`.
-        name: what messages call it.
+        lines: the lines of the file, at most `LINE_MAX_BYTES` long.
+        name: the name of the file, for messages.
 
     Raises:
-        EncoderError: it is in another format, or a line of it is malformed.
+        EncoderError: the file has another format, or a malformed line.
     """
     numbered = _numbered(lines, name)
     first = next(numbered, None)
@@ -165,17 +169,17 @@ def read_blocks(lines: Iterable[bytes], name: str) -> Iterator[Block]:
         dimension = first[1].count(b" ")
         numbered = chain([first], numbered)
     if not 2 <= dimension <= MAX_DIMENSION:
-        raise DamagedModelError(f"{name}:1: these are no word vectors; {EXPECTED}")
+        raise DamagedModelError(f"{name}:1: not word vectors; {EXPECTED}")
     words = 0
     for block in _blocks(numbered, dimension, name):
         words += len(block.words)
         yield block
     if promised is not None and words != promised:
         raise DamagedModelError(
-            f"{name} is not whole: its first line promises {promised:,} words, it has {words:,}"
+            f"{name} is incomplete: its header announces {promised:,} words, but it has {words:,}"
         )
     if not words:
-        raise DamagedModelError(f"{name} holds no words; {EXPECTED}")
+        raise DamagedModelError(f"{name} contains no words; {EXPECTED}")
 
 
 def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) -> Iterator[Block]:
@@ -186,7 +190,7 @@ def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) ->
         try:
             if not word or len(numbers) != dimension:
                 raise ValueError
-            with numpy.errstate(over="ignore"):  # infinite then, and refused as such
+            with numpy.errstate(over="ignore"):  # infinite numbers are refused below
                 vectors[len(words)] = [float(text) for text in numbers]
         except ValueError:
             what = f"not a word and {dimension} numbers"
@@ -208,7 +212,7 @@ def _numbered(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         if len(line) == LINE_MAX_BYTES:
             limit = f"{LINE_MAX_BYTES:,} bytes"
             raise DamagedModelError(f"{name}:{number}: a line longer than {limit}; {EXPECTED}")
-        yield number, line.rstrip(b" \r\n")  # word2vec leaves a space at the end of a line
+        yield number, line.rstrip(b" \r\n")  # word2vec writes a space at the end of a line
 
 
 def _header(line: bytes) -> tuple[int | None, int]:

@@ -1,7 +1,7 @@
-"""Which row a word's vector is: sorted 64-bit hashes in memory-mapped files, no dictionary.
+"""Word vectors in the user's cache: converted once, then memory-mapped by every process.
 
-Opening takes no longer for two million words than for ten. A hash that is found is not believed:
-the word itself is compared.
+The rows of words are found by sorted 64-bit hashes in memory-mapped files instead of a dictionary,
+so that opening two million words takes no longer than ten. Words with an equal hash are compared.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ WORDS, OFFSETS, HASHES, ROWS = "words.bin", "offsets.npy", "hashes.npy", "rows.n
 
 
 class VocabularyWriter:
-    """Takes the words of a file in their order and writes them into a folder.
+    """Writes the words of a file, in order, into a folder.
 
-    While it does, it keeps 16 bytes for each in memory.
+    It needs 16 bytes of memory per word.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,7 +38,7 @@ class VocabularyWriter:
         self._hashes = array("Q")
 
     def add(self, words: Sequence[bytes]) -> None:
-        """Append some words."""
+        """Append words."""
         with (self._folder / WORDS).open("ab") as stream:
             stream.write(b"".join(words))
         for word in words:
@@ -46,14 +46,14 @@ class VocabularyWriter:
             self._hashes.append(_hash(word))
 
     def finish(self) -> list[int]:
-        """Write the index of the words; of equal ones the first is kept.
+        """Write the index of the words; the first of equal words is kept.
 
         Returns:
-            The rows of the others.
+            The rows of the duplicates.
         """
         offsets = numpy.frombuffer(self._offsets, numpy.int64)
         hashes = numpy.frombuffer(self._hashes, numpy.uint64)
-        order = numpy.argsort(hashes, kind="stable")  # of equal ones, the first comes first
+        order = numpy.argsort(hashes, kind="stable")  # equal hashes in the order of rows
         hashes = hashes[order]
         words = numpy.memmap(self._folder / WORDS, numpy.uint8, "r")
         repeated = list(_repeated(hashes, order, offsets, words))
@@ -78,7 +78,7 @@ class Vocabulary:
 
     def rows(self, words: Sequence[str]) -> list[int | None]:
         """The row of each word, or None."""
-        # A text may hold half a surrogate pair, which no word of a file does.
+        # Texts may contain unpaired surrogates, words of files do not.
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
         hashes = numpy.array([_hash(word) for word in encoded], numpy.uint64)
         places = numpy.searchsorted(self._hashes, hashes).tolist()
@@ -106,7 +106,7 @@ def _repeated(
     offsets: NDArray[numpy.int64],
     words: NDArray[numpy.uint8],
 ) -> Iterator[int]:
-    """The rows whose words stand in earlier rows, too."""
+    """The rows whose words also occur in earlier rows."""
     changes = numpy.flatnonzero(hashes[1:] != hashes[:-1]) + 1
     bounds = numpy.concatenate([[0], changes, [len(hashes)]])
     several = numpy.flatnonzero(numpy.diff(bounds) > 1)
@@ -123,32 +123,32 @@ def _mapped(file: Path) -> NDArray[Any]:
     return numpy.asarray(numpy.load(file, mmap_mode="r", allow_pickle=False))
 
 
-#: Grows with every change of what is written here.
+#: Incremented with every change of the written files.
 VERSION = 1
 
-#: Lower-cased files have a few words in capitals, too: special ones, like UNK.
+#: Lower-cased files also have a few words with capitals, such as UNK.
 CASED_SHARE = 0.01
 
 
 class WordVectors(NamedTuple):
-    """The vectors of a file, one row a line, and what words they belong to."""
+    """The vectors of a file, one row per line, and their words."""
 
-    vectors: Matrix  #: as published, not of unit length; shape (lines, dimension)
+    vectors: Matrix  #: as published, not normalised; shape (lines, dimension)
     mean: NDArray[numpy.float64]  #: of all words, shape (dimension,)
     vocabulary: Vocabulary
-    is_cased: bool  #: whether words with capitals are words of their own
-    has_contractions: bool  #: whether "don't" was read as "do" and "n't"
+    is_cased: bool  #: whether words differ by case
+    has_contractions: bool  #: whether "don't" is split into "do" and "n't"
 
 
 def open_word_vectors(file: VectorFile, sha256: str) -> WordVectors:
-    """The vectors of a file, read into the cache now if they have not been before.
+    """The vectors of a file, from the cache or converted now.
 
     Args:
-        file: where they are.
-        sha256: of that file.
+        file: the file.
+        sha256: its hash.
 
     Raises:
-        EncoderError: the file cannot be read or is no file of word vectors.
+        EncoderError: the file cannot be read or does not contain word vectors.
     """
     entry = cached_entry(f"words-{VERSION}-{sha256[:32]}", lambda draft: _convert(file, draft))
     facts = json.loads((entry / "facts.json").read_text("utf-8"))
@@ -158,7 +158,7 @@ def open_word_vectors(file: VectorFile, sha256: str) -> WordVectors:
 
 
 def _convert(file: VectorFile, draft: Path) -> None:
-    """Write vectors, their mean and the vocabulary into a folder, holding only a block of them."""
+    """Write vectors, their mean and the vocabulary into a folder, a block in memory at a time."""
     logger.warning("reading the word vectors of %s into the cache; this is done once", file.name)
     writer = VocabularyWriter(draft)
     cased = 0
