@@ -227,8 +227,8 @@ def test_odd_texts(bert, text):
     [
         ("hashing", " \n", ArgumentError, "the text is empty"),
         ("hashing", "a\udcff", ArgumentError, "half a character"),
-        ("bm25", "a", EncoderError, "bm25 gives scores, not vectors"),
-        ("cross-encoder:minilm", "a", EncoderError, "gives scores, not vectors"),
+        ("bm25", "a", EncoderError, "bm25 has scores, not vectors"),
+        ("cross-encoder:minilm", "a", EncoderError, "has scores, not vectors"),
         ("./no-model", "a", ModelNotFoundError, "no model folder"),
     ],
 )
@@ -239,5 +239,5 @@ def test_mistakes(spec, text, kind, message):
 
 def test_texts_without_words_cannot_be_compared():
     assert inspect_text("hashing", "!!!").tokens == ()
-    with pytest.raises(ArgumentError, match="finds no word in '!!!'"):
+    with pytest.raises(ArgumentError, match="finds no words in '!!!'"):
         token_similarity("hashing", "a", "!!!")
