@@ -232,10 +232,10 @@ class Service:
         self._worker(name)
         return await self._maps.describe(name)
 
-    async def query_map(self, name: Name, asked: MapQuery) -> Response:
+    async def query_map(self, name: Name, query: MapQuery) -> Response:
         """Rows for Embedding Atlas, as an Arrow IPC stream or JSON."""
         self._worker(name)
-        return await self._maps.query(name, asked)
+        return await self._maps.query(name, query)
 
     async def similar(
         self,
