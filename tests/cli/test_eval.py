@@ -73,7 +73,7 @@ class TestSts:
         (tmp_path / "news.csv").write_text("\n".join(rows))
         arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
         told = run(*arguments, status=1).stderr
-        assert "news.csv: column 1 holds whole numbers that may be classes or ids (1, 2," in told
+        assert "news.csv: column 1 holds integers that may be classes or ids (1, 2," in told
         named = run(*arguments[:3], "--score-column", "1", "--system", "hashing")
         assert (
             "texts from column 2 and column 3, gold scores from column 1 (1 to 4)" in named.stderr
@@ -161,7 +161,7 @@ class TestSts:
             (["--data", "nowhere.csv"], "nowhere.csv"),
             (["--data", "sts12"], "semsearch datasets fetch sts12"),
             ([], "none of the known sets is downloaded"),
-            (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks the documents"),
+            (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks documents"),
             (["--data", "pairs.csv", "--system", "./none"], "no model folder"),
         ],
     )
