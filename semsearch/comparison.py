@@ -1,6 +1,6 @@
-"""What several systems make of one text: neighbours side by side, sentences by each other.
+"""Compares systems: their search results for one text, or their similarities of sentences.
 
-One index with several embedding spaces answers the same query in each of them.
+The systems of an index are its embedding spaces and BM25.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
 from semsearch.retriever import Retriever
 
-#: How far is looked for the rank that one system gives to what another shows.
+#: The depth to which the rank of another system's result is searched.
 DEPTH = 1000
 
-#: With one or two shared documents, +1 and -1 are all that a rank correlation can well be.
+#: With one or two shared documents, a rank correlation is almost always +1 or -1.
 MIN_SHARED = 3
 
 
 class Agreement(NamedTuple):
-    """How alike the first documents of two systems are."""
+    """The agreement of two systems on their first documents."""
 
     left: str
     right: str
-    shared: int  #: documents that both have
-    #: Kendall's tau-b over the documents that either shows, by their ranks among the first
-    #: `DEPTH` of each; what a system has not among these ties behind them (Fagin, Kumar &
-    #: Sivakumar 2003). None when fewer than `MIN_SHARED` documents are shared.
+    shared: int  #: the number of common documents
+    #: Kendall's tau-b over the documents of either system, by their ranks among the first `DEPTH`
+    #: of each; documents that a system does not have among these tie for the last rank (Fagin,
+    #: Kumar & Sivakumar 2003). None if fewer than `MIN_SHARED` documents are shared.
     rank_correlation: float | None
 
 
 class Neighbours(NamedTuple):
-    """The first documents for a text, by several systems."""
+    """The first documents for a text, by system."""
 
     hits: dict[str, Hits]  #: by system
-    found_by: Counter[str]  #: how many systems found a document, by its id
-    agreements: list[Agreement]  #: of every two systems
-    verdicts: dict[str, float]  #: a cross-encoder's score, by document id; empty without one
+    found_by: Counter[str]  #: the number of systems that found a document, by id
+    agreements: list[Agreement]  #: of all pairs of systems
+    verdicts: dict[str, float]  #: scores of a cross-encoder by document id; empty without one
 
     def _repr_html_(self) -> str:
-        """How notebooks show them: systems side by side, then what they share."""
+        """HTML for notebooks: systems side by side, then their agreement."""
         query = next((found.query for found in self.hits.values()), "")
         ranks = zip_longest(*self.hits.values())
         rows = [[str(rank), *map(self._cell, row)] for rank, row in enumerate(ranks, start=1)]
@@ -65,7 +65,7 @@ class Neighbours(NamedTuple):
         return table_html(query, ["", *self.hits], rows) + table_html("", shared, agreements)
 
     def _cell(self, hit: Hit | None) -> str:
-        """A hit with a mark: * where all systems found it, + where more than one."""
+        """A hit with a mark: * if all systems found it, + if more than one did."""
         if hit is None:
             return ""
         systems = self.found_by[hit.document_id]
@@ -76,7 +76,7 @@ class Neighbours(NamedTuple):
 
 
 class SentenceSimilarities(NamedTuple):
-    """Every sentence against every other by one system, shape (sentences, sentences)."""
+    """The similarities of all sentences by one system, shape (sentences, sentences)."""
 
     system: str
     matrix: Matrix
@@ -91,21 +91,21 @@ def compare_neighbours(
     where: str | None = None,
     judge: Reranker | None = None,
 ) -> Neighbours:
-    """Search one index by several systems.
+    """Search one index with several systems.
 
     Args:
         path: the index.
         text: the query.
-        systems: embedding spaces of the index by name, ``bm25``, ``hybrid:SPACE``; none means all
-            spaces, and BM25 where the index has it.
-        k: how many documents each brings.
+        systems: embedding spaces of the index by name, ``bm25``, ``hybrid:SPACE``; by default all
+            spaces, and BM25 if the index has it.
+        k: the number of documents per system.
         where: a filter over metadata.
-        judge: scores every passage that was found.
+        judge: scores all passages that were found.
 
     Raises:
-        ArgumentError: there is one system only, one is named twice, `k` is below 1, or one of
-            these is of another type.
-        SpaceError: the index has no such space.
+        ArgumentError: there is only one system, one is named twice, `k` is below 1, or an argument
+            has the wrong type.
+        SpaceError: the space does not exist.
     """
     k = check_whole_number("k", k, 1)
     systems = check_texts("systems", systems)
@@ -118,16 +118,17 @@ def compare_neighbours(
         systems = systems or known
         if len(known) < 2:
             raise CombinationError(
-                f"{index.path} can be searched in one way only, by its space '{known[0]}'; add "
-                f"another: semsearch index --add-space ENCODER --index {index.path}"
+                f"{index.path} has only one system, its space '{known[0]}'; add another: "
+                f"semsearch index --add-space ENCODER --index {index.path}"
             )
         if len(set(systems)) < max(2, len(systems)):
-            raise CombinationError("two or more different systems are compared; name them")
-        deep = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
-    hits = {name: Hits(text, found[:k]) for name, found in deep.items()}
+            raise CombinationError("a comparison needs two or more different systems; name them")
+        all_hits = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
+    hits = {name: Hits(text, found[:k]) for name, found in all_hits.items()}
     found_by = Counter(hit.document_id for found in hits.values() for hit in found)
     agreements = [
-        _agreement(left, right, deep[left], deep[right], k) for left, right in combinations(deep, 2)
+        _agreement(left, right, all_hits[left], all_hits[right], k)
+        for left, right in combinations(all_hits, 2)
     ]
     return Neighbours(hits, found_by, agreements, _verdicts(judge, text, hits))
 
@@ -135,7 +136,7 @@ def compare_neighbours(
 def compare_sentences(
     sentences: Sequence[str], systems: str | Sequence[str]
 ) -> list[SentenceSimilarities]:
-    """Every sentence against every other, by each system.
+    """Compare all sentences with each other, by each system.
 
     Args:
         sentences: two or more.
@@ -151,7 +152,7 @@ def compare_sentences(
     if not specs:
         raise CombinationError("name a system to compare the sentences with")
     if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
-        raise CombinationError("two or more sentences are compared, none of them empty")
+        raise CombinationError("a comparison needs two or more sentences, none of them empty")
     compared = []
     for spec in dict.fromkeys(specs):
         scorer = load_pair_scorer(spec, Precision.AUTO)
@@ -167,10 +168,12 @@ def compare_sentences(
 
 def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
     if CROSS_ENCODER_PREFIX in system:
-        raise ArgumentError(f"{system} finds nothing by itself; ask for its verdict as the judge")
+        raise ArgumentError(f"{system} can only score the results of others; use it as the judge")
     mode, space, _, run = System.parsed(system)
     if run is not None:
-        raise ArgumentError(f"{system}: systems are embedding spaces, bm25 and hybrid:SPACE")
+        raise ArgumentError(
+            f"{system} is not a system of an index: use embedding spaces, bm25 or hybrid:SPACE"
+        )
     return Retriever(index, space).search(text, k, where=where, mode=mode)
 
 
@@ -188,7 +191,7 @@ def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int)
 
 
 def _verdicts(judge: Reranker | None, text: str, hits: dict[str, Hits]) -> dict[str, float]:
-    """The best score of each document's passages: two systems may show different ones."""
+    """The best score among each document's passages, which may differ between systems."""
     if judge is None:
         return {}
     found: list[Hit] = [hit for of_system in hits.values() for hit in of_system]

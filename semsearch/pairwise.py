@@ -1,4 +1,4 @@
-"""Texts compared with texts, a tile at a time: some rows times some rows, one matrix product."""
+"""Compares vectors with each other in tiles: one matrix product per block of rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from semsearch.records import Pair
 
 #: Rows on each side of a tile; its scores take 4 MiB.
 TILE_ROWS = 1024
-#: How many numbers of candidates' vectors are multiplied at once for their final scores.
+#: The size, in numbers, of the batches of candidate vectors that are rescored.
 RESCORED_NUMBERS = 1 << 20
 SCORE_DECIMALS = 6
-#: How far from 1 the length of a vector may be: float16 keeps three digits.
+#: The allowed deviation of a vector's length from 1: float16 has three digits.
 LENGTH_TOLERANCE = 1e-2
 EXCLUDED = -3.0  # below any score
-#: How far a float32 product of unit vectors may be from the score, rounding included. It decides
-#: only who is scored again.
+#: The maximum error of a float32 product of unit vectors, rounding included. It only affects which
+#: pairs are rescored.
 MARGIN = 1e-5
 
-#: Places in a matrix, or whatever numbers its rows.
+#: Row numbers of a matrix, or other integers per row.
 Rows = NDArray[numpy.int64]
 Mask = NDArray[numpy.bool]
 
@@ -42,21 +42,21 @@ class Found:
         return len(self.scores)
 
     def take(self, chosen: Rows | Mask) -> Found:
-        """Some of them, in the order of `chosen`."""
+        """A selection, in the order of `chosen`."""
         return Found(self.lefts[chosen], self.rights[chosen], self.scores[chosen])
 
     def best(self, k: int) -> Found:
-        """The `k` best, best first."""
+        """The `k` best pairs, best first."""
         return self.take(numpy.lexsort((self.rights, self.lefts, -self.scores))[:k])
 
     def pairs(self) -> Iterator[Pair]:
-        """One record after another."""
+        """Iterate over the pairs as records."""
         columns = (self.lefts.tolist(), self.rights.tolist(), self.scores.tolist())
         return map(Pair._make, zip(*columns, strict=True))
 
 
 class Tile(NamedTuple):
-    """Rows to compare with rows; or, as a triangle, among themselves."""
+    """Rows to compare with other rows or, as a triangle, among themselves."""
 
     lefts: slice | Rows
     rights: slice | Rows
@@ -64,17 +64,17 @@ class Tile(NamedTuple):
 
 
 class Plan(Protocol):
-    """Which rows are compared with which."""
+    """Protocol for the selection of pairs to compare."""
 
     @property
     def comparisons(self) -> int:
-        """How many pairs its tiles hold, together."""
+        """The number of pairs in all tiles."""
 
     def tiles(self) -> Iterator[Tile]:
-        """Every pair that is worth comparing, at least once."""
+        """Tiles with every selected pair at least once."""
 
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """Which of these pairs are counted in this tile: each pair is counted once across tiles."""
+        """Which of these pairs count in this tile: each pair is counted once across tiles."""
 
 
 class EveryTile:
@@ -88,19 +88,19 @@ class EveryTile:
         """The tiles on and above the diagonal."""
         for top in range(0, self._n, TILE_ROWS):
             for start in range(top, self._n, TILE_ROWS):
-                rows, columns = (slice(at, at + TILE_ROWS) for at in (top, start))
+                rows, columns = (slice(first, first + TILE_ROWS) for first in (top, start))
                 yield Tile(rows, columns, top == start)
 
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """All: no two tiles hold the same pair."""
+        """All, since no two tiles contain the same pair."""
         return numpy.ones(len(lefts), numpy.bool)
 
 
 def unit_rows(vectors: Any) -> Matrix:
-    """Vectors as the rows of a matrix of numbers, shape (n, dimension), nothing copied if it can.
+    """Validate vectors as the rows of a matrix, shape (n, dimension), without copying if possible.
 
     Raises:
-        ArgumentError: they are something else, or one is not of unit length.
+        ArgumentError: they are not a matrix of numbers, or a row is not of unit length.
     """
     try:
         matrix: Matrix = numpy.asarray(vectors)
@@ -114,16 +114,16 @@ def unit_rows(vectors: Any) -> Matrix:
     for start in range(0, len(matrix), TILE_ROWS):
         rows = matrix[start : start + TILE_ROWS].astype(numpy.float32, copy=False)
         lengths = numpy.linalg.norm(rows, axis=1)
-        for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN is off, too
+        for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN, too
             raise ArgumentError(
-                f"vectors must be of unit length, but that of row {start + row} is "
+                f"vectors must be of unit length, but the length of row {start + row} is "
                 f"{lengths[row]:g}; divide each by its length"
             )
     return matrix
 
 
 class Comparison:
-    """The products of rows and rows."""
+    """Products and scores of pairs of rows."""
 
     def __init__(self, vectors: Matrix, groups: Rows | None) -> None:
         self.vectors = numpy.asarray(vectors, numpy.float32)
@@ -133,7 +133,7 @@ class Comparison:
         self._buffer: Matrix = numpy.empty(TILE_ROWS * TILE_ROWS, numpy.float32)
 
     def products(self, tile: Tile) -> Matrix:
-        """Products of a tile, valid until the next call; what is no pair is far below all."""
+        """Products of a tile, valid until the next call; excluded pairs are EXCLUDED."""
         lefts, rights = self.vectors[tile.lefts], self.vectors[tile.rights]
         products = self._buffer[: len(lefts) * len(rights)].reshape(len(lefts), len(rights))
         numpy.matmul(lefts, rights.T, out=products)
@@ -145,7 +145,7 @@ class Comparison:
         return products
 
     def scored(self, lefts: Rows, rights: Rows) -> Found:
-        """Final scores: in float64, so that they do not depend on the tile."""
+        """Final scores, in float64 so that they do not depend on the tile."""
         factors = self.vectors[lefts], self.vectors[rights]
         cosines = numpy.multiply(*factors, dtype=numpy.float64).sum(axis=1)
         scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1)

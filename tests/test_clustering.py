@@ -75,14 +75,14 @@ class TestKMeans:
         told = []
         vectors = normalised(numpy.random.default_rng(0).standard_normal((200, 8)))
         assert len(grouped(vectors, notify=told.append).clusters) == 10  # √(200/2)
-        assert told == ["200 texts in 10 groups, a number by rule of thumb"]
+        assert told == ["200 texts in 10 groups, a number chosen by a rule of thumb"]
 
     @pytest.mark.parametrize("n", [5, 6, 1000])
     def test_more_groups_than_texts(self, n):
         told = []
         found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n, notify=told.append)
         assert members(found) == [{0}, {1}, {2}, {3}, {4}]
-        assert told == ([] if n == 5 else [f"5 groups, not {n:,}: no more of the texts differ"])
+        assert told == ([] if n == 5 else [f"5 groups, not {n:,}: other texts are identical"])
 
     def test_texts_that_are_all_the_same(self):
         told = []
@@ -90,7 +90,7 @@ class TestKMeans:
         found = grouped(vectors, 4, notify=told.append)
         assert members(found) == [set(range(50))]
         assert found.clusters[0].cohesion == 1
-        assert told == ["1 group, not 4: no more of the texts differ"]
+        assert told == ["1 group, not 4: other texts are identical"]
 
 
 class TestCommunities:
@@ -206,10 +206,10 @@ class TestGroups:
         [
             ({"n": 0}, "the number of groups must be at least 1, not 0"),
             ({"n": 2, "min_score": 0.5}, "not both"),
-            ({"min_size": 2}, "a least size is for groups by score"),
+            ({"min_size": 2}, "a minimum size is only for groups with"),
             ({"min_score": 1.5}, "min_score must be a number from -1 to 1, not 1.5"),
             ({"min_score": float("nan")}, "from -1 to 1, not nan"),
-            ({"min_score": 0.5, "min_size": 0}, "the least size must be at least 1"),
+            ({"min_score": 0.5, "min_size": 0}, "the minimum size must be at least 1"),
             ({"seed": -1}, "the seed must be at least 0"),
             ({"words": -1}, "the number of words must be at least 0"),
         ],
@@ -227,8 +227,8 @@ class TestGroups:
             ([["a"]] * 3, "rows of a matrix of numbers"),
             ([[1], [1, 0], [1]], "rows of a matrix"),
             (None, "rows of a matrix"),
-            (2 * numpy.eye(3), "that of row 0 is 2;"),
-            (numpy.diag([1.0, 1.0, numpy.nan]), "that of row 2 is nan;"),
+            (2 * numpy.eye(3), "the length of row 0 is 2;"),
+            (numpy.diag([1.0, 1.0, numpy.nan]), "the length of row 2 is nan;"),
         ],
     )
     @pytest.mark.parametrize("options", [{"n": 2}, {"min_score": 0.5}])

@@ -135,7 +135,7 @@ def test_one_system_is_no_comparison(path, systems):
 def test_an_unknown_space_is_told(path):
     with pytest.raises(SpaceError, match=r"no space 'glove' .*hashing"):
         compare_neighbours(path, "egg", ["hashing", "glove"])
-    with pytest.raises(ArgumentError, match="finds nothing by itself"):
+    with pytest.raises(ArgumentError, match="can only score the results"):
         compare_neighbours(path, "egg", ["hashing", "cross-encoder:x"])
 
 

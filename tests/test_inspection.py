@@ -239,5 +239,5 @@ def test_mistakes(spec, text, kind, message):
 
 def test_texts_without_words_cannot_be_compared():
     assert inspect_text("hashing", "!!!").tokens == ()
-    with pytest.raises(ArgumentError, match="finds no word in '!!!'"):
+    with pytest.raises(ArgumentError, match="finds no words in '!!!'"):
         token_similarity("hashing", "a", "!!!")

@@ -182,7 +182,9 @@ class TestApproximate:
             assert len(set(found) & set(exact)) >= 0.95 * k
             assert found == sorted(found, key=lambda pair: (-pair.score, pair.left, pair.right))
         assert len(told) == 2
-        assert told[0].startswith("4,000 texts are too many to compare all; each is compared with")
+        assert told[0].startswith(
+            "4,000 texts are too many to compare all pairs; each is compared with"
+        )
 
     @pytest.mark.parametrize("min_score", [0.85, 0.9])
     def test_each_pair_comes_once_and_rightly_scored(self, vectors, min_score):
@@ -248,11 +250,11 @@ def test_it_takes_two_to_make_a_pair(n):
         ({"exact_up_to": -1}, "exact_up_to must be at least 0, not -1"),
         ({"notify": None}, "notify must be a function, not None"),
         ({"groups": numpy.zeros(2, int)}, "one for each of 3 vectors, not int64 of shape (2,)"),
-        ({"groups": "abc"}, "groups must be whole numbers"),
-        ({"groups": [1.0, float("nan"), 2.0]}, "groups must be whole numbers"),
+        ({"groups": "abc"}, "groups must be integers"),
+        ({"groups": [1.0, float("nan"), 2.0]}, "groups must be integers"),
         ({"vectors": numpy.zeros(3, numpy.float32)}, "not float32 of shape (3,)"),
-        ({"vectors": numpy.zeros((3, 2))}, "that of row 0 is 0;"),
-        ({"vectors": [[1.0, 0.0], [0.0, 3.0]]}, "that of row 1 is 3;"),
+        ({"vectors": numpy.zeros((3, 2))}, "the length of row 0 is 0;"),
+        ({"vectors": [[1.0, 0.0], [0.0, 3.0]]}, "the length of row 1 is 3;"),
         ({"vectors": None}, "rows of a matrix"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``semsearch cluster``: an index in, its passages in groups out."""
+"""``semsearch cluster``: group the passages of an index."""
 
 from __future__ import annotations
 
@@ -46,33 +46,41 @@ from semsearch.texts import quantity
 @index_option
 @space_option
 @click.option(
-    "-n", type=int, metavar="N", help="How many groups.  [default: √(passages/2), at most 50]"
+    "-n", type=int, metavar="N", help="The number of groups.  [default: √(passages/2), at most 50]"
 )
 @click.option(
     "--min-score",
     type=float,
     metavar="S",
-    help="Instead, groups whose passages score S or more with one in their middle.",
+    help="Instead, groups of passages with at least this score to a central one.",
 )
 @click.option(
     "--min-size",
     type=int,
     metavar="M",
-    help=f"With --min-score, how many make a group.  [default: {DEFAULT_MIN_SIZE}]",
+    help=f"With --min-score, the minimum size of groups.  [default: {DEFAULT_MIN_SIZE}]",
 )
 @where_option
 @format_option(
     "table",
     "jsonl",
     "csv",
-    description="For people, or one line a group, or one row a passage.",
+    description="For people, or one line per group, or one row per passage.",
 )
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Where k-means starts.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of k-means.")
 @click.option(
-    "--words", default=DEFAULT_WORDS, show_default=True, metavar="N", help="Words to name a group."
+    "--words",
+    default=DEFAULT_WORDS,
+    show_default=True,
+    metavar="N",
+    help="The number of keywords per group.",
 )
 @click.option(
-    "--examples", default=1, show_default=True, metavar="N", help="Texts to show of a group."
+    "--examples",
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The number of texts to show per group.",
 )
 def command(
     directory: Path | None,
@@ -86,16 +94,16 @@ def command(
     words: int,
     examples: int,
 ) -> None:
-    """Group the passages of an index by what they are about.
+    """Group the passages of an index by topic.
 
     With -n, or without --min-score, by k-means: every passage is in one of N groups. With
-    --min-score, passages are in a group only where enough of them are that near to one in their
-    middle; the others are listed as ungrouped, and have no group in csv, and null in jsonl. It
-    compares all pairs, so that its time grows with the square of their number.
+    --min-score, groups are passages within that score of a central one; the other passages are
+    ungrouped, with an empty group in csv and null in jsonl. It compares all pairs, so that the
+    time grows with the square of their number.
 
-    The largest group comes first, with the words that tell it from the rest, the texts that are
-    nearest to its centroid, and its cohesion: the mean cosine of its passages with the centroid.
-    The same seed brings the same groups.
+    The largest group is first, with its distinctive keywords, the texts nearest to its centroid,
+    and its cohesion: the mean cosine of its passages with the centroid. The same seed returns the
+    same groups.
 
     \b
     semsearch cluster
@@ -160,7 +168,7 @@ def _print_table(passages: Passages, clustering: Clustering, examples: int) -> N
 def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> Iterator[str]:
     """``{"group", "size", "cohesion", "words", "examples": [{"id", "score", "text"}], "members"}``.
 
-    What is in no group comes last: ``{"group": null, "size", "members"}``.
+    Ungrouped passages are last: ``{"group": null, "size", "members"}``.
     """
     names = passages.document_ids
     for group in clustering.clusters:
@@ -184,7 +192,7 @@ def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> It
 
 
 def _csv_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:
-    """Group after group, the nearest to the centroid first; then what is in none."""
+    """Group by group, the nearest to the centroid first; then ungrouped passages."""
     yield "group,group_words,score,document_id,text"
 
     def line(row: int, *start: object) -> str:

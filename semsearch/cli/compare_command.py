@@ -1,4 +1,4 @@
-"""``semsearch compare``: several systems on the same text, side by side."""
+"""``semsearch compare``: compare several systems on the same text."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ CELL_MAX_CHARACTERS = 160
     help="Instead of a search, compare these sentences with each other.",
 )
 @index_option
-@click.option("-k", metavar="N", help="How many documents each finds.  [default: 10]", type=int)
+@click.option(
+    "-k", metavar="N", help="The number of documents per system.  [default: 10]", type=int
+)
 @where_option
-@click.option("--judge", metavar="MODEL", help="A cross-encoder that scores what was found.")
-@format_option("table", "jsonl", description="For people, or one line a system.")
+@click.option("--judge", metavar="MODEL", help="A cross-encoder that scores the documents found.")
+@format_option("table", "jsonl", description="For people, or one line per system.")
 def command(
     text: str | None,
     systems: tuple[str, ...],
@@ -60,11 +62,11 @@ def command(
     judge: str | None,
     format_name: str,
 ) -> None:
-    """Show what several systems find for TEXT, side by side, and what they share.
+    """Show what several systems find for TEXT, side by side, and their agreement.
 
     The systems are embedding spaces of one index (semsearch index --add-space), bm25, or both
-    together. With --sentence, given twice or more, no index is needed: every sentence is compared
-    with every other.
+    together. With --sentence, given twice or more, no index is needed: all sentences are compared
+    with each other.
 
     \b
     semsearch compare "a heist goes wrong" --index indexes/films --system minilm --system bm25
@@ -73,7 +75,7 @@ def command(
     """
     if sentences:
         if text is not None or (directory, k, where, judge) != (None, None, None, None):
-            raise CombinationError("--sentence goes with --system and --format only")
+            raise CombinationError("--sentence can only be used with --system and --format")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
         return
@@ -125,7 +127,7 @@ def _cell(found: Neighbours, hit: Hit) -> Text:
 
 
 def _write_neighbours(found: Neighbours) -> None:
-    """A line a system, and a line for every two of them."""
+    """A line per system, and a line per pair of systems."""
     for name, hits in found.hits.items():
         records = [
             {

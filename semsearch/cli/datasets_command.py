@@ -1,4 +1,4 @@
-"""``semsearch datasets``: what is published, where it is, and how it gets here."""
+"""``semsearch datasets``: list, locate and download published data sets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from semsearch.datasets.registry import KnownSet, known_set, known_sets
 
 @click.group("datasets", cls=Group, page="how-to/evaluate.md")
 def command() -> None:
-    """List, find and fetch published data sets.
+    """List, locate and download published data sets.
 
-    They lie in the folder that SEMSEARCH_DATA names or, without it, in one among the user's data.
-    Each is under the licence of its authors; several allow research or non-commercial use only.
+    They are stored in the folder SEMSEARCH_DATA or, by default, in the user's data directory. Each
+    has the licence of its authors; several allow only research or non-commercial use.
 
     \b
     semsearch datasets list
@@ -30,9 +30,9 @@ def command() -> None:
 
 
 @command.command("list")
-@format_option("table", "jsonl", description="For people, or one line a set.")
+@format_option("table", "jsonl", description="For people, or one line per set.")
 def list_sets(format_name: str) -> None:
-    """List the data sets that semsearch knows."""
+    """List the known data sets."""
     sets = known_sets().values()
     if format_name == "table":
         _print_table(list(sets))
@@ -51,9 +51,9 @@ def print_path(name: str) -> None:
 @command.command("fetch")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def fetch(names: tuple[str, ...]) -> None:
-    """Fetch data sets from where they are published.
+    """Download data sets from their publishers.
 
-    What is here already is checked, and stays. What was interrupted goes on where it was.
+    Existing files are verified and kept. Interrupted downloads are resumed.
     """
     for name in names:
         known_set(name)

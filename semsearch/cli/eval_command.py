@@ -1,4 +1,4 @@
-"""``semsearch eval``: systems measured on data sets."""
+"""``semsearch eval``: evaluate systems on data sets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import click
 from semsearch.cli.command import LazyGroup
 
 SUBCOMMANDS = {
-    "sts": ("semsearch.cli.eval_sts", "How well scores of sentence pairs follow people's."),
-    "ir": ("semsearch.cli.eval_ir", "How well a collection is ranked."),
+    "sts": ("semsearch.cli.eval_sts", "Correlation of similarity scores with human scores."),
+    "ir": ("semsearch.cli.eval_ir", "Retrieval measures on a collection."),
 }
 
 
 @click.command("eval", cls=LazyGroup, page="how-to/evaluate.md", lazy=SUBCOMMANDS)
 def command() -> None:
-    """Measure encoders, rerankers and BM25 on data sets, with 95 % intervals.
+    """Evaluate encoders, rerankers and BM25 on data sets, with 95 % intervals.
 
     \b
     semsearch eval sts --system minilm --system glove:glove.6B.300d.txt

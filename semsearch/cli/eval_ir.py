@@ -57,10 +57,10 @@ from semsearch.report import check_report, provenance, write_ir_report
 @click.option(
     "--whole-documents",
     is_flag=True,
-    help="Keep each document as one passage, of which an encoder reads the beginning, as in "
-    "published evaluations.",
+    help="Store each document as one passage, truncated by the encoder, as in published "
+    "evaluations.",
 )
-@directory_option("Measure this index as it stands, with --queries and --qrels.")
+@directory_option("Evaluate this index, with --queries and --qrels.")
 @click.option(
     "--queries",
     metavar="FILE",
@@ -86,17 +86,17 @@ from semsearch.report import check_report, provenance, write_ir_report
     multiple=True,
     default=MEASURES,
     show_default=True,
-    help="In the words of ir-measures.",
+    help="As named by ir-measures.",
 )
 @click.option(
     "--runs",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write each system's ranking there, in TREC's format.",
+    help="Write the ranking of each system to this folder, in TREC's format.",
 )
 @eval_precision_option
-@click.option("--per-query", is_flag=True, help="With jsonl, also each query's values.")
-@format_option("table", "jsonl", description="For people, or one line a result.")
+@click.option("--per-query", is_flag=True, help="With jsonl, add the values of each query.")
+@format_option("table", "jsonl", description="For people, or one line per result.")
 @report_option
 def command(
     data: tuple[str, ...],
@@ -115,10 +115,10 @@ def command(
 ) -> None:
     """Measure how well the documents of a collection are ranked for its queries.
 
-    The documents are put into a temporary index, which is searched as `semsearch query` searches
-    it. Or an index is measured with questions of your own. Values are times 100, with 95 %
-    bootstrap intervals over the queries; two or more systems are compared by paired randomisation
-    tests. Rankings hold 1,000 documents, hybrid and reranked ones 100.
+    The documents are added to a temporary index, which is searched as by `semsearch query`; or an
+    existing index is evaluated with your own questions. Values are times 100, with 95 % bootstrap
+    intervals over the queries; two or more systems are compared with paired randomisation tests.
+    Rankings have 1,000 documents, hybrid and reranked ones 100.
 
     \b
     semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
@@ -126,7 +126,7 @@ def command(
     semsearch eval ir --index indexes/news --queries questions.csv --qrels answers.csv
     semsearch eval ir --data cranfield --system run:theirs.run --system minilm --report report
     """
-    parsed_measures(measures)  # a wrong one is refused before anything is encoded
+    parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
         raise CombinationError("--per-query goes with --format jsonl")
     if report is not None:
@@ -137,10 +137,10 @@ def command(
         evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
     else:
         if queries is not None or qrels is not None:
-            raise CombinationError("--queries and --qrels are about the documents of --index DIR")
+            raise CombinationError("--queries and --qrels need --index DIR")
         if not data:
-            raise CombinationError("name a collection (--data scifact), or an index (--index DIR)")
-        sets = [load_retrieval_set(name, split, _tell) for name in data]
+            raise CombinationError("name a collection (--data scifact) or an index (--index DIR)")
+        sets = [load_retrieval_set(name, split, _notify) for name in data]
         with working("loading"):
             names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
             rankers = load_rankers(names, encoders, precision)
@@ -160,16 +160,14 @@ def command(
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):
             page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        _tell(f"report: {page}")
+        _notify(f"report: {page}")
 
 
 def _check_index_options(data: tuple[str, ...], whole_documents: bool) -> None:
     if data:
-        raise CombinationError("--data and --index exclude each other")
+        raise CombinationError("use either --data or --index, not both")
     if whole_documents:
-        raise CombinationError(
-            "--whole-documents is about --data: an index is measured as it stands"
-        )
+        raise CombinationError("--whole-documents needs --data: the passages of an index are fixed")
 
 
 def _evaluated_index(
@@ -181,7 +179,7 @@ def _evaluated_index(
     precision: str,
 ) -> Iterator[IrEvaluation]:
     if queries is None or qrels is None:
-        raise CombinationError("to measure an index takes --queries FILE and --qrels FILE")
+        raise CombinationError("--index needs --queries FILE and --qrels FILE")
     with Index.open(directory) as index:
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
@@ -204,7 +202,7 @@ def _evaluated_sets(
         yield evaluation
 
 
-def _tell(message: str) -> None:
+def _notify(message: str) -> None:
     click.echo(visible(message), err=True)
 
 
@@ -219,7 +217,7 @@ def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
 
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
-    """One line a result; that of a later system has its differences from the earlier ones."""
+    """A line per result; those of later systems have the differences from earlier ones."""
     for result in evaluation.results:
         line: dict[str, Any] = {
             "dataset": result.dataset,

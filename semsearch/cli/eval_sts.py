@@ -37,22 +37,22 @@ from semsearch.report import check_report, provenance, write_sts_report
     metavar="NAME|PATH",
     multiple=True,
     help="stsbenchmark, sts12 … sts16, sick, stsb-multi:LANGUAGE (en-pt: English against "
-    "Portuguese), or a CSV or TSV of pairs with gold scores.  [default: the English ones that are "
-    "here]",
+    "Portuguese), or a CSV or TSV of pairs with gold scores.  [default: all English sets that are "
+    "downloaded]",
 )
 @click.option(
     "--split",
     metavar="NAME",
     default="test",
     show_default=True,
-    help="Part of the set; of sick also all.",
+    help="The split; for sick also all.",
 )
-@click.option("--left-column", metavar="C", help="Of a file: the first text's, by name or place.")
-@click.option("--right-column", metavar="C", help="The second text's.")
-@click.option("--score-column", metavar="C", help="That of the gold scores.")
+@click.option("--left-column", metavar="C", help="Of a file: the first text, by name or position.")
+@click.option("--right-column", metavar="C", help="The second text.")
+@click.option("--score-column", metavar="C", help="The gold score.")
 @systems_option(DEFAULT_ENCODER, "An encoder, or cross-encoder:MODEL")
 @eval_precision_option
-@format_option("table", "jsonl", description="For people, or one line a result.")
+@format_option("table", "jsonl", description="For people, or one line per result.")
 @report_option
 def command(
     data: tuple[str, ...],
@@ -65,12 +65,12 @@ def command(
     format_name: str,
     report: Path | None,
 ) -> None:
-    """Measure how well the similarity of sentence pairs follows what people say.
+    """Measure how well similarity scores of sentence pairs correlate with human scores.
 
     Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with 95 %
     bootstrap intervals; for two or more systems also their paired differences. The yearly sets
-    are scored in both ways that are in use: all pairs together (as in the SBERT paper), and the
-    mean over the sub-sets.
+    are scored in both usual ways: all pairs together (as in the SBERT paper), and the mean over
+    subsets.
 
     \b
     semsearch eval sts --data stsbenchmark
@@ -100,30 +100,30 @@ def command(
         fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
         with working("report"):
             page = write_sts_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        _tell(f"report: {page}")
+        _notify(f"report: {page}")
 
 
 def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSet]:
-    """The sets that are named; without names, the known ones that are here."""
+    """The named sets; without names, all known sets that are downloaded."""
     if data:
-        return [load_sts_set(name, split, columns, _tell) for name in data]
+        return [load_sts_set(name, split, columns, _notify) for name in data]
     sets = []
     for name in sts_names():
         try:
             sets.append(load_sts_set(name, split))
         except DatasetNotFoundError as error:
-            _tell(f"left out: {error}")
+            _notify(f"left out: {error}")
     if not sets:
-        raise DatasetNotFoundError("none of the known sets is here; name one with --data")
+        raise DatasetNotFoundError("none of the known sets is downloaded; name one with --data")
     return sets
 
 
-def _tell(message: str) -> None:
+def _notify(message: str) -> None:
     click.echo(visible(message), err=True)
 
 
 def _write_lines(evaluation: StsEvaluation) -> None:
-    """One line a result; that of a later system has its differences from the earlier ones."""
+    """A line per result; those of later systems have the differences from earlier ones."""
     for result in evaluation.results:
         line: dict[str, Any] = {
             "dataset": result.dataset,

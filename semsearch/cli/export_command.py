@@ -1,4 +1,4 @@
-"""``semsearch export``: an index into files of other programs."""
+"""``semsearch export``: export an index to files of other programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from semsearch.texts import quantity
     "--format",
     "format_name",
     type=click.Choice([kind.value for kind in ExportFormat]),
-    help=f"What to write.  [default: by the ending of OUTPUT: {', '.join(ENDINGS)}]",
+    help=f"The format.  [default: by the suffix of OUTPUT: {', '.join(ENDINGS)}]",
 )
 @space_option
 @where_option
@@ -37,15 +37,15 @@ def command(
     where: str | None,
     overwrite: bool,
 ) -> None:
-    """Write the documents of an index, or its vectors, into OUTPUT.
+    """Export the documents of an index, or its vectors, to OUTPUT.
 
-    One row is a document with its id, title, text and metadata; `semsearch index OUTPUT` reads
-    Parquet, JSON lines and CSV again. With --vectors, one row is a passage: the id of its document,
-    the characters [start, end) of the text there, the passage and its vector. `datasets` is a
-    folder for Hugging Face's load_dataset, with a Parquet file in it.
+    Each row is a document with its id, title, text and metadata; `semsearch index OUTPUT` can read
+    Parquet, JSON lines and CSV. With --vectors, each row is a passage: the id of its document, its
+    characters [start, end) in the text, the passage and its vector. `datasets` is a folder with a
+    Parquet file for Hugging Face's load_dataset.
 
-    NumPy and FAISS (a flat index of inner products) hold vectors only: number n in them is line n
-    of OUTPUT.jsonl, counted from 0.
+    NumPy and FAISS (a flat inner product index) files contain only vectors: vector n belongs to
+    line n of OUTPUT.jsonl, counted from 0.
 
     \b
     semsearch export films.parquet

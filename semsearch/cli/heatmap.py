@@ -1,4 +1,4 @@
-"""Two texts token by token, as a heat map: in the terminal, or as a picture."""
+"""Heat maps of the token similarities of two texts, in the terminal or as images."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from semsearch.inspection import Inspection, TokenSimilarity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: How many rows a terminal gets, and how wide names are in it; "-0.12" is the widest number.
+#: The most rows in a terminal, and the widths of labels and numbers ("-0.12").
 TERMINAL_ROWS = 40
 ROW_LABEL_CELLS = 13
 COLUMN_LABEL_CELLS = 8
 NUMBER_CELLS = 5
 
-#: How many tokens of a text are drawn, and how long their names and the texts may be.
+#: The most tokens in an image, and the maximum lengths of labels and texts.
 PICTURE_TOKENS = 64
 PICTURE_LABEL = 16
 TITLE_TEXT = 56
 
-#: Cosines beyond this have a background that is too dark for black.
+#: The background of higher cosines is too dark for black text.
 DARK = 0.6
 WHITE, RED, BLUE = (255, 255, 255), (178, 24, 43), (33, 102, 172)
 
-#: What neither is a character nor may stand in XML.
+#: Noncharacters, which are invalid in XML.
 _NO_CHARACTERS = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
 def print_heat_map(similarity: TokenSimilarity) -> None:
-    """Print as many tokens as there is room for, and say what is left out."""
+    """Print as many tokens as fit, and report how many are left out."""
     from rich.cells import cell_len, set_cell_size
     from rich.table import Table
     from rich.text import Text
@@ -55,7 +55,7 @@ def print_heat_map(similarity: TokenSimilarity) -> None:
     widths = [max(cell_len(label), NUMBER_CELLS) for label in columns]
     used = accumulate((1 + width for width in widths), initial=ROW_LABEL_CELLS)
     columns = columns[: max(1, sum(cells <= out.width for cells in used) - 1)]
-    is_coloured = out.color_system in ("256", "truecolor")  # sixteen colours show no shades
+    is_coloured = out.color_system in ("256", "truecolor")  # 16 colours have no shades
     out.print(Text(visible(left.spec), style="bold"))
     out.print(Text(f"rows     {visible(left.text)}"), overflow="ellipsis", no_wrap=True)
     out.print(Text(f"columns  {visible(right.text)}"), overflow="ellipsis", no_wrap=True)
@@ -101,25 +101,25 @@ def _labels(side: Inspection) -> list[str]:
 
 
 def check_picture(file: Path) -> None:
-    """Refuse what cannot be drawn, before a model is loaded.
+    """Validate the path of an image before a model is loaded.
 
     Raises:
-        ArgumentError: the name says neither PNG nor SVG, or there is no such folder.
+        ArgumentError: the suffix is neither .png nor .svg, or the folder does not exist.
         MissingExtraError: matplotlib is not installed.
     """
     if file.suffix.lower() not in (".png", ".svg"):
-        raise OutputError(f"{file}: a picture is a .png or an .svg file")
+        raise OutputError(f"{file}: the suffix of an image must be .png or .svg")
     if not file.parent.is_dir():
-        raise OutputError(f"{file}: there is no folder {file.parent}")
+        raise OutputError(f"{file}: the folder {file.parent} does not exist")
     if find_spec("matplotlib") is None:
         raise MissingExtraError("matplotlib", "plot", "drawing a heat map")
 
 
 def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Iterator[str]:
-    """Draw heat maps, one below the other, as PNG or SVG by the name of the file.
+    """Draw heat maps below each other, as PNG or SVG by the suffix of the file.
 
     Yields:
-        Messages: what was left out, what was written.
+        Messages about what was left out and written.
 
     Raises:
         ArgumentError: the file cannot be written.
@@ -136,7 +136,7 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
         _draw(axis, similarity)
     picture = io.BytesIO()
     with (
-        rc_context({"svg.fonttype": "none"}),  # text that a viewer's own fonts can show
+        rc_context({"svg.fonttype": "none"}),  # text in the fonts of the viewer
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -160,12 +160,12 @@ def _draw(axis: Axes, similarity: TokenSimilarity) -> None:
     image = axis.imshow(cosines, cmap="Blues", aspect="auto")
     for direction, side in ((axis.xaxis, similarity.right), (axis.yaxis, similarity.left)):
         labels = [_drawable(label, PICTURE_LABEL) for label in _labels(side)[:PICTURE_TOKENS]]
-        # A text may hold dollars, which would begin a formula.
+        # Dollars in texts are not formulas.
         direction.set_ticks(range(len(labels)), labels, parse_math=False)
     axis.tick_params(axis="x", rotation=45)
     for label in axis.get_xticklabels():
         label.set(horizontalalignment="right", rotation_mode="anchor")
-    # Numbers lie inside their cells: what arranges the picture need not measure them.
+    # Numbers fit into their cells and are ignored by the layout.
     centred: dict[str, Any] = {"ha": "center", "va": "center", "size": 8, "in_layout": False}
     for (row, column), cosine in numpy.ndenumerate(cosines):
         colour = "white" if (cosine - low) > DARK * (high - low) else "black"

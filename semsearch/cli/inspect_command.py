@@ -1,4 +1,4 @@
-"""``semsearch inspect``: a text in, what an encoder makes of it out."""
+"""``semsearch inspect``: show how an encoder reads a text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from semsearch.inspection import (
 )
 from semsearch.protocols import Matrix
 
-#: How many tokens the table lists; models read 512 at most, words can be any number.
+#: The most tokens in the table; models usually read up to 512, word encoders any number.
 TABLE_MAX_TOKENS = 512
 TABLE_VALUES = 6
 DECIMALS = 6
@@ -39,16 +39,16 @@ DECIMALS = 6
     multiple=True,
     default=[DEFAULT_ENCODER],
     show_default=True,
-    help="An encoder as `semsearch index` takes it; may be given more than once.",
+    help="An encoder as for `semsearch index`; can be repeated.",
 )
-@click.option("--against", metavar="TEXT2", help="Compare each token with each of this text.")
-@format_option("table", "jsonl", description="For people, or one line an encoder.")
+@click.option("--against", metavar="TEXT2", help="Compare all tokens with those of this text.")
+@format_option("table", "jsonl", description="For people, or one line per encoder.")
 @click.option(
     "--output",
     "picture",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="With --against, also draw the comparison into FILE.png or FILE.svg (extra plot).",
+    help="With --against, also draw the comparison to FILE.png or FILE.svg (extra plot).",
 )
 def command(
     text: str,
@@ -57,14 +57,14 @@ def command(
     format_name: str,
     picture: Path | None,
 ) -> None:
-    """Open an encoder and see what it makes of TEXT.
+    """Show how an encoder reads TEXT.
 
-    For a transformer: word pieces and ids, what of the text it reads, how near the vector of each
-    token is to the sentence vector, and how near [CLS] is to the mean of all tokens. For an encoder
-    of words: which words it knows, and the same cosines. TEXT is read as a document.
+    For a transformer: word pieces and ids, where the text is truncated, the cosine of each token
+    vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
+    which words it knows, and the same cosines. TEXT is read as a document.
 
-    With --against, the cosine of each token with each token of TEXT2: a word that means two things
-    is not near itself.
+    With --against, the cosines of all tokens with those of TEXT2: the vectors of an ambiguous word
+    differ.
 
     \b
     semsearch inspect "Sinan loves a beautiful day"
@@ -125,7 +125,7 @@ def _print_inspection(inspection: Inspection) -> None:
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:
-    """What is printed above the tokens, by name."""
+    """The facts printed above the tokens, by name."""
     read = sum(token.kind is TokenKind.TEXT for token in inspection.tokens)
     tokens = f"{read:,} of {inspection.text_tokens:,} are read"
     for kind in (TokenKind.PROMPT, TokenKind.SPECIAL):
@@ -153,10 +153,10 @@ def _facts(inspection: Inspection) -> dict[str, str]:
 
 
 def _columns(inspection: Inspection, tokens: tuple[Token, ...]) -> dict[str, list[str]]:
-    """The cells of the table by column; what an encoder does not tell is an empty column."""
+    """The cells of the table by column; columns without values are empty."""
     known = {True: "yes", False: "no", None: ""}
     return {
-        "": [str(place) for place in range(1, len(tokens) + 1)],
+        "": [str(number) for number in range(1, len(tokens) + 1)],
         "token": [visible(token.piece) for token in tokens],
         "id": ["" if token.id is None else str(token.id) for token in tokens],
         "known": [known[token.known] for token in tokens],
@@ -208,7 +208,7 @@ def _token_records(inspection: Inspection) -> list[dict[str, Any]]:
 
 
 def _rounded(matrix: Matrix) -> list[list[float | None]]:
-    """For JSON, which has no NaN."""
+    """Rounded values for JSON, with null for NaN."""
     return [
         [None if math.isnan(value) else round(value, DECIMALS) for value in row]
         for row in matrix.tolist()

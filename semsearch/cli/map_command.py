@@ -1,4 +1,4 @@
-"""``semsearch map``: an index in, its passages in two dimensions out."""
+"""``semsearch map``: project the passages of an index to two dimensions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from semsearch.texts import quantity
 @click.command("map", cls=Command, page="how-to/serve.md")
 @index_option
 @space_option
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Where UMAP starts.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of UMAP.")
 def command(directory: Path | None, space: str | None, seed: int) -> None:
-    """Lay the passages of an index out in two dimensions, near ones near each other.
+    """Project the passages of an index to a map in two dimensions.
 
-    Positions (by UMAP) and groups (by k-means) are kept beside the index; the page of
-    `semsearch serve` shows them with Embedding Atlas. The same seed brings the same map. Passages
-    that are added later are shown when the map is made again.
+    Positions (by UMAP) and groups (by k-means) are stored beside the index; the page of
+    `semsearch serve` shows them with Embedding Atlas. The same seed returns the same map. Passages
+    added later are shown after the map is created again.
 
     \b
     semsearch map --index indexes/films

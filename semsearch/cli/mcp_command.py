@@ -1,4 +1,4 @@
-"""``semsearch mcp``: indexes for agents."""
+"""``semsearch mcp``: serve indexes to agents."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from semsearch.errors import MissingExtraError
 @click.command("mcp", cls=Command, page="how-to/serve.md")
 @indexes_option
 def command(directories: tuple[Path, ...]) -> None:
-    """Let agents search indexes, by the Model Context Protocol over standard input and output.
+    """Let agents search indexes, with the Model Context Protocol over standard input and output.
 
-    The tools search, fetch documents, find similar ones and describe the indexes; none writes.
-    Programs such as editors and chat clients start this command by themselves; theirs is the second
-    example, of a configuration.
+    The tools search, fetch documents, find similar ones and describe the indexes; all are
+    read-only. Programs such as editors and chat clients start this command themselves; the second
+    example is their configuration.
 
     \b
     semsearch mcp --index indexes/films

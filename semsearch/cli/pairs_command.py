@@ -1,4 +1,4 @@
-"""``semsearch pairs``: a collection in, its most similar pairs out."""
+"""``semsearch pairs``: find the most similar pairs of a collection."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ ENCODED_AT_ONCE = 4096
 
 @click.command("pairs", cls=Command, page="how-to/alike.md")
 @click.argument("corpora", metavar="[FILE]...", nargs=-1)
-@directory_option("Compare the passages of an index instead, by the vectors that it has.")
+@directory_option("Compare the passages of an index instead, by their stored vectors.")
 @click.option(
     "-k",
     type=int,
     metavar="N",
-    help=f"How many pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
+    help=f"The number of pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
 )
-@click.option("--min-score", type=float, metavar="S", help="Only pairs that score S or more.")
-@format_option(
-    "table", "jsonl", "csv", description="For people, or one line a pair, or one row a pair."
-)
+@click.option("--min-score", type=float, metavar="S", help="The minimum score of pairs.")
+@format_option("table", "jsonl", "csv", description="For people, or one line or row per pair.")
 @click.option(
     "--encoder",
     "spec",
@@ -64,19 +62,17 @@ def command(
 ) -> None:
     """Find the most similar pairs of a collection.
 
-    FILE is a corpus as `semsearch index` takes it. Each of its texts is compared with each other,
-    by its beginning where it is longer than the encoder reads; the score is the cosine, rounded
-    to six decimals. Each pair comes once, left before right as in the collection, the best pair
-    first. Texts that are identical are a pair, too, of score 1. A text without an id is called by
-    its place.
+    FILE is a corpus as for `semsearch index`. All of its texts are compared with each other, long
+    ones truncated by the encoder; the score is the cosine, rounded to six decimals. Each pair is
+    listed once, in the order of the collection, the best pair first. Identical texts are pairs
+    with score 1. A text without an id is identified by its location.
 
-    With --min-score and without -k, jsonl and csv bring all pairs, as they are found and not in
-    the order of their scores; nothing is held in memory for them.
+    With --min-score and without -k, jsonl and csv list all pairs as they are found, not sorted by
+    score, and without storing them in memory.
 
-    With --index, the passages of an index are compared, but not those of one document.
+    With --index, the passages of an index are compared, except those of the same document.
 
-    Up to 100,000 texts the search is exact. Beyond, it compares what is likely to be near, and
-    reports its recall against exact search.
+    Up to 100,000 texts, search is exact. For more, it is approximate and reports its recall.
 
     \b
     semsearch pairs questions.csv
@@ -91,7 +87,7 @@ def command(
         raise CombinationError("name a FILE, or an index with --index DIR")
     if directory is None:
         if space is not None:
-            raise CombinationError("--space is about an index; a FILE is encoded by --encoder SPEC")
+            raise CombinationError("--space needs --index; for a FILE, use --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
         context = click.get_current_context()
@@ -103,22 +99,22 @@ def command(
         ]
         if given:
             option = given[0].opts[0]
-            raise CombinationError(f"{option} is about a FILE; an index has been read already")
+            raise CombinationError(f"{option} applies to a FILE, not to an index")
         if spec is not None:
             raise CombinationError(f"an index is searched in one of its spaces: --space {spec}")
         items = _indexed(directory, space)
     if len(items.texts) < 2:
-        click.echo(f"{quantity(len(items.texts), 'text')}; it takes two to make a pair", err=True)
+        click.echo(f"{quantity(len(items.texts), 'text')}; a pair needs two", err=True)
     _print(format_name, items, _pairs(items, k, min_score))
 
 
 class _Items(NamedTuple):
-    """What is compared: texts, what they are called, their vectors."""
+    """The texts to compare, with their ids and vectors."""
 
     ids: list[str]
     texts: list[str]
     vectors: Matrix
-    owners: Rows | None = None  # numbers; those of one owner are not compared
+    owners: Rows | None = None  # texts with the same owner are not compared
 
 
 def _encoded_corpus(
@@ -154,7 +150,7 @@ def _encoded_corpus(
 
 
 def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float], None]) -> Matrix:
-    """The vectors of texts. Those of identical texts are identical, whatever stood beside them."""
+    """The vectors of texts; identical texts have identical vectors, whatever their batches."""
     first: dict[str, int] = {}
     sources = numpy.array([first.setdefault(text, row) for row, text in enumerate(texts)], int)
     repeated = sources != numpy.arange(len(texts))
@@ -170,8 +166,8 @@ def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float
 
 
 def _indexed(directory: Path, space_name: str | None) -> _Items:
-    """The passages of an index, by its own vectors; no encoder is loaded."""
-    from semsearch.index import Index  # a file is compared without
+    """The passages of an index with their stored vectors; no encoder is loaded."""
+    from semsearch.index import Index  # not needed for a file
 
     with Index.open(directory) as index:
         found = index.passages(space_name)
@@ -179,7 +175,7 @@ def _indexed(directory: Path, space_name: str | None) -> _Items:
 
 
 def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pair]:
-    if k is None:  # no bar: it would stand among the pairs
+    if k is None:  # no progress bar, which would mix with the pairs
         return similar_pairs(
             items.vectors,
             None,

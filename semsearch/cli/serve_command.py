@@ -1,4 +1,4 @@
-"""``semsearch serve``: indexes over HTTP."""
+"""``semsearch serve``: serve indexes over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from semsearch.cli.local_socket import LocalSocket
 
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
-#: How long `--stop` waits for a service that finishes what it was asked.
+#: How long `--stop` waits for a service to finish its requests.
 SECONDS_TO_WAIT = 15
 
 
@@ -37,32 +37,32 @@ SECONDS_TO_WAIT = 15
     default=8080,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port to listen on; 0 takes a free one.",
+    help="The port to listen on; 0 for a free one.",
 )
 @click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
 @click.option(
-    "--allow-host", "hosts", metavar="NAME", multiple=True, help="Another host name of it."
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A further allowed host name."
 )
 @click.option(
     "--allow-origin",
     "origins",
     metavar="URL",
     multiple=True,
-    help="An origin whose web pages may call it, such as https://example.org.",
+    help="An origin whose web pages may call the service, such as https://example.org.",
 )
 @click.option(
     "--concurrency",
     default=64,
     show_default=True,
     type=click.IntRange(1),
-    help="How many requests are served at once; more get status 429.",
+    help="The most requests processed at once; more get status 429.",
 )
 @click.option(
     "--timeout",
     type=Duration(),
     default="30s",
     show_default=True,
-    help="How long a request may take; later it gets status 504.",
+    help="The maximum duration of a request; longer ones get status 504.",
 )
 @click.option(
     "--idle-timeout",
@@ -71,11 +71,9 @@ SECONDS_TO_WAIT = 15
     help="Stop after this long without a request, such as 30m.",
 )
 @click.option(
-    "--background", is_flag=True, help="Run in the background; returns once it can answer."
+    "--background", is_flag=True, help="Run in the background; returns when the service is ready."
 )
-@click.option(
-    "--stop", is_flag=True, help="Stop the running services of these indexes, and do nothing else."
-)
+@click.option("--stop", is_flag=True, help="Stop the running services of these indexes.")
 def command(
     directories: tuple[Path, ...],
     host: str,
@@ -91,13 +89,13 @@ def command(
 ) -> None:
     """Serve indexes over HTTP, until Ctrl-C.
 
-    / is a page for people, /docs describes the interface, /metrics is for Prometheus. What other
-    processes commit is found by the next query. Set SEMSEARCH_TOKEN to require a bearer token;
-    listening on addresses that other machines can reach needs one.
+    / is a web page, /docs describes the interface, /metrics is for Prometheus. Queries find what
+    other processes have committed. Set SEMSEARCH_TOKEN to require a bearer token; this is mandatory
+    for addresses that other machines can reach.
 
-    While it runs, it answers `semsearch query` of the same user on this machine, too, through a
-    socket: the same output, without the time for loading the model. Where the index or the program
-    has changed, the command does without it.
+    While it runs, it also answers `semsearch query` of the same user on this machine, through a
+    socket: the same output, without the time for loading the model. If the index or the program
+    has changed, the command does not use the service.
 
     \b
     semsearch serve --index indexes/films
@@ -112,9 +110,9 @@ def command(
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
-    tell = _in_background(directories) if background else partial(click.echo, err=True)
-    version = program()  # before the rest of it is imported, and with the variables of a command
-    # FAISS's threads sleep where they wait: on a busy machine, spinning takes the others' time.
+    notify = _in_background(directories) if background else partial(click.echo, err=True)
+    version = program()  # before further imports, and with the environment of a command
+    # Waiting FAISS threads sleep: on a busy machine, spinning would slow down others.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
@@ -133,7 +131,7 @@ def command(
         seconds=timeout,
     )
     indexes = all_indexes(directories)
-    for directory in indexes.values():  # so that an error is told before the server starts
+    for directory in indexes.values():  # report errors before the server starts
         with Index.open(directory) as index:
             current_fingerprint(index.space().spec)
     if is_every_address(host) and not hosts:
@@ -147,13 +145,13 @@ def command(
             replace(settings, socket=str(local.path) if local else None),
             lambda workers: LocalRequests(version, address, workers).routes(),
         )
-        with suppress(KeyboardInterrupt):  # it has stopped by then
-            Server(app, local, idle_seconds, lambda: tell(message)).run([listener])
+        with suppress(KeyboardInterrupt):  # it has stopped already
+            Server(app, local, idle_seconds, lambda: notify(message)).run([listener])
 
 
 @contextmanager
 def _local_socket() -> Iterator[LocalSocket | None]:
-    """The socket by which `semsearch query` finds the service; None where there can be none."""
+    """The socket through which `semsearch query` finds the service; None if not supported."""
     if runtime_folder() is None:
         yield None
         return
@@ -163,7 +161,7 @@ def _local_socket() -> Iterator[LocalSocket | None]:
         local = LocalSocket()
     except OSError as error:
         reason = visible(str(error))
-        click.echo(f"`semsearch query` will not be answered by this service: {reason}", err=True)
+        click.echo(f"`semsearch query` cannot use this service: {reason}", err=True)
         yield None
         return
     try:
@@ -173,7 +171,7 @@ def _local_socket() -> Iterator[LocalSocket | None]:
 
 
 def _in_background(directories: Sequence[Path]) -> Callable[[str], None]:
-    """Continue in the background; returns what reports there that the service is ready."""
+    """Continue in the background; returns a function to report that the service is ready."""
     from semsearch.cli.background import run_in_background
 
     ready, log = run_in_background()
@@ -186,23 +184,23 @@ def _stop(directories: Sequence[Path]) -> None:
     """Stop the services of some indexes, and wait until they have stopped.
 
     Raises:
-        ArgumentError: they cannot be found on this system, or one does not answer.
+        ArgumentError: the system is not Unix, or a service does not answer.
     """
     if runtime_folder() is None:
-        raise ServeError("--stop needs a Unix system; here, end the process itself")
+        raise ServeError("--stop needs a Unix system; on this one, stop the process itself")
     wanted = [str(directory.resolve()) for directory in directories]
     stopped = False
     for path in sockets():
         try:
-            told = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
+            served = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
         except TimeoutError:
             number = Path(path).stem
             raise ServeError(f"the service in process {number} does not answer") from None
         except (OSError, ValueError):  # it was killed
             continue
-        if told is not None:
+        if served is not None:
             _wait_for_end(path)
-            click.echo(visible(f"stopped serving {told}"), err=True)
+            click.echo(visible(f"stopped serving {served}"), err=True)
             stopped = True
     if not stopped:
         names = ", ".join(map(str, directories))
@@ -217,10 +215,10 @@ def _wait_for_end(path: str) -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """A listening socket.
 
     Raises:
-        ArgumentError: that cannot be.
+        ArgumentError: the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

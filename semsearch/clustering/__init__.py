@@ -1,7 +1,14 @@
-"""Grouping a collection by what its texts are about."""
+"""Clusters the texts of a collection."""
 
-from semsearch.clustering.clusters import DEFAULT_MIN_SIZE, DEFAULT_WORDS, check_arguments, cluster
-from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
+from semsearch.clustering.clusters import (
+    DEFAULT_MIN_SIZE,
+    DEFAULT_WORDS,
+    Cluster,
+    Clustering,
+    ClusterMethod,
+    check_arguments,
+    cluster,
+)
 
 __all__ = [
     "DEFAULT_MIN_SIZE",

@@ -1,8 +1,10 @@
-"""Groups of texts of like meaning, each with its keywords and its central text."""
+"""Groups texts by their vectors, with keywords and a central text for each group."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
 
 import numpy
 
@@ -15,7 +17,6 @@ from semsearch.arguments import (
 )
 from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
-from semsearch.clustering.records import Cluster, Clustering, ClusterMethod
 from semsearch.clustering.words import keywords
 from semsearch.errors import ArgumentError, CombinationError
 from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
@@ -24,6 +25,50 @@ from semsearch.texts import quantity
 
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6
+
+
+class ClusterMethod(Enum):
+    """The algorithm."""
+
+    KMEANS = "k-means"  #: each text belongs to the nearest centroid
+    COMMUNITIES = "communities"  #: texts within a minimum score of a central text
+
+
+class Cluster(NamedTuple):
+    """A group of texts.
+
+    ``label`` counts from 1, the largest group first; ``members`` are positions in the collection,
+    the nearest to the centroid first, and ``scores`` their cosines to it, rounded to six decimals;
+    ``words`` are its keywords, the most distinctive one first.
+    """
+
+    label: int
+    members: tuple[int, ...]
+    scores: tuple[float, ...]
+    words: tuple[str, ...]
+
+    @property
+    def central(self) -> int:
+        """The member nearest to the centroid."""
+        return self.members[0]
+
+    @property
+    def cohesion(self) -> float:
+        """The mean of the scores; higher is more cohesive."""
+        return sum(self.scores) / len(self.scores)
+
+
+class Clustering(NamedTuple):
+    """The groups of a collection, the largest first; ``ungrouped`` texts are in none."""
+
+    method: ClusterMethod
+    clusters: tuple[Cluster, ...]
+    ungrouped: tuple[int, ...]
+
+    def labels(self) -> list[int | None]:
+        """The label of each text, in the order of the collection; None for ungrouped ones."""
+        label = {row: cluster.label for cluster in self.clusters for row in cluster.members}
+        return [label.get(row) for row in range(len(label) + len(self.ungrouped))]
 
 
 def cluster(
@@ -47,24 +92,24 @@ def cluster(
     >>> [group.members for group in groups.clusters]
     [(0, 1), (2, 3)]
 
-    With `min_score`, the groups are communities: their members score that much with one text in
-    the middle, and texts that are in none stay ungrouped. Else there are `n` groups, by k-means,
-    and every text is in one. Communities compare all pairs; memory grows with the texts alone.
+    With `min_score`, the groups are communities: all members have at least this cosine with a
+    central text, and other texts stay ungrouped. Otherwise, k-means puts every text in one of `n`
+    groups. Communities compare all pairs; memory is linear in the number of texts.
 
     Args:
         vectors: unit vectors, shape (number of texts, dimension).
-        texts: where the words are found.
-        n: how many groups; None chooses one by the number of texts, and reports it.
-        min_score: the cosine that makes a community.
-        min_size: how many texts a community has at least; None is 5.
-        seed: where k-means starts; the same seed brings the same groups.
-        words: how many keywords a group has, at most.
-        stop_words: words that are no keywords; English function words are none in any case.
-        notify: called with one line when the number of groups was chosen.
-        on_progress: called with the comparisons done, and the most there can be.
+        texts: the texts, for keywords.
+        n: the number of groups; None chooses it by the number of texts, and reports it.
+        min_score: the minimum cosine of a community.
+        min_size: the minimum size of a community; None is 5.
+        seed: of k-means; the same seed returns the same groups.
+        words: the most keywords of a group.
+        stop_words: words that are not keywords, in addition to English function words.
+        notify: called with one line about the chosen number of groups.
+        on_progress: called with the number of comparisons done and their maximum.
 
     Raises:
-        ArgumentError: conflicting arguments, the shapes do not fit, or a vector is not of unit
+        ArgumentError: conflicting arguments, the shapes do not match, or a vector is not of unit
             length.
     """
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
@@ -89,20 +134,20 @@ def cluster(
         if n is None:
             notify(
                 f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
-                "a number by rule of thumb"
+                "a number chosen by a rule of thumb"
             )
         elif len(groups) < n:
-            notify(f"{quantity(len(groups), 'group')}, not {n:,}: no more of the texts differ")
+            notify(f"{quantity(len(groups), 'group')}, not {n:,}: other texts are identical")
     groups.sort(key=lambda rows: (-len(rows), rows[0]))
-    told = keywords(texts, groups, words, left_out)
+    words_of_groups = keywords(texts, groups, words, left_out)
     clusters = tuple(
-        Cluster(label, *_by_score(vectors, rows), some)
-        for label, (rows, some) in enumerate(zip(groups, told, strict=True), start=1)
+        Cluster(label, *_by_score(vectors, rows), group_words)
+        for label, (rows, group_words) in enumerate(zip(groups, words_of_groups, strict=True), 1)
     )
-    alone = numpy.ones(len(texts), numpy.bool)
+    ungrouped = numpy.ones(len(texts), numpy.bool)
     for rows in groups:
-        alone[rows] = False
-    return Clustering(method, clusters, tuple(numpy.flatnonzero(alone).tolist()))
+        ungrouped[rows] = False
+    return Clustering(method, clusters, tuple(numpy.flatnonzero(ungrouped).tolist()))
 
 
 def check_arguments(
@@ -113,33 +158,33 @@ def check_arguments(
     seed: int = 0,
     words: int = DEFAULT_WORDS,
 ) -> None:
-    """Refuse what `cluster` would refuse, before there are vectors.
+    """Validate arguments of `cluster` before vectors are computed.
 
     Raises:
-        ArgumentError: conflicting arguments, or one is out of its range.
+        ArgumentError: arguments conflict, or one is out of range.
     """
     if n is not None and min_score is not None:
-        raise CombinationError("name a number of groups, or the score that makes one, not both")
+        raise CombinationError("name either a number of groups or a minimum score, not both")
     if min_score is None and min_size is not None:
         raise CombinationError(
-            "a least size is for groups by score; k-means puts every text in one"
+            "a minimum size is only for groups with a minimum score; k-means groups every text"
         )
     if min_score is not None:
         check_number("min_score", min_score, -1, 1)
     if n is not None:
         check_whole_number("the number of groups", n, 1)
     if min_size is not None:
-        check_whole_number("the least size", min_size, 1)
+        check_whole_number("the minimum size", min_size, 1)
     check_whole_number("the seed", seed, 0)
     check_whole_number("the number of words", words, 0)
 
 
 def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Members and their cosines to the centroid, the nearest first; equal ones by place."""
+    """Members and their cosines to the centroid, the nearest first; equal ones by position."""
     members = vectors[rows]
     centroid = members.mean(axis=0, dtype=numpy.float64)
     length = float(numpy.linalg.norm(centroid))
-    if length > 0:  # opposites have their middle nowhere
+    if length > 0:  # the mean of opposite vectors is zero
         centroid /= length
     cosines = members @ centroid.astype(numpy.float32)
     scores = numpy.clip(cosines.astype(numpy.float64).round(SCORE_DECIMALS), -1, 1)

@@ -1,9 +1,9 @@
-"""Communities: texts that score enough with one text in their middle, the largest first.
+"""Communities: texts within a minimum score of a central text, the largest first.
 
-The fast community detection of Sentence-Transformers (`util.community_detection`): every text, with
-all that score enough with it, is a candidate. The largest is taken, then the next whose middle is
-still free, without what is taken already. This brings the same groups, but holds neither all scores
-nor all candidates: it counts what each text would gather, and gathers for those that come first.
+The fast community detection of Sentence-Transformers (`util.community_detection`): each text, with
+all texts within the minimum score, is a candidate. The largest is taken, then the next whose centre
+is still free, without texts already taken. This returns the same groups without storing all scores
+or candidates: it counts the members of each candidate, and collects them only for the largest.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from semsearch.pairwise import (
 )
 from semsearch.protocols import Matrix
 
-#: How much memory may tell who is near whom.
+#: The memory for masks of neighbours.
 MASK_BYTES = 1 << 25
-#: With so many of a tile's pairs close to the score, all are multiplied again: that is faster.
-MANY_DOUBTFUL = 1 / 64
+#: If more than this share of a tile's pairs are near the minimum score, rescoring all is faster.
+MANY_UNCERTAIN = 1 / 64
 
 
 def communities(
@@ -37,19 +37,19 @@ def communities(
     min_size: int,
     on_progress: Callable[[int, int], None],
 ) -> list[Rows]:
-    """Groups without a common member; texts may be in none.
+    """Disjoint groups; texts may be in none.
 
     Args:
         vectors: unit vectors, shape (n, dimension).
-        min_score: what each member scores with the middle, or more; rounded to six decimals.
-        min_size: how many texts a group has, or more.
-        on_progress: called with the pairs compared, and the most there can be.
+        min_score: the minimum score of members with the centre, rounded to six decimals.
+        min_size: the minimum size of a group.
+        on_progress: called with the number of pairs compared and their maximum.
     """
     n = len(vectors)
     comparison = Comparison(vectors, None)
     every = EveryTile(n)
     done, most = 0, every.comparisons + n * n
-    sizes = numpy.ones(n, numpy.int64)  # each gathers itself
+    sizes = numpy.ones(n, numpy.int64)  # each text is in its own group
     for tile in every.tiles():
         near = _near(comparison, tile, min_score)
         sizes[tile.lefts] += near.sum(axis=1)
@@ -59,47 +59,47 @@ def communities(
 
     found = []
     free = numpy.ones(n, numpy.bool)
-    middles = numpy.argsort(-sizes, kind="stable")
-    middles = middles[sizes[middles] >= min_size]
+    centres = numpy.argsort(-sizes, kind="stable")
+    centres = centres[sizes[centres] >= min_size]
     at_once = max(1, min(TILE_ROWS, MASK_BYTES // max(1, n)))
-    while len(middles := middles[free[middles]]):
-        some, middles = middles[:at_once], middles[at_once:]
+    while len(centres := centres[free[centres]]):
+        batch, centres = centres[:at_once], centres[at_once:]
         others = numpy.flatnonzero(free)
-        gathered = _gathered(comparison, some, others, min_score)
-        for middle, near in zip(some, gathered, strict=True):
+        neighbours = _neighbours(comparison, batch, others, min_score)
+        for centre, near in zip(batch, neighbours, strict=True):
             members = others[near]
             members = members[free[members]]
-            if free[middle] and len(members) >= min_size:
+            if free[centre] and len(members) >= min_size:
                 found.append(members)
                 free[members] = False
-        done += gathered.size
+        done += neighbours.size
         on_progress(done, most)
     on_progress(most, most)
     return found
 
 
-def _gathered(comparison: Comparison, middles: Rows, others: Rows, min_score: float) -> Mask:
-    """Which of the others each middle gathers, itself among them: shape (middles, others)."""
-    gathered = numpy.empty((len(middles), len(others)), numpy.bool)
+def _neighbours(comparison: Comparison, centres: Rows, others: Rows, min_score: float) -> Mask:
+    """The neighbours of each centre, including itself: shape (centres, others)."""
+    neighbours = numpy.empty((len(centres), len(others)), numpy.bool)
     for start in range(0, len(others), TILE_ROWS):
-        some = slice(start, start + TILE_ROWS)
-        gathered[:, some] = _near(comparison, Tile(middles, others[some], False), min_score)
-    gathered |= middles[:, None] == others
-    return gathered
+        block = slice(start, start + TILE_ROWS)
+        neighbours[:, block] = _near(comparison, Tile(centres, others[block], False), min_score)
+    neighbours |= centres[:, None] == others
+    return neighbours
 
 
 def _near(comparison: Comparison, tile: Tile, min_score: float) -> Mask:
-    """Which pairs of a tile score enough; those that are close to it, by their final score."""
+    """Which pairs of a tile have the minimum score; near it, by their float64 score."""
     products = comparison.products(tile)
     near: Mask = products >= min_score + MARGIN
     rows, columns = comparison.rows[tile.lefts], comparison.rows[tile.rights]
-    doubtful = numpy.flatnonzero((products >= min_score - MARGIN) & ~near)
-    if len(doubtful) > near.size * MANY_DOUBTFUL:
+    uncertain = numpy.flatnonzero((products >= min_score - MARGIN) & ~near)
+    if len(uncertain) > near.size * MANY_UNCERTAIN:
         doubles = [comparison.vectors[side].astype(numpy.float64) for side in tile[:2]]
         scores = (doubles[0] @ doubles[1].T).round(SCORE_DECIMALS).clip(-1, 1)
         return (scores >= min_score) & (products > EXCLUDED)
-    for start in range(0, len(doubtful), comparison.piece):
-        some = doubtful[start : start + comparison.piece]
-        pairs = comparison.scored(rows[some // len(columns)], columns[some % len(columns)])
-        near.flat[some] = pairs.scores >= min_score
+    for start in range(0, len(uncertain), comparison.piece):
+        batch = uncertain[start : start + comparison.piece]
+        pairs = comparison.scored(rows[batch // len(columns)], columns[batch % len(columns)])
+        near.flat[batch] = pairs.scores >= min_score
     return near

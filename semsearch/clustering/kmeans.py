@@ -1,7 +1,7 @@
-"""Spherical k-means: each text belongs to the centroid with which its cosine is highest.
+"""Spherical k-means: each text belongs to the centroid with the highest cosine.
 
-Dhillon & Modha, Concept decompositions for large sparse text data (2001). It starts from centroids
-that greedy k-means++ draws (Arthur & Vassilvitskii 2007), several times; the best run is kept.
+Dhillon & Modha, Concept decompositions for large sparse text data (2001). The initial centroids are
+from greedy k-means++ (Arthur & Vassilvitskii 2007); the best of several runs is kept.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from semsearch.protocols import Matrix
 
 RESTARTS = 8
 ROUNDS = 20
-#: The restarts are run on this many vectors for each centroid; only the best one on all.
-DRAWN_FOR_EACH = 100
-#: Among how many candidates k-means++ takes the next centroid.
+#: Restarts use a sample of this many vectors per centroid; only the best continues with all.
+SAMPLE_PER_CENTROID = 100
+#: The candidates among which k-means++ chooses the next centroid.
 CANDIDATES = 16
 MAX_DEFAULT_GROUPS = 50
 
 
 def default_groups(n: int) -> int:
-    """√(n/2) groups, an old rule of thumb (Mardia et al. 1979), but no more than one can read."""
+    """√(n/2), a rule of thumb (Mardia et al. 1979), but at most MAX_DEFAULT_GROUPS."""
     return max(1, min(round(math.sqrt(n / 2)), MAX_DEFAULT_GROUPS))
 
 
 def nearest_centroids(
     vectors: Matrix, groups: int, seed: int, on_progress: Callable[[int, int], None]
 ) -> list[Rows]:
-    """Rows by their centroid; fewer groups than wanted where no more vectors differ.
+    """Rows grouped by their nearest centroid; fewer groups if vectors are identical.
 
     Args:
         vectors: unit vectors, shape (n, dimension), at least one.
-        groups: how many, at most n.
-        seed: the same seed brings the same groups.
-        on_progress: called after each run with the comparisons done, and all of them.
+        groups: the number of groups, at most n.
+        seed: the same seed returns the same groups.
+        on_progress: called after each run with the number of comparisons done and their total.
     """
     n = len(vectors)
     vectors = numpy.ascontiguousarray(vectors, numpy.float32)
     random = numpy.random.default_rng(seed)
-    drawn = numpy.sort(random.choice(n, min(n, groups * DRAWN_FOR_EACH), replace=False))
-    sample = vectors[drawn]
+    sampled = numpy.sort(random.choice(n, min(n, groups * SAMPLE_PER_CENTROID), replace=False))
+    sample = vectors[sampled]
     done, total = 0, ROUNDS * groups * (RESTARTS * len(sample) + n)
     best, centroids = -math.inf, sample[:groups]
     for _ in range(RESTARTS):
@@ -62,7 +62,7 @@ def nearest_centroids(
 
 
 def _trained(vectors: Matrix, centroids: Matrix) -> Any:
-    """FAISS's k-means, from these centroids."""
+    """Run FAISS's k-means from these centroids."""
     import faiss
 
     groups, dimension = centroids.shape
@@ -71,7 +71,7 @@ def _trained(vectors: Matrix, centroids: Matrix) -> Any:
         groups,
         niter=ROUNDS,
         spherical=True,
-        seed=1,  # for splitting centroids that have lost their vectors
+        seed=1,  # for splitting the centroids of empty clusters
         min_points_per_centroid=1,  # with fewer it would warn
         max_points_per_centroid=len(vectors),
     )
@@ -80,17 +80,17 @@ def _trained(vectors: Matrix, centroids: Matrix) -> Any:
 
 
 def _first_centroids(vectors: Matrix, groups: int, random: numpy.random.Generator) -> Matrix:
-    """Vectors far from each other: each the best of some drawn by their squared distances."""
+    """Greedy k-means++: each vector is the best of candidates drawn by squared distance."""
     chosen = [int(random.integers(len(vectors)))]
-    # Half the squared distance of unit vectors is what their cosine lacks to 1.
-    lacking = numpy.maximum(1 - vectors @ vectors[chosen[0]], 0)
+    # Half the squared distance of unit vectors is 1 - cosine.
+    distances = numpy.maximum(1 - vectors @ vectors[chosen[0]], 0)
     while len(chosen) < groups:
-        sums = numpy.cumsum(lacking, dtype=numpy.float64)
-        places = numpy.searchsorted(sums, random.random(CANDIDATES) * sums[-1])
-        places = numpy.minimum(places, len(vectors) - 1)
-        remaining = numpy.maximum(1 - vectors[places] @ vectors.T, 0)
-        numpy.minimum(remaining, lacking, out=remaining)
+        sums = numpy.cumsum(distances, dtype=numpy.float64)
+        candidates = numpy.searchsorted(sums, random.random(CANDIDATES) * sums[-1])
+        candidates = numpy.minimum(candidates, len(vectors) - 1)
+        remaining = numpy.maximum(1 - vectors[candidates] @ vectors.T, 0)
+        numpy.minimum(remaining, distances, out=remaining)
         best = int(remaining.sum(axis=1, dtype=numpy.float64).argmin())
-        chosen.append(int(places[best]))
-        lacking = remaining[best]
+        chosen.append(int(candidates[best]))
+        distances = remaining[best]
     return vectors[chosen]

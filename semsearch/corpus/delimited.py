@@ -70,8 +70,8 @@ def read_delimited(
 
     sample = list(islice(rows, 1))
     if not sample:
-        plain = header or any(column.lower() in USUAL_NAMES for column in columns)
-        advice = "" if plain else "; if its first row is data, add --no-header"
+        is_header = header or any(column.lower() in USUAL_NAMES for column in columns)
+        advice = "" if is_header else "; if its first row is data, add --no-header"
         raise EmptyCorpusError(f"{text.name} has a header but no rows{advice}")
     while reader.line_num < len(head) and (row := next(rows, None)):
         sample.append(row)

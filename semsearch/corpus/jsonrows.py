@@ -59,7 +59,7 @@ def read_records(text: TextStream, path: str) -> Table:
             value contains them.
 
     Raises:
-        CorpusError: there is nothing at that path, or no rows, or the file is no JSON.
+        CorpusError: the path does not exist, has no rows, or the file is not JSON.
     """
     return _table(text, _record_rows(text, [key for key in path.split(".") if key]))
 

@@ -112,8 +112,8 @@ def _table(
     sample = list(islice(rows, LOOK_AHEAD_ROWS))
     if not sample:
         name = f"{source.name}, {remark}"  # it may be the wrong sheet
-        plain = any(column.lower() in USUAL_NAMES for column in columns)
-        advice = "" if plain else "; if its first row is data, add --no-header"
+        is_header = any(column.lower() in USUAL_NAMES for column in columns)
+        advice = "" if is_header else "; if its first row is data, add --no-header"
         raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
     return Table(
         source.name,

@@ -125,7 +125,7 @@ def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str |
 def read_labelled_table(file: Path) -> list[LabelledPair]:
     """The pairs of a table that have a label; labels ``-`` and empty ones are left out.
 
-    Columns are found as by `read_scored_table`, with a label (LABEL_COLUMNS) in place of the score.
+    Columns are found as by `read_scored_table`, with a label (LABEL_COLUMNS) instead of the score.
 
     Raises:
         DatasetError: the file cannot be read, or lacks these columns.

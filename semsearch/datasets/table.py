@@ -20,7 +20,7 @@ _QUOTED = re.compile('"(?:[^"]|"")*"')
 
 
 class Row(NamedTuple):
-    """The cells of a row, and where it begins (``pairs.csv:418``)."""
+    """The cells of a row, and its location (``pairs.csv:418``)."""
 
     place: str
     cells: list[str]

@@ -1,4 +1,4 @@
-"""Encoders, rerankers and BM25 measured as the papers do, with uncertainty."""
+"""Evaluates encoders, rerankers and BM25 with the measures of the literature and intervals."""
 
 from semsearch.evaluation.intervals import Difference, Interval
 from semsearch.evaluation.pair_scorers import CosineScorer, PairScorer, load_pair_scorer

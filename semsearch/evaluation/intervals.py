@@ -1,4 +1,4 @@
-"""How sure a figure is: bootstrap intervals, paired differences, randomisation tests.
+"""Uncertainty of results: bootstrap intervals, paired differences, randomisation tests.
 
 Efron & Tibshirani 1993 for the bootstrap; Smucker, Allan & Carterette 2007 for paired tests of
 retrieval systems.
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from semsearch.correlations import Values, spearman_rows
 
-#: How often is resampled. The ends of a 95 % interval then stand on 25 values each.
+#: Bootstrap resamples: 25 values lie outside each end of a 95 % interval.
 RESAMPLES = 1000
-#: How often signs are turned in a randomisation test.
+#: Random sign flips in a randomisation test.
 PERMUTATIONS = 9999
 SEED = 0
 
 
 class Interval(NamedTuple):
-    """A figure with its 95 % interval."""
+    """A value with its 95 % interval."""
 
     value: float
     low: float
@@ -32,28 +32,28 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """By how much one system is better than another, on the same pairs or queries."""
+    """The difference of two systems on the same pairs or queries."""
 
     value: float
     low: float  #: of the 95 % interval
     high: float
-    p: float  #: two-sided: how likely so large a difference is if there were none
+    p: float  #: two-sided p value
     p_is_bound: bool = (
-        False  #: as small as so many resamples can make it: the true p may be smaller
+        False  #: the smallest p that these resamples can give; the true p may be smaller
     )
 
     @property
     def p_shown(self) -> str:
-        """How a table shows p: ``0.012``, ``≤ 0.002`` where that is a bound, or ``< 0.001``."""
+        """The p value for tables: ``0.012``, ``≤ 0.002`` for a bound, or ``< 0.001``."""
         if self.p < 0.001:
             return "< 0.001"
         return f"{'≤ ' if self.p_is_bound else ''}{self.p:.3f}"
 
 
 def interval(value: float, resampled: Values) -> Interval:
-    """A figure with the middle 95 % of its resampled values, shape (RESAMPLES,).
+    """A value with the middle 95 % of its resampled values, shape (RESAMPLES,).
 
-    A sample in which the figure is not defined (one gold score in all of it) says nothing.
+    Samples in which the value is undefined (a constant gold score) are ignored.
     """
     defined = resampled[numpy.isfinite(resampled)]
     if not len(defined):
@@ -65,10 +65,10 @@ def interval(value: float, resampled: Values) -> Interval:
 def bootstrap_difference(
     value: float, other: float, resampled: Values, other_resampled: Values
 ) -> Difference:
-    """What lies between two figures that were resampled together.
+    """The difference of two values that were resampled together.
 
-    The p value is twice the share of resampled differences on the other side of zero, the
-    observed one counted among them.
+    The p value is twice the share of resampled differences on the other side of zero, with the
+    observed difference counted among them.
     """
     differences = resampled - other_resampled
     differences = differences[numpy.isfinite(differences)]
@@ -86,8 +86,8 @@ def mean_interval(values: Values) -> Interval:
 def randomised_difference(values: Values, other: Values) -> Difference:
     """The difference of two means over the same queries, in the same order.
 
-    Its interval is a bootstrap's over the queries; its p value is Fisher's randomisation test,
-    which turns the signs of the queries' differences.
+    The interval is from a bootstrap over the queries, the p value from Fisher's randomisation
+    test, which flips the signs of the differences.
     """
     from scipy.stats import permutation_test
 
@@ -104,7 +104,7 @@ def randomised_difference(values: Values, other: Values) -> Difference:
         batch=1000,
         rng=SEED,
     )
-    # Few queries have few signs: SciPy turns them in all ways, and p is exact.
+    # With few queries SciPy enumerates all sign flips, and p is exact.
     is_exact = len(test.null_distribution) < PERMUTATIONS
     is_least = test.pvalue <= 2 / (1 + PERMUTATIONS)
     return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_least and not is_exact))
@@ -126,21 +126,21 @@ def resampled_spearman(scores: Sequence[Values], gold: Values) -> NDArray[numpy.
     """Spearman's correlation of each system on the same bootstrap samples of the pairs.
 
     Args:
-        scores: a system's scores each, shape (pairs,).
+        scores: the scores of each system, shape (pairs,).
         gold: shape (pairs,).
 
     Returns:
-        Shape (systems, RESAMPLES); NaN where a sample has no correlation.
+        Shape (systems, RESAMPLES); NaN where the correlation is undefined.
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     def statistic(*samples: Values, axis: int) -> Values:
         del axis  # the last one
-        *rated, wanted = samples
-        return numpy.stack([spearman_rows(one, wanted) for one in rated])
+        *systems, golds = samples
+        return numpy.stack([spearman_rows(system, golds) for system in systems])
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN in a sample; see `interval`
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN is handled by `interval`
         found = bootstrap(
             (*scores, gold),
             statistic,

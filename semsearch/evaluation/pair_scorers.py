@@ -1,4 +1,4 @@
-"""Systems that say how similar two sentences are: bi-encoders by cosine, and cross-encoders."""
+"""Systems that score the similarity of two sentences: bi-encoders and cross-encoders."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from semsearch.protocols import Encoder, Scores
 
 
 class PairScorer(Protocol):
-    """Anything that scores pairs of sentences; a `Reranker` does."""
+    """Protocol of systems that score pairs of sentences, such as `Reranker`."""
 
     @property
     def spec(self) -> str:
-        """What it is called."""
+        """The name of the system."""
 
     @property
     def precision(self) -> str | None:
-        """In which numbers it computes; None where there is no choice."""
+        """The number format of its computations; None if there is no choice."""
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score a pair, higher is more similar, shape (len(pairs),)."""
+        """A score for each pair, higher is more similar, shape (len(pairs),)."""
 
 
 class CosineScorer:
-    """A bi-encoder: the cosine of the two sentences' vectors.
+    """Scores a pair by the cosine of the two sentence vectors of a bi-encoder.
 
     Args:
-        encoder: both sentences are encoded as documents, each distinct one once.
+        encoder: encodes both sentences as documents, each distinct one once.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -41,41 +41,41 @@ class CosineScorer:
 
     @property
     def spec(self) -> str:
-        """The encoder's."""
+        """The spec of the encoder."""
         return self.encoder.spec
 
     @property
     def precision(self) -> str | None:
-        """The encoder's, which for ``int8`` is that of documents."""
+        """The precision of the encoder; with ``int8``, that of documents."""
         return computed_precision(self.encoder)
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """The cosine of each pair, shape (len(pairs),)."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         matrix = self.encoder.encode_documents(texts)
-        place = {text: row for row, text in enumerate(texts)}
-        left = matrix[[place[left] for left, _ in pairs]]
-        right = matrix[[place[right] for _, right in pairs]]
+        rows = {text: row for row, text in enumerate(texts)}
+        left = matrix[[rows[left] for left, _ in pairs]]
+        right = matrix[[rows[right] for _, right in pairs]]
         cosines: Scores = numpy.einsum("ij,ij->i", left, right)
         return cosines
 
 
 def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:
-    """The system of that name: an encoder, or ``cross-encoder:MODEL``.
+    """Load an encoder, or ``cross-encoder:MODEL``.
 
     Args:
-        spec: its name.
-        precision: in which numbers it computes: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        spec: the name of the system.
+        precision: ``auto``, ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
-        ArgumentError: it is a name of something that ranks documents and scores no pairs.
+        ArgumentError: the system ranks documents and cannot score pairs.
         EncoderError: it cannot be loaded.
     """
     check_text("the system", spec)
     if spec == "bm25" or spec.startswith("hybrid:"):
         raise CombinationError(
-            f"'{spec}' ranks the documents of a collection; two sentences are scored by an encoder "
-            f"or {CROSS_ENCODER_PREFIX}MODEL"
+            f"'{spec}' ranks documents and cannot score pairs of sentences; use an encoder or "
+            f"{CROSS_ENCODER_PREFIX}MODEL"
         )
     if spec.startswith(CROSS_ENCODER_PREFIX):
         return load_reranker(spec, precision=precision)

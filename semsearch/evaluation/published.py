@@ -1,4 +1,4 @@
-"""The figures that papers give, to stand beside ours."""
+"""Published results, for comparison."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 class PublishedRow(NamedTuple):
     """A system of a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set.
 
-    A test set goes by its name, another split as ``NAME:SPLIT``.
+    The keys are ``NAME`` for test sets and ``NAME:SPLIT`` for other splits.
     """
 
     title: str
     source: str
-    systems: list[str]  #: the specs with which we run the same weights
+    systems: list[str]  #: the specs of the same weights
     scores: dict[str, float]
-    sizes: dict[str, int]  #: over how many pairs or queries these are
+    sizes: dict[str, int]  #: the number of pairs or queries
 
     def score(self, dataset: str, split: str, n: int) -> float | None:
-        """The value over that split, if it is over as many pairs or queries as ours."""
+        """The value for a split, if it is over `n` pairs or queries."""
         key = dataset if split == "test" else f"{dataset}:{split}"
         return self.scores.get(key) if self.sizes.get(key) == n else None
 
 
 @cache
 def published_rows(kind: str) -> list[PublishedRow]:
-    """All rows of that kind (``sts`` or ``ir``)."""
+    """All rows of a kind (``sts`` or ``ir``)."""
     text = files("semsearch.evaluation").joinpath("published.toml").read_text("utf-8")
     tables: dict[str, Any] = tomllib.loads(text)
     sizes = tables["pairs" if kind == "sts" else "queries"]

@@ -1,4 +1,4 @@
-"""Systems that rank a collection: an index searched in each of its ways, and runs from a file."""
+"""Systems that rank the documents of a collection: indexes, and runs from a file."""
 
 from __future__ import annotations
 
@@ -28,38 +28,37 @@ from semsearch.search import HYBRID_DEPTH
 from semsearch.search.queries import RERANK_DEPTH, Fusion
 from semsearch.search.reranking import reranked
 
-#: How many documents a ranking holds, as usual in TREC.
+#: The length of a ranking, as usual in TREC.
 DEPTH = 1000
-#: Hybrid and reranked rankings are asked for so many: up to there, what stands first does not
-#: depend on how many are asked for.
+#: The length of hybrid and reranked rankings: up to this, the first documents do not depend on `k`.
 FIRST = min(HYBRID_DEPTH, RERANK_DEPTH)
 
 BM25 = "bm25"
 HYBRID_PREFIX = "hybrid:"
 RUN_PREFIX = "run:"
 
-#: Cuts the passages that BM25 searches where no encoder takes part.
+#: Splits the passages for BM25 if no encoder is evaluated.
 LEXICAL_ENCODER = "hashing"
 
-#: More tokens than any document has, and not more than SQLite can count.
+#: More tokens than any document has, within SQLite's integers.
 NO_LIMIT = 2**62
 
 
 class Ranking(NamedTuple):
-    """What a system answers to all queries of a set."""
+    """The rankings of a system for all queries of a set."""
 
     run: Run
-    seconds: float  #: to index the documents and answer the queries; not the loading of the model
+    seconds: float  #: for indexing and all queries, without loading the model
 
 
 class Collection:
-    """A retrieval set with the indexes in which its documents are searched.
+    """A retrieval set with the indexes of its documents.
 
     Args:
         retrieval: the documents, unless `index` has them; the queries and judgements.
-        index: is searched as it stands. None makes a temporary index for each encoder.
-        whole_documents: whether temporary indexes keep each document as one passage, of which an
-            encoder reads the beginning, as in the published evaluations.
+        index: an existing index of the documents. None creates a temporary index per encoder.
+        whole_documents: whether temporary indexes store each document as one passage, truncated by
+            the encoder, as in published evaluations.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Collection:
         self.retrieval = retrieval
         self.whole_documents = whole_documents
         self._index = index
-        self._made: dict[str, tuple[Index, float]] = {}
+        self._created: dict[str, tuple[Index, float]] = {}
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -82,27 +81,27 @@ class Collection:
         self._closing.close()
 
     def index(self, encoder: Encoder | None) -> tuple[Index, float]:
-        """The index in which an encoder's vectors are, and the seconds that it took to make.
+        """The index with an encoder's vectors, and the seconds its creation took.
 
         Raises:
-            ArgumentError: no index stands, and there is no encoder to make one.
+            ArgumentError: there is neither an index nor an encoder to create one.
         """
         if self._index is not None:
             return self._index, 0.0
         if encoder is None:
-            raise CombinationError("the systems are those of an index; name it")
-        if encoder.fingerprint not in self._made:
+            raise CombinationError("these systems need an index; name it")
+        if encoder.fingerprint not in self._created:
             started = time.perf_counter()
             index = self._new_index(encoder)
-            self._made[encoder.fingerprint] = index, time.perf_counter() - started
-        return self._made[encoder.fingerprint]
+            self._created[encoder.fingerprint] = index, time.perf_counter() - started
+        return self._created[encoder.fingerprint]
 
     def _new_index(self, encoder: Encoder) -> Index:
         folder = self._closing.enter_context(TemporaryDirectory(prefix="semsearch-eval-"))
         used = Uncut(encoder) if self.whole_documents else encoder
         index = self._closing.enter_context(Index.create(Path(folder) / "index", used))
-        # By falling id: of equal scores an index finds first what came first, and trec_eval takes
-        # the greater id first.
+        # In descending order of ids: an index orders equal scores by insertion, trec_eval by
+        # descending id.
         documents = self.retrieval.documents
         index.add(
             Document(name, documents[name])
@@ -113,37 +112,39 @@ class Collection:
 
 
 class Ranker(Protocol):
-    """A system that ranks the documents of a collection for each of its queries."""
+    """Protocol of systems that rank the documents of a collection for each of its queries."""
 
     @property
     def spec(self) -> str:
-        """What it is called."""
+        """The name of the system."""
 
     @property
     def precision(self) -> str | None:
-        """In which numbers it computes; None for words and for runs from a file."""
+        """The number format of its computations; None for BM25 and for runs from a file."""
 
     def rank(self, collection: Collection) -> Ranking:
-        """Its best documents for each query, with scores."""
+        """The best documents for each query, with scores."""
 
 
 class System(NamedTuple):
-    """What a system's name says: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, reranked."""
+    """A parsed system name: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, reranked."""
 
     mode: SearchMode
-    name: str | None  #: of an encoder or an embedding space; None for words alone
+    name: str | None  #: of an encoder or an embedding space; None for BM25
     reranker: str | None
-    run: Path | None = None  #: a file whose ranking it is
+    run: Path | None = None  #: a file with rankings
 
     @classmethod
     def parsed(cls, spec: str) -> Self:
-        """The parts of a name.
+        """Parse the name of a system.
 
         Raises:
-            ArgumentError: a cross-encoder alone, which finds nothing by itself.
+            ArgumentError: a cross-encoder alone, which only reranks.
         """
         if spec.startswith(CROSS_ENCODER_PREFIX):
-            raise CombinationError(f"a cross-encoder reranks what another finds: ENCODER+{spec}")
+            raise CombinationError(
+                f"a cross-encoder can only rerank another system: ENCODER+{spec}"
+            )
         first, _, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
         reranker = model or None
         if first == BM25:
@@ -156,15 +157,15 @@ class System(NamedTuple):
 
 
 class IndexRanker:
-    """An index searched in one of its ways, by the retriever that `semsearch query` uses.
+    """Searches an index in one mode, with the retriever of `semsearch query`.
 
     Args:
-        spec: what it is called.
-        mode: by meaning, by words, or both.
-        encoder: that of the space; None for words in an index that stands.
-        space: the name of the embedding space of an index that stands; None takes the first.
-        reranker: scores the first documents again; the ranking ends behind them.
-        fusion: how hybrid search makes one ranking of two.
+        spec: the name of the system.
+        mode: semantic, BM25 or hybrid.
+        encoder: the encoder of the space; None for BM25 in an existing index.
+        space: the name of the embedding space in an existing index; None for the first.
+        reranker: reranks the first documents; the ranking ends after them.
+        fusion: how hybrid search fuses two rankings.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class IndexRanker:
 
     @property
     def precision(self) -> str | None:
-        """That of the encoder and of the reranker, each once: ``fp32``, or ``int8+bf16``."""
+        """The distinct precisions of encoder and reranker: ``fp32``, or ``int8+bf16``."""
         found = []
         if self._encoder is not None and self._mode is not SearchMode.BM25:
             found.append(computed_precision(self._encoder))
@@ -195,7 +196,7 @@ class IndexRanker:
         return "+".join(dict.fromkeys(filter(None, found))) or None
 
     def rank(self, collection: Collection) -> Ranking:
-        """The first documents that the index finds for each query."""
+        """Search the index for each query."""
         index, seconds = collection.index(self._encoder)
         queries = collection.retrieval.queries
         is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
@@ -215,7 +216,7 @@ class IndexRanker:
 
 
 class RecordedRanker:
-    """A run that some system has written in TREC's format, as it is or reranked."""
+    """A run in TREC's format, optionally reranked."""
 
     def __init__(self, spec: str, file: Path, reranker: Reranker | None = None) -> None:
         self.spec = spec
@@ -224,16 +225,18 @@ class RecordedRanker:
         self._reranker = reranker
 
     def rank(self, collection: Collection) -> Ranking:
-        """What the file says of the set's queries; a query that it lacks has found nothing."""
+        """The rankings in the file; queries missing from it have empty rankings."""
         retrieval = collection.retrieval
         recorded = read_run(self._file)
         if not recorded.keys() & retrieval.queries.keys():
-            raise DatasetError(f"{self._file}: none of its queries is in {retrieval.name}")
+            raise DatasetError(f"{self._file} has no query of {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
         if self._reranker is None:
             return Ranking(run, float("nan"))
         if not retrieval.documents:
-            raise CombinationError(f"{self.spec}: a run is reranked where --data has the documents")
+            raise CombinationError(
+                f"{self.spec}: reranking a run needs the documents; use --data with documents"
+            )
         started = time.perf_counter()
         for name, query in retrieval.queries.items():
             hits = _hits(query, run[name], retrieval.documents)
@@ -243,7 +246,7 @@ class RecordedRanker:
 
 
 class Uncut(EncodesSentences):
-    """An encoder in whose index each document is one passage."""
+    """An encoder whose index stores each document as one passage."""
 
     max_document_tokens = NO_LIMIT
 
@@ -255,19 +258,19 @@ class Uncut(EncodesSentences):
         self.max_query_tokens = encoder.max_query_tokens
 
     def description(self) -> Mapping[str, Any]:
-        """The encoder's."""
+        """The description of the wrapped encoder."""
         return self._encoder.description()
 
     def token_spans(self, text: str) -> TokenSpans:
-        """The encoder's."""
+        """The token spans of the wrapped encoder."""
         return self._encoder.token_spans(text)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """The encoder's vectors."""
+        """The vectors of the wrapped encoder."""
         return self._encoder.encode_queries(texts)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """The encoder's vectors, of as much of each text as it reads."""
+        """The vectors of the wrapped encoder, which truncates long texts."""
         return self._encoder.encode_documents(texts)
 
 
@@ -276,33 +279,32 @@ def load_rankers(
     encoders: dict[str, Encoder] | None = None,
     precision: Precision | str = Precision.FP32,
 ) -> list[Ranker]:
-    """The systems of those names, each on an index that is made for the evaluation.
+    """Load systems by name; their indexes are created during the evaluation.
 
     BM25 searches the passages of the first encoder's index.
 
     Args:
         specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
             ``SYSTEM+cross-encoder:MODEL`` (the first 100 of SYSTEM reranked); ``run:FILE``.
-        encoders: those at hand, by spec; those that are loaded are added.
-        precision: in which numbers those that are loaded compute: ``auto``, ``fp32``, ``bf16`` or
-            ``int8``.
+        encoders: loaded encoders by spec; newly loaded ones are added.
+        precision: of newly loaded models: ``auto``, ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
-        ArgumentError: a cross-encoder alone, which ranks nothing by itself.
+        ArgumentError: a cross-encoder alone, which only reranks.
         EncoderError: a model cannot be loaded.
     """
-    at_hand = {} if encoders is None else encoders
+    loaded = {} if encoders is None else encoders
     systems = _parsed(specs)
     searching = [system for system in systems.values() if system.run is None]
     for system in searching:
-        if system.name is not None and system.name not in at_hand:
-            at_hand[system.name] = load_encoder(system.name, precision=precision)
-    named = [at_hand[system.name] for system in searching if system.name is not None]
+        if system.name is not None and system.name not in loaded:
+            loaded[system.name] = load_encoder(system.name, precision=precision)
+    named = [loaded[system.name] for system in searching if system.name is not None]
     if searching and not named:
         named = [load_encoder(LEXICAL_ENCODER)]
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
-        encoder = named[0] if system.name is None else at_hand[system.name]
+        encoder = named[0] if system.name is None else loaded[system.name]
         return IndexRanker(spec, system.mode, encoder, reranker=reranker)
 
     return _rankers(systems, precision, searched)
@@ -311,28 +313,28 @@ def load_rankers(
 def index_rankers(
     index: Index, specs: Sequence[str] = (), precision: Precision | str = Precision.FP32
 ) -> list[Ranker]:
-    """The ways in which an index that stands is searched.
+    """The systems of an existing index.
 
     Args:
-        index: what is searched.
+        index: the index.
         specs: ``SPACE`` (the name of an embedding space), ``bm25``, ``hybrid:SPACE``,
-            ``SYSTEM+cross-encoder:MODEL`` or ``run:FILE``; none means all spaces, and
-            ``bm25`` where the index has it.
-        precision: in which numbers cross-encoders compute.
+            ``SYSTEM+cross-encoder:MODEL`` or ``run:FILE``; by default all spaces, and ``bm25`` if
+            the index has it.
+        precision: of cross-encoders.
 
     Raises:
-        ArgumentError: a cross-encoder alone, which ranks nothing by itself.
-        SpaceError: the index has no such space, or it is not complete yet.
+        ArgumentError: a cross-encoder alone, which only reranks.
+        SpaceError: the space does not exist, or is not complete yet.
         EncoderError: a model cannot be loaded.
     """
-    listed = check_texts("specs", specs) or index.systems()
+    names = check_texts("specs", specs) or index.systems()
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
         space = index.complete_space(system.name)
         encoder = None if system.name is None else index.encoder(space)
         return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
 
-    return _rankers(_parsed(listed), precision, searched)
+    return _rankers(_parsed(names), precision, searched)
 
 
 def _parsed(specs: Sequence[str]) -> dict[str, System]:
@@ -344,7 +346,7 @@ def _rankers(
     precision: Precision | str,
     searched: Callable[[str, System, Reranker | None], Ranker],
 ) -> list[Ranker]:
-    """The systems with their cross-encoders, each of which is loaded once."""
+    """The systems with their cross-encoders, each loaded once."""
     names = dict.fromkeys(system.reranker for system in systems.values())
     rerankers = {
         name: None if name is None else load_reranker(name, precision=precision) for name in names
@@ -358,7 +360,7 @@ def _rankers(
 
 
 def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) -> Hits:
-    """The first documents of a run, whole; those that the set lacks cannot be read by anybody."""
+    """The first documents of a run as hits, without those that are not in the set."""
     known = [name for name in found if name in documents][:RERANK_DEPTH]
     hits = Hits(query)
     for rank, name in enumerate(known, start=1):

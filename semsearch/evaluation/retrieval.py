@@ -1,4 +1,4 @@
-"""Retrieval: how well a system ranks what people judged relevant, by ir-measures."""
+"""Evaluates retrieval: how well systems rank relevant documents, with ir-measures."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from semsearch.index import Index
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-#: In the words of ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
+#: Names of ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
 
 
 class IrResult(NamedTuple):
-    """One system on one set by one measure, times 100: the mean over queries."""
+    """One measure of one system on one set, times 100: the mean over queries."""
 
     dataset: str
     system: str
     measure: str
-    n: int  #: queries
+    n: int  #: number of queries
     mean: Interval
-    seconds: float  #: to index the documents and answer all queries
-    published: float | None  #: where a paper has this system on the same queries
+    seconds: float  #: for indexing and all queries
+    published: float | None  #: the value in a paper, for this system on the same queries
     split: str = "test"  #: of the judgements
-    precision: str | None = None  #: in which numbers the system computed; None without a choice
+    precision: str | None = None  #: of the system's computations; None without a choice
 
 
 class IrDifference(NamedTuple):
-    """By how much `system` is above `other` by one measure, times 100."""
+    """The value of `system` minus that of `other` for one measure, times 100."""
 
     measure: str
     system: str
@@ -61,15 +61,15 @@ class IrEvaluation(NamedTuple):
     runs: dict[str, Run]  #: by system
     per_query: dict[str, dict[str, Values]]  #: by system and measure, in the order of the queries
     results: list[IrResult]
-    differences: list[IrDifference]  #: of every two systems
+    differences: list[IrDifference]  #: of all pairs of systems
     whole_documents: bool = False  #: whether each document was one passage
 
 
 def measures(names: Sequence[str]) -> list[Measure]:
-    """The measures of those names.
+    """Parse the names of measures.
 
     Raises:
-        ArgumentError: ir-measures knows no such measure, or none is named.
+        ArgumentError: a name is unknown to ir-measures, or there are none.
     """
     names = check_texts("names", names)
     if not names:
@@ -82,7 +82,8 @@ def measures(names: Sequence[str]) -> list[Measure]:
             found.append(parse_measure(name))
         except (NameError, ValueError, SyntaxError):
             raise ArgumentError(
-                f"no measure '{name}' (measures: {', '.join(MEASURES)}, and ir-measures' others)"
+                f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
+                "ir-measures)"
             ) from None
     return found
 
@@ -95,22 +96,22 @@ def evaluate_retrieval(
     index: Index | None = None,
     whole_documents: bool = False,
 ) -> IrEvaluation:
-    """Rank the documents of a set by every system, and measure it.
+    """Evaluate the rankings of systems on a retrieval set.
 
-    Each encoder's index is made as `semsearch index` makes it, searched as `semsearch query`
-    searches it, and removed at the end. Intervals are bootstraps over the queries; differences
-    are tested by turning their signs.
+    Indexes are created as by `semsearch index`, searched as by `semsearch query`, and removed at
+    the end. Intervals are from a bootstrap over the queries; differences are tested with a
+    randomisation test.
 
     Args:
         retrieval: documents, queries and judgements.
         rankers: the systems.
-        names: the measures, in the words of ir-measures.
-        index: has the documents already, and is searched as it stands; see `index_rankers`.
-        whole_documents: keep each document as one passage, of which an encoder reads the
-            beginning. Published figures are such, and only then stand beside the results.
+        names: the measures, as named by ir-measures.
+        index: an existing index of the documents; see `index_rankers`.
+        whole_documents: store each document as one passage, truncated by the encoder, as in
+            published evaluations; only then are published values part of the results.
 
     Raises:
-        ArgumentError: there is no such measure, or one of these is of another type.
+        ArgumentError: a measure is unknown, or an argument has the wrong type.
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
@@ -120,11 +121,11 @@ def evaluate_retrieval(
             raise ArgumentError(
                 f"rankers must hold rankers (load_rankers returns them), not {shown(ranker)}"
             )
-    asked = measures(names)
+    wanted = measures(names)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
     with Collection(retrieval, index, whole_documents=whole_documents) as collection:
         for ranker in rankers:
-            _add(evaluation, ranker, collection, asked)
+            _add(evaluation, ranker, collection, wanted)
     for other, system in combinations(evaluation.runs, 2):
         for name, values_of_other in evaluation.per_query[other].items():
             difference = randomised_difference(evaluation.per_query[system][name], values_of_other)
@@ -133,12 +134,12 @@ def evaluate_retrieval(
 
 
 def _add(
-    evaluation: IrEvaluation, ranker: Ranker, collection: Collection, asked: Sequence[Measure]
+    evaluation: IrEvaluation, ranker: Ranker, collection: Collection, wanted: Sequence[Measure]
 ) -> None:
     """Add a system's ranking and its results."""
     retrieval = collection.retrieval
     ranking = ranker.rank(collection)
-    values = _measured(retrieval, ranking.run, asked)
+    values = _measured(retrieval, ranking.run, wanted)
     evaluation.runs[ranker.spec] = ranking.run
     evaluation.per_query[ranker.spec] = values
     for name, of_queries in values.items():
@@ -160,12 +161,12 @@ def _add(
         )
 
 
-def _measured(retrieval: RetrievalSet, run: Run, asked: Sequence[Measure]) -> dict[str, Values]:
-    """Each measure's values x 100 in the order of the queries; no answer is worth 0."""
+def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> dict[str, Values]:
+    """The values of each measure x 100 in the order of the queries; 0 without an answer."""
     from ir_measures import iter_calc
 
-    place = {query: row for row, query in enumerate(retrieval.queries)}
-    values = {str(measure): numpy.zeros(len(place)) for measure in asked}
-    for metric in iter_calc(asked, retrieval.qrels, run):
-        values[str(metric.measure)][place[metric.query_id]] = 100 * metric.value
+    rows = {query: row for row, query in enumerate(retrieval.queries)}
+    values = {str(measure): numpy.zeros(len(rows)) for measure in wanted}
+    for metric in iter_calc(wanted, retrieval.qrels, run):
+        values[str(metric.measure)][rows[metric.query_id]] = 100 * metric.value
     return values

@@ -1,8 +1,8 @@
-"""Semantic textual similarity: how well a system's scores follow those of people.
+"""Evaluates semantic textual similarity: the correlation of scores with human ones.
 
-The measure is Spearman's rank correlation with the gold scores (Reimers, Beyer & Gurevych 2016 on
-why it and not Pearson's). A yearly set of SemEval is scored in two ways, which differ by points:
-over all its pairs together, or as the mean over its sub-sets.
+The measure is Spearman's rank correlation with the gold scores (preferred over Pearson's by
+Reimers, Beyer & Gurevych 2016). The SemEval years are scored in two ways, which differ by points:
+over all pairs together, or as the mean over subsets.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from semsearch.evaluation.intervals import (
 from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts
 
-#: Fewer pairs have no correlation worth the name.
+#: A correlation of fewer pairs is meaningless.
 LEAST_PAIRS = 3
 
 
 class Aggregation(Enum):
-    """How a set of several sub-sets becomes one figure."""
+    """How the results of several subsets become one value."""
 
     ALL = "all"  #: all pairs together, as in the SBERT paper
-    MEAN = "mean"  #: the mean over sub-sets
+    MEAN = "mean"  #: the mean over subsets
 
 
 class StsResult(NamedTuple):
@@ -50,13 +50,13 @@ class StsResult(NamedTuple):
     n: int
     spearman: Interval
     pearson: float
-    seconds: float  #: to score all pairs, encoding included; not the loading of the model
-    published: float | None  #: Spearman, where a paper has this system on the same pairs
-    precision: str | None = None  #: in which numbers the system computed; None without a choice
+    seconds: float  #: for scoring all pairs including encoding, without loading the model
+    published: float | None  #: Spearman's in a paper, for this system on the same pairs
+    precision: str | None = None  #: of the system's computations; None without a choice
 
 
 class StsDifference(NamedTuple):
-    """By how much `system` is above `other`, in Spearman's correlation times 100."""
+    """Spearman's correlation of `system` minus that of `other`, times 100."""
 
     aggregation: Aggregation
     system: str
@@ -70,18 +70,18 @@ class StsEvaluation(NamedTuple):
     dataset: StsSet
     scores: dict[str, Values]  #: by system, in the order of the set's pairs
     results: list[StsResult]
-    differences: list[StsDifference]  #: of every two systems
+    differences: list[StsDifference]  #: of all pairs of systems
 
 
 def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluation:
-    """Score the pairs of a set by every system, with 95 % bootstrap intervals.
+    """Score the pairs of a set with each system; with 95 % bootstrap intervals.
 
-    Pairs are resampled, within each sub-set for the mean over sub-sets; all systems see the same
+    Pairs are resampled, within each subset for the mean over subsets. All systems have the same
     samples, so that their differences are paired.
 
     Raises:
-        ArgumentError: the set, or a sub-set of it, has too few pairs, or one of these is of
-            another type.
+        ArgumentError: the set or one of its subsets has too few pairs, or an argument has the
+            wrong type.
     """
     if not isinstance(dataset, StsSet):
         raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
@@ -154,14 +154,14 @@ def _aggregate(
 
 
 def _published(system: str, dataset: StsSet, aggregation: Aggregation) -> float | None:
-    """What is published is over all pairs together."""
+    """The published value, which is over all pairs together."""
     if aggregation is not Aggregation.ALL:
         return None
     return published_sts(system, dataset.name, dataset.split, len(dataset.pairs))
 
 
 class _Part(NamedTuple):
-    """Pairs that are correlated together, and where they stand among the set's."""
+    """Pairs that are correlated together, and their positions in the set."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Runs in TREC's format: ``query Q0 document rank score tag``, a line each."""
+"""Reads and writes runs in TREC's format, lines of ``query Q0 document rank score tag``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from semsearch.arguments import check_path
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import ArgumentError, DatasetError
 
-#: By query id, the documents' scores by id, best first.
+#: The scores of documents by query id and document id, best first.
 Run: TypeAlias = dict[str, dict[str, float]]
 
 
 def read_run(file: str | Path) -> Run:
-    """The run in a file, ordered by score and then, as trec_eval does, by falling id.
+    """The run in a file, ordered by score and then by descending id, as in trec_eval.
 
     Raises:
-        DatasetError: it cannot be read, or a line is not of that format.
+        DatasetError: it cannot be read, or a line has another format.
     """
     run: Run = {}
     for line in numbered_lines(check_path("file", file)):
@@ -26,7 +26,7 @@ def read_run(file: str | Path) -> Run:
             query, document, score = _fields(line)
             found = run.setdefault(query, {})
             if document in found:
-                raise DatasetError(f"{line.place}: {document} is there already")
+                raise DatasetError(f"{line.place}: duplicate document {document}")
             found[document] = score
     return {
         query: {name: found[name] for name in sorted(found, key=lambda n: (found[n], n))[::-1]}
@@ -38,12 +38,12 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
     """Write a run, with ranks from 1.
 
     Args:
-        file: is replaced.
+        file: overwritten if it exists.
         run: documents best first.
         tag: the name of the run; white space becomes ``_``.
 
     Raises:
-        ArgumentError: an id holds white space, which the format cannot keep.
+        ArgumentError: an id contains white space, which the format does not allow.
     """
     tag = "_".join(tag.split())
     with check_path("file", file).open("w", encoding="utf-8", newline="\n") as lines:
@@ -51,7 +51,10 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
             for rank, (document, score) in enumerate(found.items(), start=1):
                 for name in (query, document):
                     if name.split() != [name]:
-                        raise ArgumentError(f"TREC's format cannot keep the id {name!r}")
+                        raise ArgumentError(
+                            f"the id {name!r} contains white space, which TREC's format does not "
+                            "allow"
+                        )
                 lines.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 

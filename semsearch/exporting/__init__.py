@@ -1,4 +1,4 @@
-"""Writes what an index holds into files that other programs read."""
+"""Exports the contents of an index to files of other programs."""
 
 from semsearch.exporting.export import ENDINGS, Exported, ExportFormat, export_index
 from semsearch.exporting.tables import write_parquet

@@ -1,4 +1,4 @@
-"""What is written: the documents or passages of one committed state, some in memory at a time."""
+"""Reads the documents or passages of one committed state, in blocks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from semsearch.stores.protocol import Selection, Space, StoreState, check_search
 
 DOCUMENTS_AT_ONCE = 256
 
-#: The columns of documents before those of their metadata, with their types as Arrow calls them.
+#: The columns of documents before those of their metadata, with Arrow's names of their types.
 COLUMNS = {"id": "string", "title": "string", "text": "string"}
 
 
 class Block(NamedTuple):
-    """Some passages as rows, and their vectors."""
+    """A block of passages as rows, and their vectors."""
 
     rows: list[dict[str, Any]]
     vectors: Matrix
 
 
 class Contents:
-    """The documents of one state, or those that meet a condition.
+    """The documents of one state, optionally filtered.
 
     Args:
-        state: what is read.
-        condition: what documents have to meet.
-        on_progress: called with how many documents are done, and how many there are.
+        state: the state of the store.
+        condition: the filter.
+        on_progress: called with the number of documents read and their total.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Contents:
         where: str | None,
         on_progress: Callable[[int, int], None],
     ) -> Iterator[Self]:
-        """The contents of an index, the same until the block ends.
+        """The contents of an index, unchanged until the block ends.
 
         Raises:
-            FilterError: the filter cannot be used.
+            FilterError: the filter is invalid.
         """
         with index.read() as state:
             condition = None if where is None else index.filter(state, where)
@@ -69,7 +69,7 @@ class Contents:
             yield contents
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """The documents as rows: id, title, text, and what metadata each has."""
+        """The documents as rows: id, title, text, and metadata."""
         for block in self._documents():
             for document in block.values():
                 row = {"id": document.id, "title": document.title, "text": document.text}
@@ -78,7 +78,7 @@ class Contents:
                 yield row
 
     def passages(self, space: Space) -> Iterator[Block]:
-        """The passages of all documents, in their order, with their vectors.
+        """The passages of all documents in order, with their vectors.
 
         Raises:
             SpaceError: the space was dropped.
@@ -88,9 +88,9 @@ class Contents:
         for block in self._documents():
             passages = self._state.passages_of(list(block))
             rows = [
-                {"id": name, "start": one.start, "end": one.end, "text": one.text}
+                {"id": name, "start": chunk.start, "end": chunk.end, "text": chunk.text}
                 for name in block
-                for one in passages.get(name, ())
+                for chunk in passages.get(name, ())
             ]
             found = self._state.document_vectors(space, list(block))
             none = numpy.empty((0, space.dimension), numpy.float32)
@@ -102,7 +102,7 @@ class Contents:
             yield Block(rows, vectors)
 
     def _documents(self) -> Iterator[Mapping[str, Document]]:
-        """Blocks of documents by id, in the order of their coming."""
+        """Blocks of documents by id, in insertion order."""
         last = done = 0
         while found := self._state.documents_after(last, DOCUMENTS_AT_ONCE):
             last = max(found)

@@ -1,4 +1,4 @@
-"""Documents, or passages with their vectors, into files: whole or not at all."""
+"""Writes documents, or passages with their vectors, to files atomically."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from semsearch.stores.protocol import Space
 
 
 class ExportFormat(Enum):
-    """What can be written."""
+    """Formats of exported files."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
     CSV = "csv"  #: documents only
-    DATASETS = "datasets"  #: a folder that Hugging Face's `datasets` loads
-    NUMPY = "numpy"  #: the vectors, with their passages beside them as JSON lines
-    FAISS = "faiss"  #: the same as a flat index of FAISS
+    DATASETS = "datasets"  #: a folder for Hugging Face's `datasets`
+    NUMPY = "numpy"  #: the vectors, and their passages as JSON lines in a second file
+    FAISS = "faiss"  #: the same with a flat FAISS index
 
 
 ENDINGS = {
@@ -42,16 +42,16 @@ ENDINGS = {
     ".faiss": ExportFormat.FAISS,
 }
 
-#: The file in a folder that `datasets` takes for the split of that name.
+#: The file of the split in a folder for `datasets`.
 _SPLIT = "train.parquet"
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """The result of an export."""
 
     files: tuple[Path, ...]
-    rows: int  #: documents, or passages
-    as_json: tuple[str, ...] = ()  #: columns for which Parquet has no type: they are JSON text
+    rows: int  #: documents or passages
+    as_json: tuple[str, ...] = ()  #: columns written as JSON text, for lack of a Parquet type
 
 
 def export_index(
@@ -59,7 +59,7 @@ def export_index(
     output: str | Path,
     *,
     vectors: bool = False,
-    format: ExportFormat | str | None = None,  # noqa: A002 - what it is called everywhere
+    format: ExportFormat | str | None = None,  # noqa: A002 - the usual name
     space: str | None = None,
     where: str | None = None,
     overwrite: bool = False,
@@ -67,8 +67,7 @@ def export_index(
 ) -> Exported:
     """Write the documents of an index, or its passages with their vectors.
 
-    Some documents are in memory at a time, all of one committed state. Files appear when they
-    are whole.
+    Documents are read in blocks from one committed state. Files appear when they are complete.
 
     >>> from semsearch import Document, Index, export_index
     >>> with Index.create("fish", "hashing:64") as index:
@@ -81,34 +80,34 @@ def export_index(
     (2, 64)
 
     Args:
-        index: what to read.
+        index: the index.
         output: a file, or a folder for ``datasets``.
-        vectors: write one row a passage, with its vector, instead of one row a document. ``numpy``
+        vectors: write a row for each passage, with its vector, instead of each document. ``numpy``
             and ``faiss`` always do.
-        format: ``parquet``, ``jsonl``, ``csv``, ``datasets``, ``numpy`` or ``faiss``; None goes by
-            the ending of `output`: .parquet, .jsonl, .csv, .npy or .faiss.
-        space: the name of the embedding space of the vectors; None takes the first.
+        format: ``parquet``, ``jsonl``, ``csv``, ``datasets``, ``numpy`` or ``faiss``; None uses
+            the suffix of `output`: .parquet, .jsonl, .csv, .npy or .faiss.
+        space: the name of the embedding space of the vectors; None for the first.
         where: a filter over metadata.
-        overwrite: replace files that are there already.
-        on_progress: called now and then with how many documents are done, and how many there are.
+        overwrite: replace existing files.
+        on_progress: called with the number of documents written and their total.
 
     Raises:
-        ArgumentError: the format is unknown, or a file is there already or cannot be written.
-        FilterError: the filter cannot be used.
-        SpaceError: there is no such space, or it is not complete yet.
+        ArgumentError: the format is unknown, or a file exists or cannot be written.
+        FilterError: the filter is invalid.
+        SpaceError: the space does not exist, or is not complete yet.
     """
     path = check_path("output", output)
     check_callable("on_progress", on_progress)
-    kind = _by_ending(path) if format is None else check_choice("format", ExportFormat, format)
+    kind = _by_suffix(path) if format is None else check_choice("format", ExportFormat, format)
     vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
     if vectors and kind is ExportFormat.CSV:
-        raise CombinationError("CSV is for documents; write vectors as Parquet or JSON lines")
+        raise CombinationError("CSV cannot hold vectors; write them as Parquet or JSON lines")
     if space is not None and not vectors:
-        raise CombinationError("a space is about vectors; documents have none")
+        raise CombinationError("a space can only be named for vectors, not for documents")
     targets = _targets(path, kind)
     for target in targets:
         if target.exists() and not target.is_file():
-            raise OutputError(f"{target} is no file")
+            raise OutputError(f"{target} is not a file")
         if target.exists() and not overwrite:
             raise OutputError(f"{target} exists; name another file, or --overwrite it")
     wanted = index.complete_space(space) if vectors else None
@@ -123,7 +122,7 @@ def export_index(
 def _write(
     contents: Contents, kind: ExportFormat, files: Sequence[Path], space: Space | None
 ) -> tuple[int, tuple[str, ...]]:
-    """Fill the files; returns how many rows, and the columns that are JSON text."""
+    """Write the files; returns the number of rows, and the columns written as JSON text."""
     if space is None:
         if kind is ExportFormat.JSONL:
             with files[0].open("w", encoding="utf-8", newline="\n") as lines:
@@ -144,11 +143,11 @@ def _write(
     return write_vectors_as_parquet(files[0], contents.passages(space), space.dimension), ()
 
 
-def _by_ending(path: Path) -> ExportFormat:
+def _by_suffix(path: Path) -> ExportFormat:
     kind = ENDINGS.get(path.suffix.lower())
     if kind is None:
         raise OutputError(
-            f"{path}: no ending of a format ({', '.join(ENDINGS)}); end it so, or name the --format"
+            f"{path}: the suffix must be one of {', '.join(ENDINGS)}, unless --format names one"
         )
     return kind
 
@@ -163,7 +162,7 @@ def _targets(path: Path, kind: ExportFormat) -> tuple[Path, ...]:
 
 @contextmanager
 def _written(path: Path, targets: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files to write, which take the place of the targets when the block ends without an error.
+    """Temporary files, which replace the targets when the block ends without an error.
 
     Raises:
         ArgumentError: they cannot be written.

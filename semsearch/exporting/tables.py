@@ -1,4 +1,4 @@
-"""Rows as JSON lines, CSV and Parquet."""
+"""Writes rows as JSON lines, CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _ROWS_AT_ONCE = 1_000
 
 
 def json_line(row: Row) -> str:
-    """A row as one line of JSON, with its line end."""
+    """A row as a line of JSON, with its newline."""
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def write_csv(file: TextIO, rows: Callable[[], Iterable[Row]], columns: Collection[str]) -> None:
-    """Write rows whose columns are not all known.
+    """Write rows as CSV; further columns are collected from the rows.
 
-    Texts are cells as they are, other values as JSON; what a row lacks, and null, is an empty cell.
+    Strings are written unchanged, other values as JSON, missing values and None as empty cells.
 
     Args:
-        file: open for writing, with `newline` as the csv module wants it.
-        rows: gives the rows, the same each time.
+        file: open for writing with ``newline=""``.
+        rows: returns the rows, the same each time.
         columns: the first columns.
     """
     names = [*columns, *sorted({name for row in rows() for name in row} - set(columns))]
@@ -49,21 +49,21 @@ def _cell(value: Any) -> str:
 def write_parquet(
     file: IO[bytes], rows: Callable[[], Iterable[Row]], columns: Mapping[str, str]
 ) -> list[str]:
-    """Write rows whose columns are not all known.
+    """Write rows as Parquet; further columns and their types are collected from the rows.
 
-    Rows are read twice: first for the type of each column, then to be written. A column that no
-    type of Arrow fits (texts and numbers, objects) is written as JSON text.
+    Rows are read twice: first for the types of columns, then to be written. Columns without a
+    common Arrow type (strings and numbers, objects) are written as JSON text.
 
     Args:
         file: open for writing; it need not be seekable.
-        rows: gives the rows, the same each time.
-        columns: the first columns, with their types as Arrow calls them.
+        rows: returns the rows, the same each time.
+        columns: the first columns, with Arrow's names of their types.
 
     Returns:
-        The names of the columns that are JSON text.
+        The names of the columns written as JSON text.
 
     Raises:
-        ArgumentError: the numbers of a column do not fit into one type.
+        ArgumentError: the numbers of a column do not fit one type.
     """
     import pyarrow
     import pyarrow.parquet
@@ -83,7 +83,7 @@ def write_parquet(
 def _types(
     rows: Iterable[Row], columns: Mapping[str, str]
 ) -> tuple[dict[str, pyarrow.DataType], set[str]]:
-    """The type of each column; text for those that have to be JSON, which are named."""
+    """The type of each column, and the columns to be written as JSON text."""
     import pyarrow
 
     types = {name: pyarrow.type_for_alias(kind) for name, kind in columns.items()}
@@ -105,7 +105,7 @@ def _types(
 
 
 def _type(values: Sequence[Any]) -> pyarrow.DataType | None:
-    """The type that values have in common; None if there is none, or it is an object's."""
+    """The common type of values; None if there is none, or for objects."""
     import pyarrow
 
     try:
@@ -143,8 +143,8 @@ def _array(
         return pyarrow.array(values, kind)
     except pyarrow.ArrowException:
         raise ArgumentError(
-            f"field '{name}' holds fractions and whole numbers too large to stand beside them in "
-            "Parquet; write JSON lines"
+            f"field '{name}' holds fractions and integers too large for one Parquet column; write "
+            "JSON lines"
         ) from None
 
 

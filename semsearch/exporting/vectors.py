@@ -1,4 +1,4 @@
-"""Passages with their vectors: as Parquet and JSON lines, or apart for NumPy and FAISS."""
+"""Writes passages with their vectors: as Parquet or JSON lines, or separately (NumPy, FAISS)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semsearch.exporting.tables import json_line
 
 
 def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
-    """One line a passage; returns how many."""
+    """Write a line for each passage; returns their number."""
     count = 0
     with file.open("w", encoding="utf-8", newline="\n") as lines:
         for block in blocks:
@@ -24,7 +24,7 @@ def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
 
 
 def write_vectors_as_parquet(file: Path, blocks: Iterable[Block], dimension: int) -> int:
-    """One row a passage; returns how many."""
+    """Write a row for each passage; returns their number."""
     import pyarrow
     import pyarrow.parquet
 
@@ -49,10 +49,10 @@ def write_vectors_as_parquet(file: Path, blocks: Iterable[Block], dimension: int
 
 
 def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
-    """A float32 matrix, and the passages of its rows as JSON lines; returns how many."""
+    """Write a float32 matrix, and the passages of its rows as JSON lines; returns their number."""
 
     def write_header(matrix: IO[bytes], count: int) -> None:
-        # As long for any count: numpy leaves room for the first axis to grow.
+        # Of constant length: numpy leaves room for the first axis to grow.
         numpy.lib.format.write_array_header_1_0(
             matrix, {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
         )
@@ -66,16 +66,16 @@ def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
 
 
 def write_faiss(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
-    """A flat index of inner products, and the passages of its numbers; returns how many."""
+    """Write a flat inner product index, and the passages of its ids; returns their number."""
     import faiss
 
-    # FAISS itself would hold all vectors in memory. Its file is that of an empty index with two
-    # numbers changed, and the vectors behind it.
+    # FAISS itself would need all vectors in memory. The file is that of an empty index with two
+    # numbers changed, followed by the vectors.
     header = bytearray(faiss.serialize_index(faiss.IndexFlatIP(dimension)))
     with file.open("wb") as index:
         index.write(header)
         count = _write_apart(index, passages, blocks)
-        header[8:16] = count.to_bytes(8, "little")  # vectors, behind four letters and the width
+        header[8:16] = count.to_bytes(8, "little")  # vectors, after four letters and the dimension
         header[-8:] = (count * dimension).to_bytes(8, "little")
         index.seek(0)
         index.write(header)
@@ -83,7 +83,7 @@ def write_faiss(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
 
 
 def _write_apart(vectors: IO[bytes], passages: Path, blocks: Iterable[Block]) -> int:
-    """Bare numbers into one file, what they are of into another; returns how many vectors."""
+    """Write raw vectors into one file and passages into another; returns their number."""
     count = 0
     with passages.open("w", encoding="utf-8", newline="\n") as lines:
         for block in blocks:

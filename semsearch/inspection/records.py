@@ -1,4 +1,4 @@
-"""What is found in an opened encoder."""
+"""Data types of inspections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Vector = NDArray[numpy.float32]
 
 
 class TokenKind(Enum):
-    """Where a token comes from."""
+    """The origin of a token."""
 
     TEXT = "text"
     PROMPT = "prompt"
@@ -27,15 +27,15 @@ class Token(NamedTuple):
     """A token that an encoder reads.
 
     Attributes:
-        piece: its name in the vocabulary; for encoders of words, the word as it is written.
-        id: its number in the vocabulary; None where there are no numbers.
-        kind: whether it stands in the text, in the model's prompt, or in neither.
-        attention: 1 where the encoder looks at it.
-        start: where it begins in the text, in characters.
-        end: where it ends; `start` for what does not stand in the text.
-        known: whether the vocabulary has it; None where the encoder does not tell.
-        cosine: of its vector with the sentence vector; None where these cannot be compared (an
-            unknown word, another width).
+        piece: its name in the vocabulary; for word encoders, the word itself.
+        id: its number in the vocabulary; None if the encoder has no numbers.
+        kind: whether it is part of the text, of the model's prompt, or a special token.
+        attention: 1 if the encoder attends to it.
+        start: its first character in the text.
+        end: the character after its last one; `start` for tokens outside the text.
+        known: whether it is in the vocabulary; None if the encoder has no vocabulary.
+        cosine: of its vector with the sentence vector; None if these cannot be compared (an
+            unknown word, different dimensions).
     """
 
     piece: str
@@ -49,13 +49,13 @@ class Token(NamedTuple):
 
 
 class PoolingCosines(NamedTuple):
-    """How alike the usual poolings of one text are.
+    """The cosines between the usual poolings of one text.
 
     Attributes:
-        first_mean: the first token's vector ([CLS]) with the mean of all.
-        first_sentence: the first token's vector with the sentence vector; None where their widths
-            differ.
-        mean_sentence: the mean with the sentence vector; None where their widths differ.
+        first_mean: the vector of the first token ([CLS]) with the mean of all.
+        first_sentence: the vector of the first token with the sentence vector; None if their
+            dimensions differ.
+        mean_sentence: the mean with the sentence vector; None if their dimensions differ.
     """
 
     first_mean: float
@@ -65,21 +65,20 @@ class PoolingCosines(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What an encoder makes of one text.
+    """How an encoder processes one text.
 
     Attributes:
         spec: the encoder.
         text: the text.
-        tokens: what the encoder reads, in order, with special tokens and prompt.
-        text_tokens: how many tokens the whole text has, special ones not counted.
-        read_to: up to where the text is read, in characters.
-        max_tokens: how many tokens of a text are read at most, special ones not counted; None
-            for any number.
-        pooling: how token vectors become one; None where the encoder does not tell.
-        norm: length of the sentence vector before normalisation; None where it is not to be had.
+        tokens: the tokens read, in order, with special tokens and prompt.
+        text_tokens: the number of tokens of the whole text, without special ones.
+        read_to: the number of characters read before truncation.
+        max_tokens: the maximum number of tokens, without special ones; None if unlimited.
+        pooling: how token vectors are pooled; None if unknown.
+        norm: the length of the sentence vector before normalisation; None if unknown.
         vector: the sentence vector, unit length, shape (dimension,).
         token_vectors: of any length, shape (len(tokens), width); NaN for unknown words.
-        poolings: [CLS] against mean pooling; only of transformers.
+        poolings: [CLS] against mean pooling; only for transformers.
     """
 
     spec: str
@@ -96,7 +95,7 @@ class Inspection:
 
     @property
     def cut_off(self) -> str:
-        """The part of the text that is not read."""
+        """The part of the text that was truncated."""
         return self.text[self.read_to :]
 
 
@@ -120,21 +119,21 @@ class TokenSimilarity:
         return float(self.left.vector @ self.right.vector)
 
     def shared(self) -> list[tuple[str, float]]:
-        """The known pieces that stand in both texts, with the cosine of their first occurrences."""
-        rows, columns = _first_places(self.left), _first_places(self.right)
+        """The known pieces in both texts, with the cosine of their first occurrences."""
+        rows, columns = _first_positions(self.left), _first_positions(self.right)
         both = [piece for piece in rows if piece in columns]
         return [(piece, float(self.cosines[rows[piece], columns[piece]])) for piece in both]
 
 
-def _first_places(side: Inspection) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for place, token in enumerate(side.tokens):
+def _first_positions(side: Inspection) -> dict[str, int]:
+    positions: dict[str, int] = {}
+    for position, token in enumerate(side.tokens):
         if token.kind is TokenKind.TEXT and token.known is not False:
-            places.setdefault(token.piece, place)
-    return places
+            positions.setdefault(token.piece, position)
+    return positions
 
 
 def unit_rows(vectors: Matrix) -> Matrix:
-    """The rows at unit length, shape (n, width); NaN stays NaN."""
+    """The rows scaled to unit length, shape (n, width); NaN stays NaN."""
     unit: Matrix = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
     return unit

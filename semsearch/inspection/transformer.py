@@ -1,4 +1,4 @@
-"""Inside a transformer: every token has a vector, and it depends on the whole text."""
+"""Inspects transformers: the vector of each token depends on the whole text."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
-    """What a model makes of a text as a document, with its prompt for documents.
+    """Inspect a text, read as a document with the model's prompt for documents.
 
     Raises:
-        EncoderError: the model has no vectors of tokens, or the text gives none.
+        EncoderError: the model has no token vectors, or reads no tokens in the text.
     """
     model = encoder.model
     prompt = model.prompts.get("document") or ""
@@ -34,12 +34,12 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     tokenizer.enable_truncation(model.get_max_seq_length())
     encoding = tokenizer.encode(prompt + text)
     kinds = _kinds(encoding, len(prompt))
-    made = _forward(encoder, encoding, kinds)
-    mean = made.tokens.mean(axis=0, keepdims=True)
-    units = unit_rows(numpy.concatenate([made.tokens, mean]))
+    computed = _forward(encoder, encoding, kinds)
+    mean = computed.tokens.mean(axis=0, keepdims=True)
+    units = unit_rows(numpy.concatenate([computed.tokens, mean]))
     cosines: list[float | None] = [None] * len(units)
-    if units.shape[1] == len(made.sentence):
-        cosines = (units @ made.sentence).tolist()
+    if units.shape[1] == len(computed.sentence):
+        cosines = (units @ computed.sentence).tolist()
     offsets = numpy.maximum(numpy.array(encoding.offsets) - len(prompt), 0).tolist()
     unknown_id = model.tokenizer.unk_token_id
     tokens = tuple(
@@ -63,9 +63,9 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
         read_to=max(end for _, end in offsets) if encoding.overflowing else len(text),
         max_tokens=encoder.max_document_tokens,
         pooling=_pooling(model),
-        norm=made.norm,
-        vector=made.sentence,
-        token_vectors=made.tokens,
+        norm=computed.norm,
+        vector=computed.sentence,
+        token_vectors=computed.tokens,
         poolings=PoolingCosines(float(units[0] @ units[-1]), cosines[0], cosines[-1]),
     )
 
@@ -80,20 +80,20 @@ def _kinds(encoding: Encoding, prompt_length: int) -> list[TokenKind]:
     return kinds
 
 
-class _Made(NamedTuple):
-    """What a model computes of one text: unit length of the sentence vector, `norm` before."""
+class _Computed(NamedTuple):
+    """Token vectors, the unit sentence vector, and its length before normalisation."""
 
     tokens: Matrix
     sentence: Vector
     norm: float
 
 
-def _forward(encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]) -> _Made:
-    """Run the modules of a model one after another, and keep what they would throw away."""
+def _forward(encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]) -> _Computed:
+    """Run the modules of a model one after another, and keep intermediate results."""
     import torch
 
     if not encoding.ids:
-        raise EncoderError(f"model '{encoder.spec}' reads no token in this text")
+        raise EncoderError(f"model '{encoder.spec}' finds no tokens in this text")
     model = encoder.model
     inputs = {
         "input_ids": encoding.ids,
@@ -105,7 +105,7 @@ def _forward(encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]) 
         for name, numbers in inputs.items()
         if name in model.tokenizer.model_input_names
     }
-    if TokenKind.PROMPT in kinds:  # what a pooling without the prompt leaves out
+    if TokenKind.PROMPT in kinds:  # for poolings that exclude the prompt
         features["prompt_length"] = len(kinds) - kinds[::-1].index(TokenKind.PROMPT)
     norm = 0.0
     with torch.inference_mode():
@@ -114,16 +114,16 @@ def _forward(encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]) 
             if "sentence_embedding" in features and type(module).__name__ != "Normalize":
                 norm = float(features["sentence_embedding"].norm())
     if "token_embeddings" not in features:
-        raise EncoderError(f"model '{encoder.spec}' has no vectors of tokens")
+        raise EncoderError(f"model '{encoder.spec}' has no token vectors")
     if not norm > 0:  # NaN fails this too
-        raise EncoderError(f"model '{encoder.spec}' gave a vector without direction (zero or NaN)")
+        raise EncoderError(f"model '{encoder.spec}' returned a vector of zeros or NaN")
     tokens = features["token_embeddings"][0].float().cpu().numpy()
     sentence = features["sentence_embedding"].float().cpu().numpy()
-    return _Made(tokens, unit_rows(sentence)[0], norm)
+    return _Computed(tokens, unit_rows(sentence)[0], norm)
 
 
 def _pooling(model: Any) -> str | None:
-    """Its poolings, as their module names them."""
+    """The pooling modes of a model."""
     for module in model:
         modes = getattr(module, "pooling_mode", None)
         if modes is not None:

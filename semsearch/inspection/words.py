@@ -1,4 +1,4 @@
-"""Inside an encoder of words: each word has one vector, wherever it stands."""
+"""Inspects word encoders: each word has one vector, regardless of its context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from semsearch.protocols import Encoder, KnowsWords
 
 
 def read_by_words(encoder: Encoder, text: str) -> Inspection:
-    """What an encoder makes of a text, all of which it reads, and of each of its words alone."""
+    """Inspect a text, and each of its words by itself; the text is never truncated."""
     spans = encoder.token_spans(text).tolist()
     words = [text[start:end] for start, end in spans]
     distinct = dict.fromkeys(words)
@@ -17,11 +17,11 @@ def read_by_words(encoder: Encoder, text: str) -> Inspection:
         word: encoder.knows(word) if isinstance(encoder, KnowsWords) else None for word in distinct
     }
     encoded = [word for word in distinct if known[word] is not False]
-    places = {word: place for place, word in enumerate(encoded)}
+    positions = {word: row for row, word in enumerate(encoded)}
     sentence = encoder.encode_documents([text])[0]
     rows = encoder.encode_documents(encoded)
-    nothing = numpy.full((1, encoder.dimension), numpy.nan, numpy.float32)
-    vectors = numpy.concatenate([rows, nothing])[[places.get(word, -1) for word in words]]
+    missing = numpy.full((1, encoder.dimension), numpy.nan, numpy.float32)
+    vectors = numpy.concatenate([rows, missing])[[positions.get(word, -1) for word in words]]
     cosines = [float(cosine) for cosine in vectors @ sentence]
     return Inspection(
         spec=encoder.spec,
@@ -35,7 +35,7 @@ def read_by_words(encoder: Encoder, text: str) -> Inspection:
                 start,
                 end,
                 known[word],
-                cosine if word in places else None,
+                cosine if word in positions else None,
             )
             for word, (start, end), cosine in zip(words, spans, cosines, strict=True)
         ),

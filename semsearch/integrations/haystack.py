@@ -31,16 +31,16 @@ _ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
 
 
 class SemsearchDocumentStore:
-    """An index as a document store. It encodes texts itself: embedders are not needed.
+    """An index as a document store. It encodes texts itself, without embedders.
 
     Args:
-        path: the directory of the index, made if it is not there yet.
-        encoder: the spec of its encoder; None takes the index's own, or ``minilm`` for a new one.
-        space: the name of the embedding space that is searched; None takes the first.
+        path: the directory of the index, created if it does not exist.
+        encoder: the spec of its encoder; None for that of the index, or ``minilm`` for a new one.
+        space: the name of the embedding space to search; None for the first.
 
     Raises:
-        IndexFormatError: the directory holds other things.
-        SpaceError: the index has no such space.
+        IndexFormatError: the directory is not an index.
+        SpaceError: the space does not exist.
     """
 
     def __init__(self, path: str, encoder: str | None = None, space: str | None = None) -> None:
@@ -48,11 +48,11 @@ class SemsearchDocumentStore:
         self.index = Index.create(self.path, encoder)
 
     def close(self) -> None:
-        """Let go of the index's files."""
+        """Close the index."""
         self.index.close()
 
     def to_dict(self) -> dict[str, Any]:
-        """The store as a pipeline's file has it."""
+        """Serialize the store for a pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self, path=self.path, encoder=self.encoder, space=self.space
         )
@@ -60,19 +60,19 @@ class SemsearchDocumentStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SemsearchDocumentStore:
-        """The store that `to_dict` saved."""
+        """Deserialize a store from `to_dict`."""
         store: SemsearchDocumentStore = default_from_dict(cls, data)
         return store
 
     def count_documents(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return self.index.count()
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[HaystackDocument]:
-        """The documents that meet filters, in the order of their coming; without filters, all.
+        """The documents that match filters, in insertion order; all documents without filters.
 
         Raises:
-            haystack.errors.FilterError: the filters cannot be used.
+            haystack.errors.FilterError: the filters are invalid.
         """
         with _errors_of_haystack(), self.index.read() as state:
             where = where_of(filters)
@@ -88,36 +88,36 @@ class SemsearchDocumentStore:
         documents: list[HaystackDocument],
         policy: DuplicatePolicy = DuplicatePolicy.NONE,
     ) -> int:
-        """Add documents with a text; returns how many were written.
+        """Add documents with texts; returns the number written.
 
         Args:
-            documents: their embeddings are left out.
-            policy: what to do with ids that are there already; ``NONE`` is ``FAIL``.
+            documents: the documents; their embeddings are ignored.
+            policy: how to handle existing ids; ``NONE`` is ``FAIL``.
 
         Raises:
-            ArgumentError: something else is given.
-            BadRowError: a document has no text, or metadata that JSON cannot hold.
-            haystack.document_stores.errors.DuplicateDocumentError: an id is there already.
+            ArgumentError: `documents` is not a list of Documents.
+            BadRowError: a document has no text, or its metadata cannot be stored as JSON.
+            haystack.document_stores.errors.DuplicateDocumentError: an id exists already.
         """
         if not isinstance(documents, list):
             raise ArgumentError(f"documents must be a list, not {shown(documents)}")
-        for one in documents:
-            if not isinstance(one, HaystackDocument):
-                raise ArgumentError(f"documents must hold Documents, not {shown(one)}")
+        for document in documents:
+            if not isinstance(document, HaystackDocument):
+                raise ArgumentError(f"documents must hold Documents, not {shown(document)}")
         new: dict[str, HaystackDocument] = {}
-        with self.index.writer() as writer:  # nobody else adds one of these ids meanwhile
+        with self.index.writer() as writer:  # its lock keeps others from adding these ids
             with self.index.read() as state:
-                known = set(state.known([one.id for one in documents]))
-            for one in documents:
-                if policy is DuplicatePolicy.OVERWRITE or one.id not in known | new.keys():
-                    new[one.id] = one
+                known = set(state.known([document.id for document in documents]))
+            for document in documents:
+                if policy is DuplicatePolicy.OVERWRITE or document.id not in known | new.keys():
+                    new[document.id] = document
                 elif policy is not DuplicatePolicy.SKIP:
-                    raise DuplicateDocumentError(f"ID '{one.id}' already exists.")
-            writer.upsert([_ours(one) for one in new.values()])
+                    raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
+            writer.upsert([_converted(document) for document in new.values()])
         return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Remove documents; ids that there are not are passed over."""
+        """Delete documents; unknown ids are ignored."""
         with self.index.read() as state:
             present = list(state.known(document_ids))
         if present:
@@ -126,15 +126,15 @@ class SemsearchDocumentStore:
 
 @component
 class SemsearchRetriever:
-    """Finds passages: the best one of each document.
+    """Retrieves the best passage of each document.
 
-    Score, title and place of a passage are in its metadata, beside those of the document.
+    Score, title and position of a passage are added to the metadata of the document.
 
     Args:
-        document_store: where to search.
-        filters: which documents; those of a run take their place.
-        top_k: how many.
-        options: see `SearchOptions`, such as ``{"mode": "hybrid"}``.
+        document_store: the store to search.
+        filters: replaced by the filters of a run, if given.
+        top_k: the number of passages.
+        options: of `SearchOptions`, such as ``{"mode": "hybrid"}``.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class SemsearchRetriever:
         self._retriever = Retriever(document_store.index, document_store.space)
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as a pipeline's file has it."""
+        """Serialize the component for a pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self,
             document_store=self.document_store.to_dict(),
@@ -161,7 +161,7 @@ class SemsearchRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SemsearchRetriever:
-        """The component that `to_dict` saved."""
+        """Deserialize a component from `to_dict`."""
         store = SemsearchDocumentStore.from_dict(data["init_parameters"]["document_store"])
         parameters = data["init_parameters"] | {"document_store": store}
         return cls(**parameters)
@@ -173,15 +173,15 @@ class SemsearchRetriever:
         """The best passages for a query.
 
         Raises:
-            haystack.errors.FilterError: the filters cannot be used.
+            haystack.errors.FilterError: the filters are invalid.
             ArgumentError: the query is empty, or `top_k` is below 1.
         """
         options = dict(self.options)
         with _errors_of_haystack():
             where = where_of(self.filters if filters is None else filters)
             if where is not None:
-                also = options.get("where")
-                options["where"] = f"({also}) and ({where})" if also else where
+                other = options.get("where")
+                options["where"] = f"({other}) and ({where})" if other else where
             k = self.top_k if top_k is None else top_k
             hits = self._retriever.search(query, k, **options)
         return {
@@ -197,18 +197,18 @@ class SemsearchRetriever:
     async def run_async(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[HaystackDocument]]:
-        """See `run`; it runs in a thread."""
+        """Like `run`, in a thread."""
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
 
 def where_of(filters: dict[str, Any] | None) -> str | None:
-    """Haystack's filters as an expression; None for none.
+    """Haystack's filters as a filter expression; None without filters.
 
     >>> where_of({"field": "meta.year", "operator": ">=", "value": 1990})
     'year >= 1990'
 
     Raises:
-        FilterError: they are malformed, or ask for what a filter cannot.
+        FilterError: they are malformed or not supported.
     """
     return str(_condition(filters)) if filters else None
 
@@ -220,7 +220,7 @@ def _condition(filters: Any) -> Condition:
         return _comparison(*(_item(filters, key) for key in ("field", "operator", "value")))
     operator, items = _item(filters, "operator"), _item(filters, "conditions")
     if operator not in ("AND", "OR", "NOT") or not isinstance(items, list) or not items:
-        raise FilterError(f"operator {shown(operator)} needs conditions, and is AND, OR or NOT")
+        raise FilterError(f"operator {shown(operator)} must be AND, OR or NOT, with conditions")
     conditions = tuple(map(_condition, items))
     joined = conditions[0]
     if len(conditions) > 1:
@@ -247,15 +247,15 @@ def _comparison(name: str, operator: str, value: Any) -> Condition:
             IsNull(field) if value is None else Comparison(field, Operator.EQUAL, _literal(value))
         )
     if operator not in _ORDERS:
-        raise FilterError(f"no operator {shown(operator)}")
+        raise FilterError(f"unknown operator {shown(operator)}")
     if value is None:
-        return In(field, ())  # which nothing meets
+        return In(field, ())  # matches nothing
     if isinstance(value, str):
         try:
             datetime.fromisoformat(value)
         except ValueError:
             raise FilterError(
-                f"'{operator}' orders numbers and dates, not {shown(value)}"
+                f"'{operator}' compares numbers and dates, not {shown(value)}"
             ) from None
     return Comparison(field, _ORDERS[operator], _literal(value))
 
@@ -264,17 +264,17 @@ def _literal(value: Any) -> Value:
     if isinstance(value, datetime):
         return value.isoformat()
     if not isinstance(value, (str, int, float)):
-        raise FilterError(f"a filter compares with texts, numbers and booleans, not {shown(value)}")
+        raise FilterError(f"a filter compares strings, numbers and booleans, not {shown(value)}")
     return value
 
 
-def _ours(document: HaystackDocument) -> Document:
+def _converted(document: HaystackDocument) -> Document:
     return Document(document.id, document.content, None, document.meta, f"document {document.id}")
 
 
 @contextmanager
 def _errors_of_haystack() -> Iterator[None]:
-    """Raise filters' errors as Haystack has them, too."""
+    """Raise FilterErrors as Haystack's."""
     try:
         yield
     except FilterError as error:

@@ -28,7 +28,7 @@ except ImportError as error:
 
 
 class SemsearchEmbeddings(Embeddings):
-    """An encoder of semsearch's as LangChain's embeddings.
+    """An encoder as LangChain embeddings.
 
     Args:
         encoder: a spec such as ``minilm``, or an encoder.
@@ -52,18 +52,18 @@ class SemsearchEmbeddings(Embeddings):
 
 
 class SemsearchVectorStore(VectorStore):
-    """An index as a vector store. Its encoders are those of the index.
+    """An index as a vector store, with the encoders of the index.
 
-    A document is found by its best passage and returned whole. Every search takes the keywords of
-    `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression, or values by
-    metadata field, all of which have to be met. Scores are cosines, unless the mode is another.
+    A document is found by its best passage and returned whole. All searches accept the options of
+    `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression, or a mapping
+    of metadata fields to required values. Scores are cosines in the default mode.
 
     Args:
-        index: where documents are; it stays its owner's to close.
-        space: the name of the embedding space; None takes the first.
+        index: the index; the caller closes it.
+        space: the name of the embedding space; None for the first.
 
     Raises:
-        SpaceError: there is no such space, or it is not complete yet.
+        SpaceError: the space does not exist, or is not complete yet.
     """
 
     def __init__(self, index: Index, space: str | None = None) -> None:
@@ -86,18 +86,18 @@ class SemsearchVectorStore(VectorStore):
         path: str = "indexes/langchain",
         **kwargs: Any,
     ) -> Self:
-        """A vector store of these texts.
+        """Create a vector store from texts.
 
         Args:
             texts: the texts.
-            embedding: `SemsearchEmbeddings`; an index reads texts with its own encoder.
-            metadatas: the metadata of each.
-            ids: the id of each; random ones by default.
-            path: the directory of the index, made if it is not there yet.
-            kwargs: none are known.
+            embedding: `SemsearchEmbeddings`, since an index encodes texts itself.
+            metadatas: the metadata of each text.
+            ids: the id of each text; random by default.
+            path: the directory of the index, created if it does not exist.
+            kwargs: ignored.
 
         Raises:
-            ArgumentError: the embeddings are others.
+            ArgumentError: the embeddings are of another class.
         """
         del kwargs
         if not isinstance(embedding, SemsearchEmbeddings):
@@ -117,27 +117,27 @@ class SemsearchVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Add texts, or replace those of the same ids; returns the ids.
+        """Add texts, or replace those with the same ids; returns the ids.
 
         Raises:
-            ArgumentError: there is not one id or one mapping a text.
-            BadRowError: a text is blank, or metadata holds what JSON cannot.
+            ArgumentError: the number of ids or mappings differs from that of texts.
+            BadRowError: a text is blank, or metadata cannot be stored as JSON.
         """
         del kwargs
-        listed = check_texts("texts", texts)
-        metadata = metadatas or [{} for _ in listed]
-        named = [name or str(uuid4()) for name in ids or [""] * len(listed)]
-        for what, values in (("metadatas", metadata), ("ids", named)):
-            if len(values) != len(listed):
-                raise ArgumentError(f"{len(values)} {what} for {len(listed)} texts")
-        rows = zip(named, listed, metadata, strict=True)
-        # Of one id twice, the later one stays.
+        texts = check_texts("texts", texts)
+        metadatas = metadatas or [{} for _ in texts]
+        ids = [name or str(uuid4()) for name in ids or [""] * len(texts)]
+        for what, values in (("metadatas", metadatas), ("ids", ids)):
+            if len(values) != len(texts):
+                raise ArgumentError(f"{len(values)} {what} for {len(texts)} texts")
+        rows = zip(ids, texts, metadatas, strict=True)
+        # If an id is repeated, its last text is kept.
         documents = {name: Document(name, text, None, fields) for name, text, fields in rows}
         self.index.add(documents.values())
-        return named
+        return ids
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
-        """Remove documents by id, or all of them; ids that there are not are passed over."""
+        """Delete documents by id, or all of them; unknown ids are ignored."""
         del kwargs
         with self.index.read() as state:
             present = state.ids() if ids is None else list(state.known(ids))
@@ -146,25 +146,25 @@ class SemsearchVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:
-        """The documents of these ids, in their order; ids that there are not are passed over."""
+        """The documents with these ids, in order; unknown ids are ignored."""
         with self.index.read() as state:
             found = state.documents(list(ids))
         return [_whole(found[name]) for name in ids if name in found]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[LangChainDocument]:
-        """The documents that are nearest to a query, best first."""
+        """The documents nearest to a query, best first."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[LangChainDocument, float]]:
-        """The same with their scores; higher is better."""
+        """The documents nearest to a query with their scores; higher is better."""
         return self._found(query, k, **kwargs)
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, **kwargs: Any
     ) -> list[LangChainDocument]:
-        """The documents that are nearest to a vector, best first."""
+        """The documents nearest to a vector, best first."""
         import numpy
 
         vector = numpy.array(embedding, numpy.float32)
@@ -178,12 +178,12 @@ class SemsearchVectorStore(VectorStore):
         lambda_mult: float = 0.5,
         **kwargs: Any,
     ) -> list[LangChainDocument]:
-        """Documents that are near to a query and not to each other.
+        """Documents that are relevant to a query and different from each other.
 
         Args:
             query: the query.
-            k: how many.
-            fetch_k: not used: they are chosen among the first 100.
+            k: the number of documents.
+            fetch_k: ignored; candidates are the first 100 documents.
             lambda_mult: the weight of relevance, from 0 to 1.
             kwargs: see the class.
         """
@@ -193,7 +193,7 @@ class SemsearchVectorStore(VectorStore):
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[LangChainDocument, float]]:
-        """Documents with their scores from 0 to 1: the cosine; what is below 0 is 0."""
+        """Documents with scores from 0 to 1: the cosines, with negative ones set to 0."""
         scored = self.similarity_search_with_score(query, k, **kwargs)
         return [(document, min(max(score, 0.0), 1.0)) for document, score in scored]
 
@@ -202,7 +202,7 @@ class SemsearchVectorStore(VectorStore):
         query: Query,
         k: int,
         *,
-        filter: str | dict[str, Any] | None = None,  # noqa: A002 - LangChain's name for it
+        filter: str | dict[str, Any] | None = None,  # noqa: A002 - LangChain's name
         **options: Any,
     ) -> list[tuple[LangChainDocument, float]]:
         if isinstance(filter, dict):
@@ -211,7 +211,7 @@ class SemsearchVectorStore(VectorStore):
             options["where"] = filter
         with self.index.read() as state:
             if not state.ids(limit=1):
-                return []  # whatever is filtered by
+                return []  # for any filter
         hits = self._retriever.search(query, k, **options)
         with self.index.read() as state:
             found = state.documents([hit.document_id for hit in hits])
@@ -223,16 +223,16 @@ class SemsearchVectorStore(VectorStore):
 class SemsearchRetriever(BaseRetriever):
     """A retriever of passages.
 
-    Each `Document` is the best passage of one document, with its id; score, title and place of the
-    passage are in its metadata, beside those of the document.
+    Each `Document` is the best passage of one document, with its id; score, title and position of
+    the passage are added to the metadata of the document.
 
     >>> retriever = SemsearchRetriever(retriever=Retriever.open("indexes/films"), k=3)
     >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
 
     Args:
-        retriever: what searches; it stays its owner's to close.
-        k: how many passages.
-        options: see `SearchOptions`, such as ``{"mode": "hybrid"}``.
+        retriever: searches the index; the caller closes it.
+        k: the number of passages.
+        options: of `SearchOptions`, such as ``{"mode": "hybrid"}``.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -260,7 +260,7 @@ def _whole(document: Document) -> LangChainDocument:
 
 
 def _where(values: dict[str, Any]) -> str | None:
-    """The expression that asks for all of these values."""
+    """A filter expression that requires all of these values."""
     tests = [
         str(Comparison(metadata_field(name), Operator.EQUAL, value))
         for name, value in values.items()

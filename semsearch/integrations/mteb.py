@@ -1,4 +1,4 @@
-"""An encoder as MTEB evaluates it."""
+"""An encoder as an MTEB model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ except ImportError as error:
 class SemsearchEncoder(AbsEncoder):
     """A semsearch encoder for `mteb.evaluate`.
 
-    Queries of retrieval tasks are encoded as queries, all else as documents. Texts are cut where
-    the encoder stops reading.
+    Queries of retrieval tasks are encoded as queries, all other texts as documents. Long texts are
+    truncated by the encoder.
 
     Args:
         encoder: a spec such as ``minilm``, or an encoder.
-        revision: not used: results are kept under the encoder's fingerprint.
-        device: where one that is loaded computes; see `load_encoder`.
-        precision: in which numbers; ``fp32`` as published figures are.
+        revision: ignored; results are stored under the fingerprint of the encoder.
+        device: of an encoder that is loaded; see `load_encoder`.
+        precision: of an encoder that is loaded; published results use ``fp32``.
 
     Raises:
         EncoderError: it cannot be loaded.
@@ -66,12 +66,12 @@ class SemsearchEncoder(AbsEncoder):
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Matrix:
-        """The vectors of batches of texts, shape (texts, dimension).
+        """Encode batches of texts, shape (texts, dimension).
 
         Args:
             inputs: batches, each with its texts under ``text``.
             prompt_type: whether they are queries.
-            kwargs: the task, which no encoder of semsearch looks at.
+            kwargs: the task, which is ignored.
         """
         del kwargs
         texts = [text for batch in inputs for text in batch["text"]]
@@ -81,5 +81,5 @@ class SemsearchEncoder(AbsEncoder):
 
 
 def _short(spec: str) -> str:
-    """A spec by the name of its folder, if it is one."""
+    """A spec, or the name of its folder if it is a path."""
     return Path(spec).name if Path(spec).is_absolute() else spec

@@ -1,4 +1,4 @@
-"""Search in a DataFrame: importing this module gives every frame ``.semsearch``.
+"""Searches DataFrames: importing this module adds the accessor ``.semsearch``.
 
 >>> import pandas
 >>> import semsearch.integrations.pandas
@@ -30,13 +30,13 @@ from semsearch.search.queries import Query, SearchOptions
 
 logger = logging.getLogger(__name__)
 
-#: The column that numbers rows while they are read.
+#: A temporary column of row numbers.
 _ROW = "semsearch row"
 
 
 @dataclass(frozen=True)
 class _Indexed:
-    """What a frame was when it was encoded, how that was, and the temporary index."""
+    """A copy of an encoded frame, its options, and the temporary index."""
 
     frame: pandas.DataFrame
     columns: list[str]
@@ -45,11 +45,11 @@ class _Indexed:
     opened: ExitStack
 
     def is_of(self, frame: pandas.DataFrame, columns: list[str], encoder: str | Encoder) -> bool:
-        """Whether a frame is as it was then, and is to be encoded so."""
+        """Whether the frame, its columns and the encoder are unchanged."""
         return (self.columns, self.encoder) == (columns, encoder) and self.frame.equals(frame)
 
 
-#: By the `id` of the frame, as long as it lives: accessors are made anew for each use.
+#: By the `id` of the frame during its lifetime; accessors are created for each use.
 _INDEXED: dict[int, _Indexed] = {}
 
 
@@ -73,23 +73,24 @@ class SemsearchAccessor:
         encoder: str | Encoder = DEFAULT_ENCODER,
         **options: Unpack[SearchOptions],
     ) -> pandas.DataFrame:
-        """The rows that are nearest to a query, best first, with their scores in a first column.
+        """The rows nearest to a query, best first, with their scores in the first column.
 
-        The first search encodes the frame into a temporary index, which later ones use while the
-        frame, the columns and the encoder stay the same. Rows without a text are not found. A
-        column ``score`` of the frame's own is called ``metadata.score``.
+        The first search encodes the frame into a temporary index, which later searches reuse while
+        the frame, the columns and the encoder are unchanged. Rows without a text are not found. An
+        existing column ``score`` is renamed to ``metadata.score``.
 
         Args:
             query: a text, several texts, or a vector.
-            k: how many rows.
-            text_columns: the column that is searched, or several; guessed where it is plain.
+            k: the number of rows.
+            text_columns: the column to search, or several; guessed by its name.
             encoder: a spec such as ``minilm``, or an encoder.
-            options: see `SearchOptions`; filters are over the other columns.
+            options: of `SearchOptions`; filters apply to the other columns.
 
         Raises:
-            CorpusError: the frame has no rows, no such column, or none that is plainly the text.
+            CorpusError: the frame has no rows, a column does not exist, or the text column cannot
+                be guessed.
             ArgumentError: the query is empty, or `k` is below 1.
-            FilterError: the filter cannot be used.
+            FilterError: the filter is invalid.
         """
         columns = [text_columns] if isinstance(text_columns, str) else list(text_columns)
         hits = self._index(columns, encoder).search(query, k, **options)
@@ -118,7 +119,7 @@ class SemsearchAccessor:
 
 
 def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
-    """Add the rows of a frame; they are called by their places."""
+    """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
     numbered = frame.assign(**{_ROW: range(len(frame))})
     index.add(
@@ -130,6 +131,6 @@ def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
 
 
 def _forget(frame: int) -> None:
-    """Remove the temporary index of a frame, if it has one."""
+    """Close and remove the temporary index of a frame, if it has one."""
     if (indexed := _INDEXED.pop(frame, None)) is not None:
         indexed.opened.close()

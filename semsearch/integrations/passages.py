@@ -1,4 +1,4 @@
-"""What frameworks are told of a hit besides its text."""
+"""The metadata of hits for frameworks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OWN = ("score", "title", "start", "end")
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
-    """Score, title (if any) and place of a passage, and its document's metadata.
+    """Score, title (if any) and position of a passage, and the metadata of its document.
 
-    A metadata field of one of these names is ``metadata.NAME``.
+    A metadata field with one of these names becomes ``metadata.NAME``.
     """
     found: dict[str, Any] = {"score": round(hit.score, SCORE_DECIMALS)}
     if hit.title is not None:

@@ -1,4 +1,4 @@
-"""The passages of an index in two dimensions, to look at."""
+"""Maps: the passages of an index projected to two dimensions."""
 
 from semsearch.maps.map import Map, make_map, open_map
 from semsearch.maps.table import map_table

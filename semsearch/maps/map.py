@@ -1,4 +1,4 @@
-"""A map of an index: where its passages lie, and in which group; a file beside the index."""
+"""A map of an index: the positions and groups of its passages, in a file beside the index."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from semsearch.stores.protocol import text_hash
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
-#: How many words name a group.
+#: The number of words in the name of a group.
 WORDS = 3
-#: Under which key a file says what it is.
+#: The metadata key of a map file.
 KEY = b"semsearch"
 
 
@@ -37,10 +37,10 @@ class Map:
         space: the name of the embedding space that was projected.
         fingerprint: of its encoder.
         chunk_ids: shape (n,).
-        hashes: of their texts: a passage that is another by now is not shown, shape (n,).
+        hashes: of their texts, to hide passages that have changed, shape (n,).
         points: shape (n, 2).
-        groups: their places in `names`, shape (n,).
-        names: of the groups, by their words, the largest group first.
+        groups: indices into `names`, shape (n,).
+        names: of the groups, from their words, the largest group first.
     """
 
     space: str
@@ -52,11 +52,11 @@ class Map:
     names: list[str]
 
     def __len__(self) -> int:
-        """How many passages it shows."""
+        """The number of passages."""
         return len(self.chunk_ids)
 
     def save(self, index: Path) -> None:
-        """Keep it beside an index; what is there is replaced as a whole."""
+        """Write the map beside an index, atomically."""
         import pyarrow
         from pyarrow import parquet
 
@@ -85,7 +85,7 @@ class Map:
 
 
 def map_file(index: Path, space: str) -> Path:
-    """Where the map of a space is kept."""
+    """The file of the map of a space."""
     return index / f"{space}.map"
 
 
@@ -106,24 +106,24 @@ def make_map(
     (2, 2)
 
     Args:
-        index: at least one passage.
-        space: the name of the embedding space; None takes the first.
-        seed: the same seed brings the same map.
-        notify: is told what is being done.
+        index: an index with at least one passage.
+        space: the name of the embedding space; None for the first.
+        seed: the same seed returns the same map.
+        notify: called with one line about each step.
 
     Raises:
-        ArgumentError: the index is empty, or in no directory, in which its map could be kept.
-        SpaceError: there is no such space, or it is not complete yet.
+        ArgumentError: the index is empty, or not in a directory, where the map would be stored.
+        SpaceError: the space does not exist, or is not complete yet.
     """
     if isinstance(index.path, Address):
         raise UnsupportedByStoreError(
-            f"a map is kept in the directory of its index, and {index.path} has none; bring it "
-            "into one: semsearch pull"
+            f"a map is stored in the directory of its index, and {index.path} has none; copy the "
+            "index into one: semsearch pull"
         )
     found = index.complete_space(space)
     passages = index.passages(found.name)
     if not passages.texts:
-        raise ArgumentError(f"the index {index.path} is empty: there is nothing to map")
+        raise ArgumentError(f"the index {index.path} is empty; add documents before mapping it")
     points = project(passages.vectors, seed, notify)
     notify("grouping by k-means")
     clustering = cluster(
@@ -135,19 +135,19 @@ def make_map(
     )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1
     names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
-    hashes = numpy.array([text_mark(text) for text in passages.texts])
+    hashes = numpy.array([short_hash(text) for text in passages.texts])
     return Map(
         found.name, found.fingerprint, passages.chunk_ids, hashes, points, groups, _distinct(names)
     )
 
 
 def open_map(index: Index, space: str | None = None) -> Map | None:
-    """The map that is kept beside an index.
+    """The map stored beside an index.
 
-    None where there is none, it is of another encoder, or it cannot be read (which is logged).
+    None if there is none, it is of another encoder, or it cannot be read (which is logged).
 
     Raises:
-        SpaceError: there is no such space.
+        SpaceError: the space does not exist.
     """
     import pyarrow
     from pyarrow import parquet
@@ -174,18 +174,18 @@ def open_map(index: Index, space: str | None = None) -> Map | None:
     except FileNotFoundError:
         return None
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
-        logger.warning("%s is damaged (%s); make it again with: semsearch map", file, error)
+        logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)
         return None
 
 
-def text_mark(text: str) -> str:
-    """A short hash that tells a passage from another."""
+def short_hash(text: str) -> str:
+    """A short hash that identifies the text of a passage."""
     return text_hash(text)[:16]
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names, with a number behind those that others have, too."""
+    """Number repeated names."""
     return [
-        name if names.index(name) == place else f"{name} ({names[: place + 1].count(name)})"
-        for place, name in enumerate(names)
+        name if names.index(name) == i else f"{name} ({names[: i + 1].count(name)})"
+        for i, name in enumerate(names)
     ]

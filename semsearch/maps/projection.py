@@ -1,4 +1,4 @@
-"""From vectors of many dimensions to points of two."""
+"""Projects vectors to two dimensions."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 
 from semsearch.protocols import Matrix
 
-#: UMAP places so many passages; more are placed between those nearest to them.
+#: The most passages projected with UMAP; others are placed between their neighbours.
 SAMPLE = 100_000
-#: With fewer vectors there is no neighbourhood to keep, and principal components do.
+#: Fewer vectors are projected to their principal components.
 FEW = 50
-#: How many neighbours of a passage are kept near it, and how close points may lie.
+#: UMAP's n_neighbors and min_dist.
 NEIGHBOURS, MIN_DISTANCE = 15, 0.1
-#: Between how many of the sample another passage is placed.
+#: The number of neighbours in the sample between which another passage is placed.
 ANCHORS = 5
-#: So many vectors FAISS's k-means wants at least for each of its lists.
+#: The fewest vectors per list that FAISS's k-means requires.
 POINTS_PER_LIST = 39
 
 Points = NDArray[Any]
 
 
 def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points:
-    """Points whose neighbours are those of the vectors, as far as two dimensions allow.
+    """Project vectors to points with similar neighbourhoods.
 
-    By UMAP (McInnes, Healy and Melville 2018); of more than `SAMPLE` vectors, a sample is
-    projected, and each of the others lies at the mean of its nearest in the sample, weighted by
-    their cosines.
+    Uses UMAP (McInnes, Healy and Melville 2018); of more than `SAMPLE` vectors, a sample is
+    projected, and each of the others is placed at the mean of its nearest neighbours in the
+    sample, weighted by their cosines.
 
     Args:
         vectors: unit vectors, shape (n, dimension).
-        seed: the same seed brings the same points.
-        notify: is told what is being done.
+        seed: the same seed returns the same points.
+        notify: called with one line about each step.
 
     Returns:
         Shape (n, 2), float32.
@@ -63,7 +63,7 @@ def _principal_components(vectors: Matrix) -> Points:
 
 def _umap(vectors: Matrix, seed: int) -> Points:
     with warnings.catch_warnings():
-        # That there is no TensorFlow, and that a seed makes it use one thread.
+        # About missing TensorFlow, and the single thread of a seeded run.
         warnings.simplefilter("ignore")
         import umap
 
@@ -78,7 +78,7 @@ def _umap(vectors: Matrix, seed: int) -> Points:
 
 
 def _between(vectors: Matrix, sample: Matrix, points: Points) -> Points:
-    """Each vector at the weighted mean of the points of those nearest to it in a sample."""
+    """Place each vector at the weighted mean of the points of its neighbours in a sample."""
     import faiss
 
     dimension = vectors.shape[1]
@@ -88,10 +88,10 @@ def _between(vectors: Matrix, sample: Matrix, points: Points) -> Points:
     index.train(sample)
     index.add(sample)
     index.nprobe = max(1, lists // 100)
-    cosines, places = index.search(numpy.ascontiguousarray(vectors, numpy.float32), ANCHORS)
-    weights = numpy.where(places >= 0, numpy.maximum(cosines, 1e-6), 0)
-    # The nearer ones count for much more: a mean of far ones would lie between groups.
+    cosines, neighbours = index.search(numpy.ascontiguousarray(vectors, numpy.float32), ANCHORS)
+    weights = numpy.where(neighbours >= 0, numpy.maximum(cosines, 1e-6), 0)
+    # Nearer ones count much more, since a mean of distant ones would lie between groups.
     weights = weights**8
     weights /= weights.sum(axis=1, keepdims=True)
-    found: Points = (points[places] * weights[..., None]).sum(axis=1, dtype=numpy.float32)
+    found: Points = (points[neighbours] * weights[..., None]).sum(axis=1, dtype=numpy.float32)
     return found

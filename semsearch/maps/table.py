@@ -1,4 +1,4 @@
-"""What a map shows of its passages, as columns."""
+"""The table of passages that a map shows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from semsearch.index import Index
-from semsearch.maps.map import Map, text_mark
+from semsearch.maps.map import Map, short_hash
 from semsearch.records import column_name
 from semsearch.stores.protocol import FoundPassage
 
 if TYPE_CHECKING:
     import pyarrow
 
-#: Names that begin with two underscores are not shown.
+#: Columns that begin with two underscores are hidden.
 ROW, X, Y, START = "__row", "__x", "__y", "__start"
 #: The columns before those of the metadata.
 COLUMNS = ("group", "title", "text", "id")
@@ -25,16 +25,16 @@ BLOCK = 1_000
 
 
 class MapTable(NamedTuple):
-    """The passages of a map that the index still has."""
+    """The passages of a map that are still in the index."""
 
-    table: pyarrow.Table  #: a row a passage
-    fields: dict[str, str]  #: the columns of the metadata fields
+    table: pyarrow.Table  #: a row for each passage
+    fields: dict[str, str]  #: the column of each metadata field
 
 
 def map_table(index: Index, found: Map) -> MapTable:
-    """What there is to show of a map: points, groups, texts, ids, titles, metadata.
+    """The table of a map: points, groups, texts, ids, titles, metadata.
 
-    Passages that have been deleted or changed since the map was made are left out.
+    Passages that were deleted or changed since the map was created are left out.
     """
     import pyarrow
 
@@ -65,25 +65,25 @@ def map_table(index: Index, found: Map) -> MapTable:
 
 
 def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
-    """The rows whose passages are still the same."""
+    """The rows whose passages are unchanged."""
     with index.read() as state:
         for start in range(0, len(found), BLOCK):
             ids = found.chunk_ids[start : start + BLOCK].tolist()
-            held = state.fetch(ids, missing_ok=True)
+            fetched = state.fetch(ids, missing_ok=True)
             for row, chunk_id in enumerate(ids, start):
-                passage = held.get(chunk_id)
-                if passage and text_mark(passage.chunk.text) == found.hashes[row]:
+                passage = fetched.get(chunk_id)
+                if passage and short_hash(passage.chunk.text) == found.hashes[row]:
                     yield row, passage
 
 
 def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
-    """The values of a field, of one type; what has several becomes text."""
+    """The values of a field; a field of several types becomes text."""
     import pyarrow
 
     found = set(kinds) - {"null"}
     if found == {"number"}:
-        whole = all(isinstance(value, int | None) for value in values)
-        return pyarrow.array(values, pyarrow.int64() if whole else pyarrow.float64())
+        are_integers = all(isinstance(value, int | None) for value in values)
+        return pyarrow.array(values, pyarrow.int64() if are_integers else pyarrow.float64())
     if found == {"boolean"}:
         return pyarrow.array(values, pyarrow.bool_())
     if found and found <= {"list", "list of text"}:

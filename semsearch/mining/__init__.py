@@ -1,4 +1,4 @@
-"""Mining a collection for what is alike in it."""
+"""Finds similar pairs in a collection."""
 
 from semsearch.mining.pairs import EXACT_UP_TO, check_limits, similar_pairs
 from semsearch.pairwise import Rows

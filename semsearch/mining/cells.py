@@ -1,7 +1,7 @@
-"""Which texts of a large collection are worth comparing, by cells around centres.
+"""Selects the texts of a large collection to compare, by cells around centroids.
 
-As in an inverted file, each row is compared with the rows of the cells nearest to it. How many
-cells that takes is found out on a sample, and what is found then is measured on another.
+As in an inverted file index, each row is compared with the rows of its nearest cells. The number of
+cells is chosen on a sample, and the recall is measured on another.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from semsearch.pairwise import EXCLUDED, TILE_ROWS, Comparison, Mask, Rows, Tile
 from semsearch.protocols import Matrix
 
-MAX_PROBES = 64  # cells that are searched for a row
-POINTS_A_CELL = 64  # to train on; FAISS wants at least 39
+MAX_PROBES = 64  # cells searched per row
+POINTS_PER_CELL = 64  # for training; FAISS requires at least 39
 TRAINING_ROUNDS = 10
-#: Rows whose neighbours are looked up exactly: half to choose by, half to measure on.
+#: Rows whose neighbours are searched exactly: half to choose by, half to measure on.
 SAMPLE_ROWS = 512
 SAMPLE_NEIGHBOURS = 10
-#: With fewer neighbours in half a sample that score enough, all are counted.
+#: With fewer neighbours above the score in half a sample, all neighbours count.
 SAMPLE_MIN_PAIRS = 50
 WANTED_RECALL = 0.98
 ASSIGNED_AT_ONCE = 1 << 14
@@ -30,7 +30,7 @@ SEED = 0
 
 
 class Cells:
-    """Rows by their cells, and for each row the cells nearest to it, its own first."""
+    """Rows by cell, and for each row its nearest cells, beginning with its own."""
 
     def __init__(self, probes: NDArray[numpy.int32], cells: int) -> None:
         self._probes = probes
@@ -45,7 +45,7 @@ class Cells:
         self.comparisons = int((sizes * (sizes - 1) // 2 + sizes * visits).sum())
 
     def tiles(self) -> Iterator[Tile]:
-        """The members of each cell among themselves, and with the rows that look into it."""
+        """The members of each cell among themselves, and with the rows that probe the cell."""
         neighbours = self._probes.shape[1] - 1
         for cell in range(len(self._starts) - 1):
             members = self._members[self._starts[cell] : self._starts[cell + 1]]
@@ -56,29 +56,29 @@ class Cells:
                 yield Tile(block, block, triangle=True)
                 for later in blocks[number + 1 :]:
                     yield Tile(block, later, triangle=False)
-                for some in _split(visitors):
-                    yield Tile(some, block, triangle=False)
+                for visiting in _split(visitors):
+                    yield Tile(visiting, block, triangle=False)
 
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """Where each looks into the other's cell, they meet twice: once the other way round."""
+        """Rows that probe each other's cells are compared twice, once in reverse order."""
         cells = self._probes[lefts, 0][:, None]
         seen: Mask = (lefts < rights) | ~(self._probes[rights] == cells).any(axis=1)
         return seen
 
 
 def _split(rows: Rows) -> list[Rows]:
-    return [rows[at : at + TILE_ROWS] for at in range(0, len(rows), TILE_ROWS)]
+    return [rows[start : start + TILE_ROWS] for start in range(0, len(rows), TILE_ROWS)]
 
 
 def choose_cells(comparison: Comparison, floor: float, notify: Callable[[str], None]) -> Cells:
-    """Cells around centres that FAISS finds, as many of them searched as a sample needs."""
+    """Cells around k-means centroids, and the number to probe for the wanted recall."""
     import faiss
 
     vectors = comparison.vectors
     n, dimension = vectors.shape
     random = numpy.random.default_rng(SEED)
-    count = max(1, min(round(2 * math.sqrt(n)), n // POINTS_A_CELL))
-    chosen = random.choice(n, min(n, count * POINTS_A_CELL), replace=False)
+    count = max(1, min(round(2 * math.sqrt(n)), n // POINTS_PER_CELL))
+    chosen = random.choice(n, min(n, count * POINTS_PER_CELL), replace=False)
     means = faiss.Kmeans(dimension, count, niter=TRAINING_ROUNDS, spherical=True, seed=SEED)
     means.train(vectors[chosen])
 
@@ -95,9 +95,9 @@ def choose_cells(comparison: Comparison, floor: float, notify: Callable[[str], N
     probes = min(most, int(numpy.sort(halves[0])[wanted - 1]) if wanted else 1)
     recall = float((halves[1] <= probes).mean()) if len(halves[1]) else 1.0
     notify(
-        f"{n:,} texts are too many to compare all; each is compared with those of {probes} of "
-        f"{count:,} cells, which finds {recall:.1%} of what exact search finds (measured on "
-        f"{len(halves[1]):,} near pairs)"
+        f"{n:,} texts are too many to compare all pairs; each is compared with those of {probes} "
+        f"of {count:,} cells, with a recall of {recall:.1%} (measured on {len(halves[1]):,} near "
+        "pairs)"
     )
     table = numpy.empty((n, probes), numpy.int32)
     for start in range(0, n, ASSIGNED_AT_ONCE):
@@ -113,27 +113,27 @@ def _probes_needed(
     most: int,
     nearest_cells: Callable[[Rows, int], NDArray[numpy.int32]],
 ) -> Rows:
-    """In how many cells one must look to find each of the sample's neighbours.
+    """The number of cells to probe to find each neighbour of the sample.
 
-    A pair is found from either side. What `most` cells do not hold needs more than `most`.
+    A pair is found from either side. Neighbours outside `most` cells count as `most` + 1.
     """
     neighbours, scores = _nearest(comparison, sample)
     counted = scores >= floor
     if counted.sum() < SAMPLE_MIN_PAIRS:
         counted = scores > EXCLUDED
-    place, column = numpy.nonzero(counted)
-    left, right = sample[place], neighbours[place, column]
+    row, column = numpy.nonzero(counted)
+    left, right = sample[row], neighbours[row, column]
     left_cells, right_cells = nearest_cells(left, most), nearest_cells(right, most)
 
     def rank(cells: NDArray[Any], own: NDArray[Any]) -> Rows:
-        there = cells == own[:, :1]
-        return numpy.where(there.any(axis=1), there.argmax(axis=1) + 1, most + 1)
+        found = cells == own[:, :1]
+        return numpy.where(found.any(axis=1), found.argmax(axis=1) + 1, most + 1)
 
     return numpy.minimum(rank(left_cells, right_cells), rank(right_cells, left_cells))
 
 
 def _nearest(comparison: Comparison, sample: Rows) -> tuple[Rows, Matrix]:
-    """The nearest other rows of some rows, by exact search, and their products."""
+    """The nearest other rows of a sample, by exact search, and their products."""
     neighbours = numpy.zeros((len(sample), SAMPLE_NEIGHBOURS), numpy.int64)
     scores = numpy.full(neighbours.shape, EXCLUDED, numpy.float32)
     for start in range(0, len(comparison.vectors), TILE_ROWS):

@@ -1,7 +1,7 @@
-"""The most similar pairs of a collection.
+"""Finds the most similar pairs of a collection.
 
-Up to a size of the collection all pairs are compared; beyond it, those that are likely to be near.
-A score is the cosine, rounded to six decimals; equal scores come in the order of the collection.
+Small collections are searched exactly, large ones approximately. A score is the cosine, rounded to
+six decimals; equal scores are in the order of the collection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from semsearch.pairwise import MARGIN, Comparison, EveryTile, Found, Mask, Plan,
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
-#: Up to how many rows every pair is compared.
+#: The most rows for exact search.
 EXACT_UP_TO = 100_000
 
 
@@ -32,7 +32,7 @@ def similar_pairs(
     notify: Callable[[str], None] = lambda message: None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Pair]:
-    """The pairs of rows with the highest cosines, each pair once.
+    """Find the pairs of rows with the highest cosines, each pair once.
 
     >>> from semsearch import load_encoder, similar_pairs
     >>> texts = ["a red fish", "a blue bird", "a red fish swims"]
@@ -42,17 +42,17 @@ def similar_pairs(
 
     Args:
         vectors: unit vectors, shape (n, dimension).
-        k: how many pairs, best first; None brings all, as they are found, and holds none.
-        min_score: only pairs that score as much or more.
-        groups: a number for each row; rows of the same number are not paired.
-        exact_up_to: up to how many rows every pair is compared; of more rows, only those that are
-            likely to be near.
-        notify: called with one line when the search is approximate: its measured recall.
-        on_progress: called after each tile with the pairs compared, and all of them.
+        k: the number of pairs, best first; None yields all pairs as they are found.
+        min_score: the minimum score.
+        groups: a number for each row; rows with the same number are not paired.
+        exact_up_to: the most rows for which all pairs are compared; larger collections are
+            searched approximately.
+        notify: called with one line about the measured recall of an approximate search.
+        on_progress: called after each tile with the numbers of pairs compared and of all pairs.
 
     Raises:
-        ArgumentError: `k` is below 1, `min_score` is no cosine, the shapes do not fit, or a
-            vector is not of unit length.
+        ArgumentError: `k` is below 1, `min_score` is not between -1 and 1, the shapes do not match,
+            or a vector is not of unit length.
     """
     check_limits(k, min_score)
     exact_up_to = check_whole_number("exact_up_to", exact_up_to, 0)
@@ -63,7 +63,7 @@ def similar_pairs(
         groups = numpy.asarray(groups)
         if groups.shape != vectors.shape[:1] or groups.dtype.kind not in "iu":
             raise ArgumentError(
-                f"groups must be whole numbers, one for each of {len(vectors)} vectors, not "
+                f"groups must be integers, one for each of {len(vectors)} vectors, not "
                 f"{groups.dtype} of shape {groups.shape}"
             )
     floor = -1.0 if min_score is None else min_score
@@ -78,18 +78,18 @@ def similar_pairs(
             yield from _candidates(comparison, plan, _Limit(floor), on_progress)
         else:
             best = _Best(k, floor)
-            for some in _candidates(comparison, plan, best, on_progress):
-                best.add(some)
+            for pairs in _candidates(comparison, plan, best, on_progress):
+                best.add(pairs)
             yield best.ranked()
 
-    return (pair for some in found() for pair in some.pairs())
+    return (pair for pairs in found() for pair in pairs.pairs())
 
 
 def check_limits(k: int | None, min_score: float | None) -> None:
-    """Refuse what `similar_pairs` would refuse, before there are vectors.
+    """Validate arguments of `similar_pairs` before vectors are computed.
 
     Raises:
-        ArgumentError: `k` is below 1, or `min_score` is no cosine.
+        ArgumentError: `k` is below 1, or `min_score` is not between -1 and 1.
     """
     if k is not None:
         check_whole_number("k", k, 1)
@@ -98,48 +98,48 @@ def check_limits(k: int | None, min_score: float | None) -> None:
 
 
 class _Limit:
-    """What a pair must score to be wanted."""
+    """The minimum score of pairs."""
 
     def __init__(self, min_score: float) -> None:
         self.min_score = min_score
 
     @property
     def floor(self) -> float:
-        """What its product in float32 must be."""
+        """The minimum float32 product."""
         return self.min_score - MARGIN
 
     def see(self, products: Matrix) -> None:
-        """Learn the products of pairs that will all be candidates."""
+        """Called with the products of candidate pairs."""
 
     def open_to(self, lefts: Rows, rights: Rows) -> Mask | None:
-        """Which of these pairs could be wanted at all; None for any."""
+        """Which of these pairs can still be among the results; None for all."""
         return None
 
 
 class _Best(_Limit):
-    """The `k` best pairs so far; they raise what others must score."""
+    """The `k` best pairs so far, which raise the minimum score."""
 
     def __init__(self, k: int, min_score: float) -> None:
         super().__init__(min_score)
         self._k = k
         self._kept: list[Found] = []
         self._added = 0
-        self._last: Pair | None = None  # of k pairs
+        self._last: Pair | None = None  # the k-th pair
         self._seen_floor = -math.inf
 
     @property
     def floor(self) -> float:
-        """What the product of a pair must be for it to be among them."""
+        """The minimum product of a pair to be among the best."""
         return max(super().floor, self._seen_floor)
 
     def see(self, products: Matrix) -> None:
-        """The k-th of any tile's products bounds what is wanted; each is off by the margin."""
+        """Raise the floor to the k-th product of a tile, less the error margin of both."""
         if len(products) > self._k:
             kth = float(numpy.partition(products, -self._k)[-self._k])
             self._seen_floor = max(self._seen_floor, kth - 2 * MARGIN)
 
     def open_to(self, lefts: Rows, rights: Rows) -> Mask | None:
-        """With the last at 1, which nothing exceeds, only what stands before it."""
+        """If the k-th pair scores 1, the maximum, only pairs that precede it."""
         if self._last is None or self._last.score < 1:
             return None
         left, right, _ = self._last
@@ -147,7 +147,7 @@ class _Best(_Limit):
         return before
 
     def add(self, found: Found) -> None:
-        """Take what is good enough."""
+        """Add pairs, and keep the best."""
         self._kept.append(found)
         self._added += len(found)
         if self._added >= self._k:
@@ -158,11 +158,11 @@ class _Best(_Limit):
                 self.min_score = self._last.score
 
     def ranked(self) -> Found:
-        """The best, in their order."""
-        columns = [(some.lefts, some.rights, some.scores) for some in self._kept]
+        """The best pairs, best first."""
+        columns = [(found.lefts, found.rights, found.scores) for found in self._kept]
         if not columns:
-            nothing = numpy.empty(0, numpy.int64)
-            return Found(nothing, nothing, numpy.empty(0))
+            empty = numpy.empty(0, numpy.int64)
+            return Found(empty, empty, numpy.empty(0))
         return Found(*map(numpy.concatenate, zip(*columns, strict=True))).best(self._k)
 
 
@@ -172,18 +172,18 @@ def _candidates(
     limit: _Limit,
     on_progress: Callable[[int, int], None],
 ) -> Iterator[Found]:
-    """The pairs that meet the limit as it is when they are found, some at a time."""
+    """The pairs that meet the current limit, in batches."""
     done = 0
     for tile in plan.tiles():
         products = comparison.products(tile)
         lefts, rights = comparison.rows[tile.lefts], comparison.rows[tile.rights]
         flat = products.reshape(-1)
-        places = numpy.flatnonzero(flat >= limit.floor)
-        limit.see(flat[places])
-        for start in range(0, len(places), comparison.piece):
-            some = places[start : start + comparison.piece]
-            some = some[flat[some] >= limit.floor]
-            pair = lefts[some // len(rights)], rights[some % len(rights)]
+        positions = numpy.flatnonzero(flat >= limit.floor)
+        limit.see(flat[positions])
+        for start in range(0, len(positions), comparison.piece):
+            batch = positions[start : start + comparison.piece]
+            batch = batch[flat[batch] >= limit.floor]
+            pair = lefts[batch // len(rights)], rights[batch % len(rights)]
             wanted = plan.first_seen(*pair)
             open_to = limit.open_to(*pair)
             if open_to is not None:

@@ -1,7 +1,7 @@
-"""An evaluation as one HTML page that can be read, printed, kept and repeated."""
+"""Writes an evaluation as a self-contained HTML page, with all that is needed to repeat it."""
 
-from semsearch.report.folder import check_report
 from semsearch.report.ir import write_ir_report
+from semsearch.report.page import check_report
 from semsearch.report.provenance import Provenance, provenance
 from semsearch.report.sts import write_sts_report
 

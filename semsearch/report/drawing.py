@@ -1,4 +1,4 @@
-"""A matplotlib figure as SVG that stands inside a page: its colours, its ids, its words."""
+"""Turns matplotlib figures into SVG elements of a page, with its colours and unique ids."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 
-#: Colours of the figures, which become the page's own, light or dark.
+#: Colours of the figures, which become CSS variables of the page (light and dark).
 INK, FAINT, LINE, PAPER = "#1a1a1a", "#8a8a8a", "#dddddd", "#fefefe"
 ACCENT, WORSE = "#1f6fb5", "#c0500c"
 _CSS = {INK: "ink", FAINT: "faint", LINE: "line", PAPER: "paper", ACCENT: "accent", WORSE: "worse"}
 
 STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",  # text in the page's font, which can be searched
+    "svg.fonttype": "none",  # searchable text in the page's font
     "svg.hashsalt": "semsearch",  # the same figure has the same ids
-    "text.parse_math": False,  # a name may hold dollars
+    "text.parse_math": False,  # names may contain dollars
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": FAINT,
@@ -46,19 +46,19 @@ STYLE: dict[str, Any] = {
 
 
 class Drawing(NamedTuple):
-    """An SVG element, with what it shows in words."""
+    """An SVG element with a description."""
 
     svg: str
     alt: str
 
 
 def draw(width: float, height: float, alt: str, paint: Callable[[Figure], None]) -> Drawing:
-    """Let a figure be painted, in the style of the page.
+    """Draw a figure in the style of the page.
 
     Args:
-        width: in inches, as matplotlib's height is.
-        height: likewise.
-        alt: what a screen reader says.
+        width: in inches.
+        height: in inches.
+        alt: a description for screen readers.
         paint: adds axes to the figure.
     """
     from matplotlib import style
@@ -66,7 +66,7 @@ def draw(width: float, height: float, alt: str, paint: Callable[[Figure], None])
 
     picture = io.BytesIO()
     with style.context(["default", STYLE]), warnings.catch_warnings():
-        # Of characters that matplotlib's font lacks; the page's has them.
+        # The page has a font for characters that matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure = Figure(figsize=(width, height))
         paint(figure)
@@ -76,14 +76,14 @@ def draw(width: float, height: float, alt: str, paint: Callable[[Figure], None])
 
 
 def _inline(svg: bytes, alt: str) -> str:
-    """The element alone, with ids that no other figure has and colours of the page."""
+    """The SVG element, with unique ids and the colours of the page."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     root = ElementTree.fromstring(svg)  # noqa: S314 -- matplotlib's
     key = hashlib.sha256(svg).hexdigest()[:8]
     for definitions in root.findall(f"{{{SVG}}}defs"):
         for rules in definitions.findall(f"{{{SVG}}}style"):
-            definitions.remove(rules)  # they would hold for the whole page
+            definitions.remove(rules)  # they would apply to the whole page
     for element in root.iter():
         _rename(element, key)
     root.set("role", "img")

@@ -1,4 +1,4 @@
-"""The plots: intervals, scores against gold, differences by query, speed against quality."""
+"""Plots: intervals, scores against gold scores, differences by query, speed against quality."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: More points than this become cells whose colour is the stronger the more points they hold.
+#: More points than this are drawn as cells, coloured by density.
 DOTS = 400
 CELLS_ACROSS = 26
-#: Whole numbers as gold scores are boxes, if they are no more than this.
+#: Up to this many integer gold scores are drawn as box plots.
 LEVELS = 11
 
 #: Inches.
@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """A dot of speed against quality."""
+    """A point of a plot of speed against quality."""
 
     label: str
     per_second: float
@@ -45,7 +45,7 @@ class Speed(NamedTuple):
 def draw_forest(
     groups: Sequence[tuple[str, Sequence[Estimate]]], axis_label: str, alt: str
 ) -> Drawing:
-    """A dot with its interval for each estimate, a hollow mark for what a paper gives."""
+    """A dot with its interval for each estimate, and a hollow mark for published values."""
     heights = [PANEL + ROW * len(rows) for _, rows in groups]
 
     def paint(figure: Figure) -> None:
@@ -58,12 +58,12 @@ def draw_forest(
             axes.tick_params(axis="y", length=0)
             axes.set_yticks(range(len(rows)), [row.label for row in rows])
             axes.set_ylim(len(rows) - 0.4, -0.6)
-            for place, row in enumerate(rows):
-                axes.hlines(place, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
-                axes.plot(row.interval.value, place, "o", color=ACCENT, markersize=6)
+            for y, row in enumerate(rows):
+                axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
+                axes.plot(row.interval.value, y, "o", color=ACCENT, markersize=6)
                 if row.published is not None:
                     axes.plot(
-                        row.published, place, "D", markersize=8, color=INK, markerfacecolor="none"
+                        row.published, y, "D", markersize=8, color=INK, markerfacecolor="none"
                     )
         grid[-1, 0].set_xlabel(axis_label)
 
@@ -73,14 +73,14 @@ def draw_forest(
 def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
 ) -> Drawing:
-    """Scores against gold: points, cells of many points or, of whole numbers as gold, boxes.
+    """Scores against gold scores: points, density cells or, for integer gold scores, box plots.
 
     Args:
         gold: shape (pairs,).
         scores: shape (pairs,).
-        limits: of the scores' axis, so that several systems can be compared.
-        title: above it.
-        alt: in words.
+        limits: of the axis of scores, the same for all systems.
+        title: the title of the figure.
+        alt: its description.
     """
     from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
 
@@ -128,18 +128,18 @@ def draw_scatter(
 
 
 def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
-    """An axis on which the scores of all systems have room."""
+    """Axis limits for the scores of all systems."""
     every = numpy.concatenate(scores)
     return _widened(float(every.min()), float(every.max()))
 
 
 def draw_gains(differences: Values, title: str, alt: str) -> Drawing:
-    """By how much each query gains or loses, from the greatest gain to the greatest loss.
+    """The difference of each query, from the greatest gain to the greatest loss.
 
     Args:
         differences: shape (queries,).
-        title: above it.
-        alt: in words.
+        title: the title of the figure.
+        alt: its description.
     """
     falling = numpy.sort(differences)[::-1]
     edges = numpy.arange(len(falling) + 1)
@@ -183,7 +183,7 @@ def draw_speed(points: Sequence[Speed], title: str, things: str, quality: str, a
 
 
 def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
-    """Names at the right margin, apart from each other, with a line to their dots."""
+    """Names in the right margin, without overlaps, with lines to their dots."""
     low, high = axes.get_ylim()
     apart = 0.07 * (high - low)
     height = -math.inf
@@ -202,6 +202,6 @@ def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    """With a margin, which a single value needs too."""
+    """Limits with a margin, also for a single value."""
     margin = 0.04 * (high - low) or 0.5
     return low - margin, high + margin

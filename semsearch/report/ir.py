@@ -1,4 +1,4 @@
-"""The page of ``semsearch eval ir``."""
+"""The report of ``semsearch eval ir``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from semsearch.datasets import RetrievalSet
 from semsearch.evaluation import IrEvaluation
 from semsearch.report.drawing import Drawing
 from semsearch.report.figures import Estimate, Speed, draw_forest, draw_gains, draw_speed
-from semsearch.report.folder import write_page
 from semsearch.report.labels import (
     difference_cells,
     interval_cell,
@@ -20,11 +19,11 @@ from semsearch.report.labels import (
     short_names,
     shortened,
 )
-from semsearch.report.page import Cell, Figure, Page, Section, Table
+from semsearch.report.page import Cell, Figure, Page, Section, Table, write_page
 from semsearch.report.provenance import Provenance, contents_digest
 from semsearch.report.worst import WorstQuery, worst_queries
 
-#: How many documents of a query are shown, and how much of each and of the query.
+#: The number of documents shown per query, and the length of documents and queries.
 SHOWN = 3
 DOCUMENT_CHARACTERS = 120
 QUERY_CHARACTERS = 300
@@ -33,7 +32,7 @@ QUERY_CHARACTERS = 300
 def write_ir_report(
     folder: Path, evaluations: Sequence[IrEvaluation], provenance: Provenance
 ) -> Path:
-    """Write ``index.html`` there; `check_report` has made sure that this can be done.
+    """Write ``index.html`` into a folder validated by `check_report`.
 
     Raises:
         ArgumentError: it cannot be written.
@@ -52,16 +51,16 @@ def write_ir_report(
 
 def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
     text = (
-        "How well what people judged relevant is ranked: means over queries, times 100. Intervals "
-        "are 95 % bootstraps over the queries. "
+        "How well relevant documents are ranked: means over queries, times 100. Intervals are 95 % "
+        "bootstraps over the queries. "
     )
     if any(evaluation.whole_documents for evaluation in evaluations):
         text += (
-            "Each document is one passage, of which an encoder reads the beginning. Published: "
-            "what a paper gives for the same weights and the same queries."
+            "Each document is one passage, truncated by the encoder. Published: the value in a "
+            "paper, for the same weights and queries."
         )
     else:
-        text += "Documents are indexed and searched in passages, as by semsearch index and query."
+        text += "Documents are split into passages, as by semsearch index and query."
     blocks: list[Table | Figure] = []
     for evaluation in evaluations:
         blocks += [_result_table(evaluation), _forest(evaluation, names)]
@@ -69,7 +68,7 @@ def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sect
 
 
 def _result_table(evaluation: IrEvaluation) -> Table:
-    """A row a system, a column a measure."""
+    """A row for each system, a column for each measure."""
     dataset = evaluation.dataset
     rows = []
     for system in evaluation.runs:
@@ -94,7 +93,7 @@ def _result_table(evaluation: IrEvaluation) -> Table:
 
 
 def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
-    """A panel a measure."""
+    """A panel for each measure."""
     panels = [
         (
             measure,
@@ -114,8 +113,8 @@ def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
 
 def _differences(evaluations: Sequence[IrEvaluation]) -> Section:
     text = (
-        "By how much one system is above another on the same queries; p is that of a randomisation "
-        "test. With many comparisons some small p values are chance."
+        "Differences of two systems on the same queries; p values are from a randomisation test. "
+        "With many comparisons, some small p values are due to chance."
     )
     rows = [
         [system, other, _name(evaluation.dataset), measure, *difference_cells(found)]
@@ -143,7 +142,7 @@ def _gains(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
             f"{_name(evaluation.dataset)}: difference of {measure} × 100, a bar for each query."
         )
         figures.append(Figure(caption, drawings))
-    text = "A mean hides whether a few queries gain much or many gain little."
+    text = "A mean does not show whether a few queries gain much or many gain little."
     return Section("Query by query", text, figures)
 
 
@@ -164,8 +163,8 @@ def _speed(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
             drawings.append(draw_speed(points, title, "documents and queries", quality, alt))
     text = (
         "To the right is faster, up is better. Timed once, on the machine below: indexing the "
-        "documents and answering all queries, without the loading of the model. Runs from a file "
-        "have no time."
+        "documents and answering all queries, without loading the model. Runs from a file have no "
+        "time."
     )
     figures = [Figure("Lines are 95 % intervals.", drawings)] if drawings else []
     return Section("Speed against quality", text, figures)
@@ -184,8 +183,9 @@ def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
             ]
             tables.append(Table(f"{_name(evaluation.dataset)}, {system}", headings, rows))
     text = (
-        "The queries of the lowest value; of equal ones first those where nothing relevant is "
-        "found, or where it stands lowest. First relevant: the rank of the first relevant document."
+        "The queries with the lowest values; among equal ones, first those without a relevant "
+        "document or with the lowest rank of one. First relevant: the rank of the first relevant "
+        "document."
     )
     return Section("Worst queries", text, tables)
 
@@ -206,7 +206,7 @@ def _worst_row(retrieval: RetrievalSet, ranked: list[str], worst: WorstQuery) ->
 
 
 def _documents(retrieval: RetrievalSet, names: Sequence[str]) -> list[str]:
-    """Ids and beginnings; a run or judgements may name what the collection lacks."""
+    """Ids and beginnings of documents, some of which may be missing from the collection."""
     return [
         shortened(f"{name}: {retrieval.documents.get(name, '')}", DOCUMENT_CHARACTERS)
         for name in names
@@ -225,12 +225,12 @@ def _data(evaluations: Sequence[IrEvaluation]) -> Section:
         for dataset, *_ in evaluations
     ]
     headings = ["set", ">documents", ">queries", ">judgements", "digest"]
-    text = "Two reports with the same digest have read the same collection in the same order."
+    text = "Reports with the same digest used the same collection in the same order."
     return Section("Data", text, [Table("Collections", headings, rows)])
 
 
 def _measures(evaluation: IrEvaluation) -> list[str]:
-    """Their names, in the order in which they were asked for."""
+    """The names of the measures, in order."""
     return list(dict.fromkeys(result.measure for result in evaluation.results))
 
 

@@ -1,4 +1,4 @@
-"""How figures look in tables, and systems' names where there is little room."""
+"""Formats numbers for tables, and shortens names of systems."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from semsearch.evaluation import Difference, Interval
 
 LABEL_CHARACTERS = 28
 
-#: Characters that HTML, XML or UTF-8 cannot hold.
+#: Characters that are invalid in HTML, XML or UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
-#: A narrow cell breaks before an interval, not inside.
+#: Keeps an interval on one line of a narrow cell.
 _TIE = "\N{NO-BREAK SPACE}"
 
-#: The folders of a path inside a spec, which may name several: hybrid:glove:/a/b.txt.
+#: The folders of paths inside a spec, which may have several: hybrid:glove:/a/b.txt.
 _FOLDERS = re.compile(r"[^:+]*[/\\]")
 
 
 def printable(text: str) -> str:
-    """The text with a mark for each character that a page cannot hold."""
+    """The text with replacement characters for those that are invalid in a page."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def short_name(name: str) -> str:
-    """A label: of a long path its last part."""
+    """A label; a long path is shortened to its last part."""
     label = printable(name)
     if len(label) > LABEL_CHARACTERS:
         label = _FOLDERS.sub("…/", label)
@@ -38,7 +38,7 @@ def short_name(name: str) -> str:
 
 
 def short_names(systems: Iterable[str]) -> dict[str, str]:
-    """A label for each system, no two the same."""
+    """A distinct label for each system."""
     labels: dict[str, str] = {}
     for system in systems:
         label = short_name(system)
@@ -54,25 +54,25 @@ def shortened(text: str, max_characters: int) -> str:
 
 
 def number_cell(value: float | None) -> str:
-    """With two decimals; nothing for what is not known."""
+    """A number with two decimals; empty if unknown."""
     return "" if value is None or math.isnan(value) else f"{value:z.2f}"
 
 
 def rate_cell(things: int, seconds: float) -> str:
-    """Things a second; nothing where the time is not known."""
+    """A number per second; empty if the time is unknown."""
     rate = things / seconds if seconds > 0 else math.nan
     return "" if math.isnan(rate) else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 def interval_cell(found: Interval) -> str:
-    """A figure with its interval; nothing for a correlation that does not exist."""
+    """A value with its interval; empty for an undefined correlation."""
     if math.isnan(found.value):
         return ""
     return f"{found.value:z.2f} [{found.low:z.2f},{_TIE}{found.high:z.2f}]"
 
 
 def difference_cells(found: Difference) -> list[str]:
-    """A difference with its interval, and how likely it is by chance."""
+    """A difference with its interval, and its p value."""
     if math.isnan(found.value):
         return ["", ""]
     interval = f"[{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"

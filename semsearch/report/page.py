@@ -1,16 +1,21 @@
-"""What a page consists of, and its HTML: texts of users are escaped, all of them, in one place."""
+"""Report pages: their parts, and HTML files in which all texts are escaped."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from semsearch.errors import MissingExtraError, OutputError
 from semsearch.report.drawing import Drawing
 from semsearch.report.labels import printable
 from semsearch.report.provenance import Provenance
 
-#: By which a page of ours is known.
+PAGE = "index.html"
+#: Identifies pages written by semsearch.
 GENERATOR = '<meta name="generator" content="semsearch">'
 
 #: A text, or several that become a list.
@@ -18,9 +23,9 @@ Cell: TypeAlias = str | Sequence[str]
 
 
 class Table(NamedTuple):
-    """A table; a heading that begins with > stands to the right, as its column.
+    """A table; columns whose heading begins with > are right-aligned.
 
-    The first column names what its row is about.
+    The first column holds row headers.
     """
 
     caption: str
@@ -29,14 +34,14 @@ class Table(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """Drawings that belong together, side by side where there is room."""
+    """Related drawings, side by side if there is room."""
 
     caption: str
     drawings: Sequence[Drawing]
 
 
 class Section(NamedTuple):
-    """A part of the page, which the list of contents names."""
+    """A section of the page, listed in the table of contents."""
 
     heading: str
     text: str
@@ -52,7 +57,7 @@ class Page(NamedTuple):
 
 
 def html(page: Page) -> str:
-    """The page as HTML that loads nothing."""
+    """The page as self-contained HTML."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -76,3 +81,43 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return printable(value)
     return value
+
+
+def check_report(folder: Path) -> None:
+    """Create the folder of a report, and validate it before hours of evaluation.
+
+    Raises:
+        ArgumentError: it cannot be created or written, or contains another page.
+        MissingExtraError: matplotlib or jinja2 is not installed.
+    """
+    for package in ("matplotlib", "jinja2"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "plot", "a report")
+    page = folder / PAGE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_ours = not page.exists() or GENERATOR.encode() in page.read_bytes()
+    except FileExistsError:
+        raise OutputError(f"{folder}: is a file; --report names a folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror}") from None
+    if not is_ours:
+        raise OutputError(f"{page} is not a report of semsearch; name another folder")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"{folder}: cannot be written")
+
+
+def write_page(folder: Path, page: Page) -> Path:
+    """Write a page atomically.
+
+    Raises:
+        ArgumentError: it cannot be written.
+    """
+    file = folder / PAGE
+    unfinished = file.with_suffix(".tmp")
+    try:
+        unfinished.write_text(html(page), "utf-8", newline="\n")
+        unfinished.replace(file)
+    except OSError as error:
+        raise OutputError(f"{file}: {error.strerror}") from None
+    return file

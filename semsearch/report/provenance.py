@@ -1,4 +1,4 @@
-"""What one needs to know to repeat an evaluation: the command, versions, the machine, seeds."""
+"""The provenance of an evaluation: command, versions, machine, seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from semsearch.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.intervals import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 
-#: What figures depend on, by the names of the distributions.
+#: Distributions that results depend on.
 PACKAGES = (
     "torch",
     "transformers",
@@ -33,18 +33,18 @@ DIGEST_CHARACTERS = 16
 
 
 class Provenance(NamedTuple):
-    """Where figures come from."""
+    """How results were computed."""
 
     command: str
-    facts: dict[str, str]  #: by what they are about
+    facts: dict[str, str]  #: by name
 
 
 def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Provenance:
-    """Of an evaluation that this process has just made.
+    """The provenance of an evaluation in this process.
 
     Args:
-        arguments: what was typed behind ``semsearch``.
-        fingerprints: those of the encoders, by spec.
+        arguments: the command line after ``semsearch``.
+        fingerprints: of the encoders, by spec.
     """
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -65,7 +65,7 @@ def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Pro
 
 
 def contents_digest(dataset: StsSet | RetrievalSet) -> str:
-    """By which two people can tell that they have the same data: of its SHA-256 as JSON."""
+    """Identifies the data of an evaluation: the beginning of the SHA-256 of its JSON."""
     contents = json.dumps([*dataset[1:4]], ensure_ascii=True).encode()
     return hashlib.sha256(contents).hexdigest()[:DIGEST_CHARACTERS]
 
@@ -78,7 +78,7 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    """Its name; Python's own answer is empty or coarse on Linux."""
+    """The name of the processor; Python's own is empty or coarse on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
@@ -88,7 +88,7 @@ def _processor() -> str:
 
 
 def _cores() -> int:
-    """How many this process may use."""
+    """The number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The page of ``semsearch eval sts``."""
+"""The report of ``semsearch eval sts``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from semsearch.report.figures import (
     draw_speed,
     score_limits,
 )
-from semsearch.report.folder import write_page
 from semsearch.report.labels import (
     difference_cells,
     interval_cell,
@@ -31,19 +30,19 @@ from semsearch.report.labels import (
     short_names,
     shortened,
 )
-from semsearch.report.page import Figure, Page, Section, Table
+from semsearch.report.page import Figure, Page, Section, Table, write_page
 from semsearch.report.provenance import Provenance, contents_digest
 from semsearch.report.worst import worst_pairs
 
 SPEARMAN = "Spearman × 100"
-#: How much of a sentence is shown.
+#: Longer sentences are truncated.
 SENTENCE_CHARACTERS = 400
 
 
 def write_sts_report(
     folder: Path, evaluations: Sequence[StsEvaluation], provenance: Provenance
 ) -> Path:
-    """Write ``index.html`` there; `check_report` has made sure that this can be done.
+    """Write ``index.html`` into a folder validated by `check_report`.
 
     Raises:
         ArgumentError: it cannot be written.
@@ -68,10 +67,9 @@ def _results(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Sec
             rows = [Estimate(names[one.system], one.spearman, one.published) for one in of_one]
             groups.append((f"{short_name(_name(dataset))}, {over.value}", rows))
     text = (
-        "How well the similarity that a system gives to pairs of sentences follows what people "
-        "say: rank correlation with their scores. Intervals are 95 % bootstraps over the pairs. "
-        "all: all pairs together, as in the SBERT paper; mean: the mean over sub-sets. "
-        "Published: what a paper gives for the same weights on the same pairs."
+        "Rank correlation of a system's similarity of sentence pairs with human scores. Intervals "
+        "are 95 % bootstraps over the pairs. all: all pairs together, as in the SBERT paper; mean: "
+        "the mean over subsets. Published: the value in a paper, for the same weights and pairs."
     )
     table = Table(
         "Correlation with gold scores, times 100",
@@ -111,8 +109,8 @@ def _result_row(result: StsResult) -> list[str]:
 
 def _differences(evaluations: Sequence[StsEvaluation]) -> Section:
     text = (
-        "By how much one system is above another on the same pairs. An interval without zero is a "
-        "difference that resampling does not take away; of many such differences some are chance."
+        "Differences of two systems on the same pairs. If the interval excludes zero, the "
+        "difference is significant; with many comparisons, some are due to chance."
     )
     rows = [
         [system, other, _name(evaluation.dataset), over.value, *difference_cells(found)]
@@ -145,10 +143,9 @@ def _scatters(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Se
         caption = f"{_name(dataset)}: the score of each of {len(gold):,} pairs against gold."
         figures.append(Figure(caption, drawings))
     text = (
-        "A system that follows people puts its pairs on a line from the lower left to the upper "
-        "right. Of many pairs, cells are drawn: the stronger the colour, the more pairs, on a "
-        "logarithmic scale of its own for each system. Where gold scores are whole numbers, "
-        "boxes show the quartiles of the scores at each."
+        "A good system puts its pairs on a line from the lower left to the upper right. Many pairs "
+        "are drawn as cells: the stronger the colour, the more pairs, on a logarithmic scale for "
+        "each system. If gold scores are integers, box plots show the quartiles of the scores."
     )
     return Section("Score against gold", text, figures)
 
@@ -167,7 +164,7 @@ def _speed(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Secti
             drawings.append(draw_speed(points, title, "pairs", SPEARMAN, alt))
     text = (
         "To the right is faster, up is better. Timed once, on the machine below: encoding and "
-        "scoring, without the loading of the model; the first set of a run also warms it up."
+        "scoring, without loading the model; the time of the first set includes warm-up."
     )
     figures = [Figure("Lines are 95 % intervals.", drawings)] if drawings else []
     return Section("Speed against quality", text, figures)
@@ -194,9 +191,9 @@ def _worst(evaluations: Sequence[StsEvaluation]) -> Section:
         for system, scores in evaluation.scores.items()
     ]
     text = (
-        "The pairs whose rank by the system's score is farthest from the rank that people give "
-        "them: these cost most of the correlation. 0 % is the least similar pair of the set, 100 % "
-        "the most similar one."
+        "The pairs whose rank by the system's score is farthest from their rank by gold score: "
+        "these reduce the correlation most. 0 % is the least similar pair of the set, 100 % the "
+        "most similar one."
     )
     return Section("Worst pairs", text, tables)
 
@@ -212,8 +209,8 @@ def _data(evaluations: Sequence[StsEvaluation]) -> Section:
         ]
         for dataset, *_ in evaluations
     ]
-    headings = ["set", ">pairs", ">sub-sets", ">left out, no gold", "digest"]
-    text = "Two reports with the same digest have read the same pairs in the same order."
+    headings = ["set", ">pairs", ">subsets", ">left out, no gold", "digest"]
+    text = "Reports with the same digest used the same pairs in the same order."
     return Section("Data", text, [Table("Sets of pairs", headings, rows)])
 
 

@@ -1,4 +1,4 @@
-"""Where a system fails: the pairs and queries that are worth reading."""
+"""Selects the worst pairs and queries of a system."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ WORST = 10
 
 
 class WorstPair(NamedTuple):
-    """A pair that a system places elsewhere than people do."""
+    """A pair whose rank by score differs much from its rank by gold score."""
 
     pair: ScoredPair
     score: float
-    gold_percentile: float  #: of its rank among the pairs: 0 the least similar, 100 the most
+    gold_percentile: float  #: of its rank: 0 the least similar pair, 100 the most
     score_percentile: float
 
 
 class WorstQuery(NamedTuple):
-    """A query that a system answers badly."""
+    """A query with a low value of a measure."""
 
     query: str  #: its id
     value: float  #: of the measure, times 100
-    first_relevant: int | None  #: rank of the first relevant document; None where none is found
+    first_relevant: int | None  #: the rank of the first relevant document; None if not found
 
 
 def worst_pairs(pairs: Sequence[ScoredPair], scores: Values, count: int = WORST) -> list[WorstPair]:
-    """The pairs whose rank by score is farthest from that by gold, farthest first.
+    """The pairs whose rank by score is farthest from their rank by gold score, farthest first.
 
-    Spearman's correlation falls with the square of this distance. Equal values share the mean of
-    their ranks.
+    Spearman's correlation falls with the square of this distance. Equal values share their mean
+    rank.
 
     Args:
         pairs: two or more.
         scores: shape (pairs,).
-        count: how many at most.
+        count: the maximum number.
     """
     from scipy.stats import rankdata
 
@@ -49,21 +49,21 @@ def worst_pairs(pairs: Sequence[ScoredPair], scores: Values, count: int = WORST)
     wanted, rated = (100 * (rankdata(values) - 1) / (len(pairs) - 1) for values in (gold, scores))
     farthest = numpy.argsort(-numpy.abs(wanted - rated), kind="stable")[:count]
     return [
-        WorstPair(pairs[place], float(scores[place]), float(wanted[place]), float(rated[place]))
-        for place in farthest.tolist()
+        WorstPair(pairs[row], float(scores[row]), float(wanted[row]), float(rated[row]))
+        for row in farthest.tolist()
     ]
 
 
 def worst_queries(
     retrieval: RetrievalSet, run: Run, values: Values, count: int = WORST
 ) -> list[WorstQuery]:
-    """The queries of the lowest value; of equal ones first where what is relevant stands lowest.
+    """The queries with the lowest values; equal ones by the rank of the first relevant document.
 
     Args:
         retrieval: the set.
-        run: a system's ranking.
+        run: the rankings of a system.
         values: of a measure, shape (queries,).
-        count: how many at most.
+        count: the maximum number.
     """
     found = []
     for query, value in zip(retrieval.queries, values.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Indexes over HTTP: requests in, hits out; the extra ``serve``."""
+"""Serves indexes over HTTP; needs the extra ``serve``."""
 
 from semsearch.service.app import create_app
 from semsearch.service.settings import Settings

@@ -1,4 +1,4 @@
-"""Indexes for agents: a server of the Model Context Protocol, whose tools only read."""
+"""Serves indexes to agents with the Model Context Protocol; all tools are read-only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from semsearch.service.requests import Mode
 from semsearch.service.worker import Result, Worker
 from semsearch.version import __version__
 
-#: How much an agent gets at once: hits, characters of a passage, characters of a document.
+#: Limits of a response: hits, characters of a passage, characters of a document.
 MAX_HITS = 50
 PASSAGE_CHARACTERS = 2_000
 DOCUMENT_CHARACTERS = 20_000
@@ -38,12 +38,12 @@ READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 
-Query = Annotated[str, Field(max_length=MAX_QUERY, description="What to look for, in words.")]
+Query = Annotated[str, Field(max_length=MAX_QUERY, description="What to search for, in words.")]
 Name = Annotated[
-    str | None, Field(description="The index, by the name that describe_indexes gives.")
+    str | None, Field(description="The name of the index, as listed by describe_indexes.")
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="How many documents.")]
-Id = Annotated[str, Field(description="The id of a document, as hits have it.")]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents.")]
+Id = Annotated[str, Field(description="The id of a document, as in hits.")]
 Where = Annotated[
     str | None,
     Field(
@@ -55,14 +55,14 @@ Start = Annotated[int, Field(ge=0, description="The first character of the text 
 
 
 def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
-    """A server with tools that search, fetch, find similar documents and describe indexes.
+    """Create a server with tools that search, fetch, find similar documents and describe indexes.
 
     Args:
-        workers: those of the indexes, by name. They may come after this call, but before tools are
+        workers: by the names of the indexes. They may be added after this call, before tools are
             used.
     """
     tools = Tools(workers)
-    with _logging_as_it_is():
+    with _logging_unchanged():
         server: MCPServer[Any] = MCPServer(
             "semsearch",
             version=__version__,
@@ -81,10 +81,10 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
 
 
 @contextmanager
-def _logging_as_it_is() -> Iterator[None]:
-    """Keep the SDK from adding a handler for all that this process logs: we have our own."""
+def _logging_unchanged() -> Iterator[None]:
+    """Keep the SDK from adding a log handler to the root logger."""
     root, handler = logging.getLogger(), logging.NullHandler()
-    root.addHandler(handler)  # it adds none where there is one
+    root.addHandler(handler)  # the SDK adds none if there is one
     try:
         yield
     finally:
@@ -92,7 +92,7 @@ def _logging_as_it_is() -> Iterator[None]:
 
 
 def agents_app(server: MCPServer[Any]) -> ASGIApp:
-    """The server over HTTP, at /mcp; the service around it checks hosts, origins and tokens."""
+    """The server over HTTP at /mcp; the service checks hosts, origins and tokens."""
     return server.streamable_http_app(
         json_response=True,
         stateless_http=True,
@@ -101,7 +101,7 @@ def agents_app(server: MCPServer[Any]) -> ASGIApp:
 
 
 class Tools:
-    """What the tools do. Their docstrings are what agents read.
+    """The implementation of the tools. Agents read their docstrings.
 
     Args:
         workers: by the names of the indexes.
@@ -116,11 +116,11 @@ class Tools:
         k: Count = 5,
         where: Where = None,
         mode: Annotated[
-            Mode, Field(description="By meaning, by words (BM25), or both.")
+            Mode, Field(description="Semantic, by words (BM25), or both.")
         ] = "semantic",
         index: Name = None,
     ) -> dict[str, Any]:
-        """Find documents by what they mean. Returns the best passage of each, best first."""
+        """Find documents by meaning. Returns the best passage of each, best first."""
         options = {"k": k, "where": where, "mode": mode}
         (found,) = await _answered(self._worker(index).search([query], options))
         return {"note": NOTE, "hits": [_hit(hit) for hit in found]}
@@ -129,7 +129,7 @@ class Tools:
         """Fetch the text of a document, up to 20,000 characters at a time."""
         document = await _answered(self._worker(index).call(lambda used: used.get(id)))
         if document is None:
-            raise _told(DocumentNotFoundError(f"no document '{id}'"))
+            raise _tool_error(DocumentNotFoundError(f"no document '{id}'"))
         end = start + DOCUMENT_CHARACTERS
         return {
             "note": NOTE,
@@ -153,41 +153,41 @@ class Tools:
         return {"note": NOTE, "hits": [_hit(hit) for hit in found]}
 
     async def describe_indexes(self) -> dict[str, Any]:
-        """List the indexes: how many documents they hold, and the fields that filters can use."""
+        """List the indexes: their numbers of documents, and the fields for filters."""
         described = {
             name: await _answered(worker.call(_described)) for name, worker in self._workers.items()
         }
         return {"note": NOTE, "indexes": described}
 
     def _worker(self, name: str | None) -> Worker:
-        """That of an index; of the only one, where none is named.
+        """The worker of an index; the name is optional if there is only one.
 
         Raises:
-            ToolError: there is none of that name, or none is named.
+            ToolError: the index does not exist, or none of several is named.
         """
         if name is None and len(self._workers) == 1:
             (name,) = self._workers
         if name is None or name not in self._workers:
             reason = "name an index" if name is None else f"no index '{name}'"
             known = ", ".join(self._workers)
-            raise _told(IndexNotFoundError(f"{reason} (indexes: {known})"))
+            raise _tool_error(IndexNotFoundError(f"{reason} (indexes: {known})"))
         return self._workers[name]
 
 
 async def _answered(answer: Awaitable[Result]) -> Result:
-    """An answer.
+    """Await an answer.
 
     Raises:
-        ToolError: there is none; the message is for the agent.
+        ToolError: it failed; the message is for the agent.
     """
     try:
         return await answer
     except SemsearchError as error:
-        raise _told(error) from error
+        raise _tool_error(error) from error
 
 
-def _told(error: SemsearchError) -> ToolError:
-    """An error as agents read it."""
+def _tool_error(error: SemsearchError) -> ToolError:
+    """An error for agents."""
     return ToolError(with_code(error))
 
 

@@ -1,4 +1,4 @@
-"""The HTTP interface: each route translates, `Index` thinks."""
+"""The HTTP interface: routes translate requests to calls of `Index`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Name = Annotated[str, PathParameter(description="The name of the index.")]
 Id = Annotated[
     str,
     PathParameter(
-        description="The id of the document. A slash in it may be sent as it is or as %2F; in "
-        "/similar at its end, only as %2F."
+        description="The id of the document. A slash in it may be sent as / or %2F; in an id "
+        "that ends with /similar, only as %2F."
     ),
 ]
 
@@ -61,7 +61,7 @@ def create_app(
     settings: Settings | None = None,
     local_routes: Callable[[Mapping[str, Worker]], Sequence[BaseRoute]] = lambda workers: (),
 ) -> FastAPI:
-    """The service of some indexes, which are open while it runs.
+    """Create the service of some indexes, which are open while it runs.
 
     >>> from semsearch import Document, Index
     >>> from semsearch.service import create_app
@@ -70,27 +70,27 @@ def create_app(
     >>> app = create_app({"birds": "birds"})
 
     Args:
-        indexes: directories by the names under which they are served.
-        settings: what is allowed, and to whom; None takes the defaults of `Settings`.
-        local_routes: makes further routes, under /local/, from the workers of the indexes by name,
-            which come when the service runs. They are for `Settings.socket`.
+        indexes: directories by the names they are served under.
+        settings: limits and access; None for the defaults of `Settings`.
+        local_routes: creates further routes under /local/, for `Settings.socket`, from the workers
+            of the indexes by name, which are added when the service starts.
     """
     service = Service(indexes, settings or Settings())
     app = FastAPIOffline(
         title="semsearch",
         version=__version__,
-        summary="Search passages by what they mean.",
+        summary="Semantic search over passages.",
         lifespan=service.running,
         redoc_url=None,
     )
     service.add_routes(app)
     add_page(app)
     app.router.routes.extend(local_routes(service.workers))
-    app.add_exception_handler(SemsearchError, _ours)
-    app.add_exception_handler(StarletteHTTPException, _of_http)
+    app.add_exception_handler(SemsearchError, _semsearch_error)
+    app.add_exception_handler(StarletteHTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _fault)
-    # The last one comes first: of those that are let in, refusals are readable, too.
+    # The last one added runs first: pages of allowed origins can also read rejections.
     app.add_middleware(Guard, settings=service.settings)
     if service.settings.origins:
         app.add_middleware(
@@ -104,11 +104,11 @@ def create_app(
 
 
 class Service:
-    """What the routes do.
+    """The implementation of the routes.
 
     Args:
         indexes: directories by name.
-        settings: what is allowed.
+        settings: limits and access.
     """
 
     def __init__(self, indexes: Mapping[str, str | PathLike[str]], settings: Settings) -> None:
@@ -121,7 +121,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """From the loading of the models to the closing of the indexes."""
+        """The lifespan, from loading the models to closing the indexes."""
         del app
         try:
             for name, path in self._indexes.items():
@@ -137,7 +137,7 @@ class Service:
 
     @asynccontextmanager
     async def _serving_agents(self) -> AsyncIterator[None]:
-        """Answer at /mcp, where the extra for it is installed."""
+        """Serve agents at /mcp, if the extra ``mcp`` is installed."""
         if find_spec("mcp") is None:
             yield
             return
@@ -149,39 +149,39 @@ class Service:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an agent."""
+        """Handle a request at /mcp."""
         app = self._agents or problem_of(MissingExtraError("mcp", "mcp", "answering agents"))
         await app(scope, receive, send)
 
     def add_routes(self, app: FastAPI) -> None:
-        """Answer under these paths."""
+        """Register the routes."""
         app.router.routes.append(Route("/mcp", self))
         app.router.route_class = EncodedPathRoute
         get, post = app.get, app.post
         get("/health", summary="Whether the service is up")(self.health)
-        get("/metrics", summary="Figures for Prometheus", response_class=Response)(
+        get("/metrics", summary="Metrics for Prometheus", response_class=Response)(
             self.metrics.response
         )
-        get("/v1/indexes", summary="The indexes, and what they hold")(self.indexes)
+        get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
         get(INDEX + "/search", summary="Search an index")(self.search)
         post(INDEX + "/search", summary="Search an index, with all options")(self.search_with_body)
-        post(INDEX + "/compare", summary="Search by every space and by BM25")(self.compare)
+        post(INDEX + "/compare", summary="Search with every space and with BM25")(self.compare)
         get(INDEX + "/fields", summary="The metadata fields, with values")(self.fields)
-        get(INDEX + "/map", summary="What there is to see on the map")(self.map)
+        get(INDEX + "/map", summary="The map of the passages")(self.map)
         post(
             INDEX + "/map/query",
-            summary="Ask the passages on the map by SQL",
+            summary="Query the passages on the map with SQL",
             response_class=Response,
         )(self.query_map)
-        get(SIMILAR, summary="Documents like one")(self.similar)
-        get(DOCUMENT, summary="A document, as it was added")(self.document)
+        get(SIMILAR, summary="Similar documents")(self.similar)
+        get(DOCUMENT, summary="A document")(self.document)
         if self.settings.writable:
             status = HTTPStatus.NO_CONTENT
             app.put(DOCUMENT, summary="Add or replace a document", status_code=status)(self.put)
             app.delete(DOCUMENT, summary="Remove a document", status_code=status)(self.delete)
 
     async def health(self) -> dict[str, str]:
-        """That it is up."""
+        """Report that the service is up."""
         return {"status": "ok", "version": __version__}
 
     async def indexes(self) -> list[dict[str, Any]]:
@@ -191,7 +191,7 @@ class Service:
         ]
 
     async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
-        """The hits of a text; of several, a list of them."""
+        """The hits for a text; for several texts, a list of results."""
         texts = parameters.query
         request = (
             parameters.model_copy(update={"query": texts[0]}) if len(texts) == 1 else parameters
@@ -199,7 +199,7 @@ class Service:
         return await self.search_with_body(name, request)
 
     async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
-        """The hits of a text; of several, a list of them."""
+        """The hits for a text; for several texts, a list of results."""
         worker = self._worker(name)
         self._check_size(request)
         found = await worker.search(request.queries(), request.options())
@@ -207,7 +207,7 @@ class Service:
         return answers[0] if isinstance(request.query, str) else answers
 
     async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
-        """The hits of a text by each system; `mode` and `space` are not looked at."""
+        """The hits for a text by each system; `mode` and `space` are ignored."""
         worker, queries = self._worker(name), request.queries()
         self._check_size(request)
         if len(queries) != 1:
@@ -224,18 +224,18 @@ class Service:
         return {"query": queries[0], "systems": found}
 
     async def fields(self, name: Name) -> list[dict[str, Any]]:
-        """Names and kinds of values, the most frequent values, the least and the greatest."""
+        """Names, kinds, most frequent values, and bounds of fields."""
         return await self._worker(name).call(described_fields)
 
     async def map(self, name: Name) -> dict[str, Any]:
-        """The number of passages, the table and its columns, and where the points lie."""
+        """The number of passages, the table and its columns, and the extent of the points."""
         self._worker(name)
         return await self._maps.describe(name)
 
-    async def query_map(self, name: Name, asked: MapQuery) -> Response:
-        """For Embedding Atlas: rows as Arrow's IPC stream or as JSON."""
+    async def query_map(self, name: Name, query: MapQuery) -> Response:
+        """Rows for Embedding Atlas, as an Arrow IPC stream or JSON."""
         self._worker(name)
-        return await self._maps.query(name, asked)
+        return await self._maps.query(name, query)
 
     async def similar(
         self,
@@ -261,12 +261,12 @@ class Service:
         }
 
     async def put(self, name: Name, id: Id, request: DocumentRequest) -> None:  # noqa: A002
-        """It can be found when this returns."""
+        """Add the document; it can be found when this returns."""
         document = Document(id, request.text, request.title, request.metadata)
         await self._worker(name).call(lambda index: index.add([document]))
 
     async def delete(self, name: Name, id: Id) -> None:  # noqa: A002
-        """It cannot be found any more when this returns."""
+        """Delete the document; it cannot be found when this returns."""
         await self._worker(name).call(lambda index: _delete(index, id))
 
     def _worker(self, name: str) -> Worker:
@@ -276,20 +276,20 @@ class Service:
         return self.workers[name]
 
     def _check_size(self, request: SearchRequest) -> None:
-        """Refuse what would take too long.
+        """Check the limits of a search.
 
         Raises:
-            HTTPException: there is too much of something.
+            HTTPException: one is exceeded.
         """
         settings, queries = self.settings, request.queries()
         limits = {
-            f"a request has 1 to {settings.max_queries} queries": (
+            f"a request must have 1 to {settings.max_queries} queries": (
                 0 < len(queries) <= settings.max_queries
             ),
-            f"a query has at most {settings.max_characters:,} characters": all(
+            f"a query can have at most {settings.max_characters:,} characters": all(
                 len(query) <= settings.max_characters for query in queries
             ),
-            f"offset + k is at most {settings.max_hits:,}": (
+            f"offset + k can be at most {settings.max_hits:,}": (
                 request.offset + request.k <= settings.max_hits
             ),
         }
@@ -298,12 +298,12 @@ class Service:
                 raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
 
 
-async def _ours(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, SemsearchError)  # noqa: S101 - what it is registered for
+async def _semsearch_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, SemsearchError)  # noqa: S101 - registered for this class
     return problem_of(error)
 
 
-async def _of_http(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, StarletteHTTPException)  # noqa: S101
     return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
@@ -311,25 +311,25 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     kind = request.headers.get("content-type", "none").partition(";")[0]
-    told = []
-    for one in error.errors():
-        place, *within = one["loc"]
-        if place == "body" and not within and not kind.endswith("json"):
-            detail = f"send JSON, with Content-Type: application/json (it is {kind[:100]})"
+    reasons = []
+    for found in error.errors():
+        part, *path = found["loc"]
+        if part == "body" and not path and not kind.endswith("json"):
+            detail = f"send JSON with Content-Type: application/json, not {kind[:100]}"
             return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
-        if one["type"] == "json_invalid":
-            told.append(f"the body is not JSON: {one['ctx']['error']} (character {within[0]})")
+        if found["type"] == "json_invalid":
+            reasons.append(f"the body is not JSON: {found['ctx']['error']} (character {path[0]})")
         else:
-            told.append(f"{'.'.join(map(str, within)) or place}: {one['msg']}")
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(told))
+            reasons.append(f"{'.'.join(map(str, path)) or part}: {found['msg']}")
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(reasons))
 
 
 async def _fault(request: Request, error: Exception) -> JSONResponse:
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the service; see its log")
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; see the log of the service")
 
 
 def _warm(index: Index) -> None:
-    """Load what the first query needs."""
+    """Load the model before the first query."""
     if len(index) and index.space().complete:
         index.search("warm", 1)
 

@@ -1,4 +1,4 @@
-"""What the metadata fields of an index hold, so that a page can offer filters."""
+"""Describes the metadata fields of an index, so that the page can offer filters."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from typing import Any
 
 from semsearch.index import Index
 
-#: From so many documents, the first ones, values are taken.
+#: The number of documents that values are collected from.
 SAMPLE = 10_000
-#: How many values are told, of how many characters at most.
+#: The most values per field, and their maximum length in characters.
 VALUES, LONGEST = 50, 100
 
 
 def described_fields(index: Index) -> list[dict[str, Any]]:
-    """Each field's name, kinds of values, most frequent values, and the least and greatest.
+    """The name, kinds, most frequent values and bounds of each field.
 
-    Values are those of the first 10,000 documents. Texts have frequent values, as (value, number
-    of documents); numbers and dates have bounds.
+    Values are from the first 10,000 documents. Texts have frequent values, as (value, number of
+    documents); numbers have bounds.
     """
     fields = index.info().fields
     texts: dict[str, Counter[str]] = {field.name: Counter() for field in fields}
     bounds: dict[str, list[Any]] = {field.name: [] for field in fields}
     for document in islice(index, SAMPLE):
         for name, value in document.metadata.items():
-            held = value if isinstance(value, list) else [value]
+            items = value if isinstance(value, list) else [value]
             texts[name].update(
-                {one for one in held if isinstance(one, str) and len(one) <= LONGEST}
+                {item for item in items if isinstance(item, str) and len(item) <= LONGEST}
             )
             numbers = [
-                one for one in held if isinstance(one, int | float) and not isinstance(one, bool)
+                item
+                for item in items
+                if isinstance(item, int | float) and not isinstance(item, bool)
             ]
             if numbers:
                 bounds[name] = [min(numbers + bounds[name]), max(numbers + bounds[name])]

@@ -1,4 +1,4 @@
-"""What a request has to pass before anything is done for it."""
+"""Checks requests before they are processed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semsearch.service.problems import problem
 from semsearch.service.settings import Settings
 
-#: Paths that begin so are for processes of the same user, through `Settings.socket`.
+#: Paths with this prefix are for processes of the same user, through `Settings.socket`.
 LOCAL = "/local/"
 
 
 class TooLargeError(Exception):
-    """A body has more bytes than are allowed."""
+    """The body exceeds the size limit."""
 
 
 class Guard:
-    """Checks host, origin, token, size and number of requests, and how long they take.
+    """Checks host, origin, token, size, number and duration of requests.
 
     Args:
-        app: what answers those that pass.
-        settings: what is allowed.
+        app: processes accepted requests.
+        settings: limits and access.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -37,13 +37,13 @@ class Guard:
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, send)
+        rejection = self._rejection(scope)
+        if rejection is not None:
+            await rejection(scope, receive, send)
             return
         self._running += 1
         try:
@@ -51,40 +51,40 @@ class Guard:
         finally:
             self._running -= 1
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        """Why a request is not even read."""
+    def _rejection(self, scope: Scope) -> Response | None:
+        """The response to a request that is rejected by its headers."""
         settings, headers = self._settings, Headers(scope=scope)
         host = headers.get("host", "").lower()
         if _without_port(host) not in settings.hosts:
-            detail = f"this service is not called {host[:100]!r} (see --allow-host)"
+            detail = f"host {host[:100]!r} is not allowed (see --allow-host)"
             return problem(HTTPStatus.FORBIDDEN, detail)
         origin = headers.get("origin")
         if origin and origin not in settings.origins and urlsplit(origin.lower()).netloc != host:
-            detail = f"pages of {origin[:100]!r} may not call this (see --allow-origin)"
+            detail = f"origin {origin[:100]!r} is not allowed (see --allow-origin)"
             return problem(HTTPStatus.FORBIDDEN, detail)
         is_local = settings.socket is not None and settings.socket in (scope.get("server") or ())
         if scope["path"].startswith(LOCAL) and not is_local:
-            return problem(HTTPStatus.NOT_FOUND, "this is for processes of the service's user")
+            return problem(HTTPStatus.NOT_FOUND, "only for processes of the user of this service")
         is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
         if settings.token is not None and not is_open and not is_local:
             scheme, _, given = headers.get("authorization", "").partition(" ")
-            is_right = hmac.compare_digest(given.encode("latin-1"), settings.token.encode())
-            if not is_right or scheme.lower() != "bearer":
+            is_valid = hmac.compare_digest(given.encode("latin-1"), settings.token.encode())
+            if not is_valid or scheme.lower() != "bearer":
                 return problem(
                     HTTPStatus.UNAUTHORIZED,
-                    "this service needs a token (Authorization: Bearer …)",
+                    "this service requires a token (Authorization: Bearer …)",
                     {"WWW-Authenticate": "Bearer"},
                 )
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > settings.max_body:
             return self._too_large()
         if self._running >= settings.concurrency and not settings.is_open(scope["path"]):
-            detail = f"{self._running} requests are being served; try again"
+            detail = f"{self._running} requests are being processed; try again"
             return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
         return None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        started = False
         read = 0
 
         async def counted() -> Message:
@@ -95,31 +95,31 @@ class Guard:
                 raise TooLargeError
             return message
 
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            if read <= self._settings.max_body:  # else it says that it could not read the body
-                begun = True
+        async def sent(message: Message) -> None:
+            nonlocal started
+            if read <= self._settings.max_body:  # otherwise it reports an unreadable body
+                started = True
                 await send(message)
 
         try:
             async with asyncio.timeout(self._settings.seconds):
                 with suppress(TooLargeError):
-                    await self._app(scope, counted, watched)
+                    await self._app(scope, counted, sent)
         except TimeoutError:
-            if not begun:
+            if not started:
                 detail = f"no answer within {self._settings.seconds:g} s"
                 await problem(HTTPStatus.GATEWAY_TIMEOUT, detail)(scope, receive, send)
         else:
-            if read > self._settings.max_body and not begun:
+            if read > self._settings.max_body and not started:
                 await self._too_large()(scope, receive, send)
 
     def _too_large(self) -> Response:
-        detail = f"a request has at most {self._settings.max_body:,} bytes"
+        detail = f"a request can have at most {self._settings.max_body:,} bytes"
         return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, {"Connection": "close"})
 
 
 def _without_port(host: str) -> str:
-    """The name of a ``Host`` header."""
+    """The host name in a ``Host`` header."""
     if host.startswith("["):
         return host.partition("]")[0] + "]"
     return host.partition(":")[0]

@@ -1,4 +1,4 @@
-"""Maps for Embedding Atlas: a table of passages that a page asks by SQL."""
+"""Maps for Embedding Atlas: a table of passages, queried with SQL by the page."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 TABLE = "passages"
-#: What Embedding Atlas does: it asks, and adds columns with the numbers of colours.
+#: The statements of Embedding Atlas, which adds columns for colours.
 ALLOWED = {"SELECT", "EXPLAIN", "CREATE", "ALTER", "UPDATE"}
-#: Of all that a page asks of one map.
+#: The memory limit of the queries on one map.
 MEMORY = "1GB"
 
 
 class MapQuery(BaseModel):
-    """What Embedding Atlas asks."""
+    """A query of Embedding Atlas."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,25 +41,25 @@ class MapQuery(BaseModel):
 
 
 class Version(NamedTuple):
-    """The files that a map was made of, as they were: name, size, time of the last change."""
+    """The files that a map was created from: name, size, modification time."""
 
     files: tuple[tuple[str, int, int], ...]
 
 
 class OpenMap(NamedTuple):
-    """A map that pages look at."""
+    """A map that is shown by pages."""
 
     version: Version
     database: duckdb.DuckDBPyConnection
     about: dict[str, Any]
-    asking: asyncio.Lock  #: one query at a time: pages that add columns would conflict
+    lock: asyncio.Lock  #: one query at a time, since pages that add columns would conflict
 
 
 class Maps:
-    """The maps of the indexes that are served, read when first looked at.
+    """The maps of the served indexes, read on first use.
 
     Args:
-        workers: of the indexes, by name.
+        workers: by the names of the indexes.
     """
 
     def __init__(self, workers: dict[str, Worker]) -> None:
@@ -68,48 +68,48 @@ class Maps:
         self._opening = asyncio.Lock()
 
     async def describe(self, name: str) -> dict[str, Any]:
-        """What a page needs to show a map: its size, table, columns and extent.
+        """The size, table, columns and extent of a map.
 
         Raises:
             HTTPException: there is no map (404).
-            MissingExtraError: what shows it is not installed.
+            MissingExtraError: Embedding Atlas is not installed.
         """
         if find_spec("embedding_atlas") is None:
             raise MissingExtraError("embedding-atlas", "map", "a map")
         worker = self._workers[name]
         async with self._opening:
             version = await worker.call(_version)
-            held = self._open.get(name)
-            if held is None or held.version != version:
-                found = await worker.call(lambda index: _opened(index, version))
-                if found is None:
+            opened = self._open.get(name)
+            if opened is None or opened.version != version:
+                opened = await worker.call(lambda index: _opened(index, version))
+                if opened is None:
                     raise HTTPException(
                         HTTPStatus.NOT_FOUND,
                         f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
                     )
-                self._open[name] = held = found
-        return held.about
+                self._open[name] = opened
+        return opened.about
 
-    async def query(self, name: str, asked: MapQuery) -> Response:
-        """The answer of the table: Arrow's IPC stream, JSON, or nothing.
+    async def query(self, name: str, query: MapQuery) -> Response:
+        """The result of a query: an Arrow IPC stream, JSON, or nothing.
 
         Raises:
-            HTTPException: the query cannot be answered (422), or the map is not open (404).
+            HTTPException: the query is invalid (422), or the map is not open (404).
         """
-        held = self._open.get(name)
-        if held is None:
+        opened = self._open.get(name)
+        if opened is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"the map of '{name}' is not open")
-        async with held.asking:
-            cursor = held.database.cursor()
-            answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, asked)
+        async with opened.lock:
+            cursor = opened.database.cursor()
+            answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, query)
             try:
                 return await asyncio.shield(answer)
-            except asyncio.CancelledError:  # nobody waits for it any more, or it took too long
+            except asyncio.CancelledError:  # the client is gone, or it took too long
                 cursor.interrupt()
                 raise
 
     def close(self) -> None:
-        """Forget them."""
+        """Close all maps."""
         while self._open:
             self._open.popitem()[1].database.close()
 
@@ -161,7 +161,7 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
 
 
 def _shown(table: pyarrow.Table) -> dict[str, float]:
-    """The part of the map that is shown first: all but the outermost points."""
+    """The initial viewport of the map: all but the outermost points."""
     import numpy
 
     points = numpy.stack([table[X].to_numpy(), table[Y].to_numpy()])
@@ -172,19 +172,19 @@ def _shown(table: pyarrow.Table) -> dict[str, float]:
     return {"x": x, "y": y, "width": width or 1.0, "height": height or 1.0}
 
 
-def _answer(cursor: duckdb.DuckDBPyConnection, asked: MapQuery) -> Response:
+def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery) -> Response:
     import duckdb
     import pyarrow
 
     try:
-        statements = cursor.extract_statements(asked.sql)
-        if wrong := {one.type.name for one in statements} - ALLOWED:
-            detail = f"a map does not run {', '.join(sorted(wrong))}"
+        statements = cursor.extract_statements(query.sql)
+        if forbidden := {statement.type.name for statement in statements} - ALLOWED:
+            detail = f"statements not allowed on a map: {', '.join(sorted(forbidden))}"
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-        found = cursor.sql(asked.sql)
-        if asked.type == "exec" or found is None:
+        found = cursor.sql(query.sql)
+        if query.type == "exec" or found is None:
             return Response("{}", media_type="application/json")
-        if asked.type == "json":
+        if query.type == "json":
             return Response(found.df().to_json(orient="records"), media_type="application/json")
         reader = found.to_arrow_reader()
         sink = pyarrow.BufferOutputStream()

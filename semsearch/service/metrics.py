@@ -1,4 +1,4 @@
-"""Figures of a service, in Prometheus's text format."""
+"""Metrics of a service, in Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prometheus_client import (
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Others are counted together: their names would be the client's.
+#: Others are counted together, since clients could send any name.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """Counts requests, times them, and tells how many queries were encoded together."""
+    """Counts and times requests, and records how many queries were encoded together."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -42,27 +42,27 @@ class Metrics:
         )
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Record an answered request."""
         route = getattr(scope.get("route"), "path", "none")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._requests.labels(method, route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
     def encoded_together(self, queries: int) -> None:
-        """So many queries were encoded together."""
+        """Record the number of queries encoded together."""
         self._together.observe(queries)
 
     def response(self) -> Response:
-        """All figures."""
+        """All metrics."""
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class Measured:
-    """Counts and times all requests of an application, refused ones too.
+    """Counts and times all requests of an application, including rejected ones.
 
     Args:
         app: the application.
-        metrics: where they are counted.
+        metrics: records them.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -70,19 +70,19 @@ class Measured:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
         status = 500
 
-        async def noted(message: Message) -> None:
+        async def sent(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, sent)
         finally:
             self._metrics.answered(scope, status, time.perf_counter() - started)

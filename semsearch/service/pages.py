@@ -1,4 +1,4 @@
-"""The page for people: files of ours, and those of Embedding Atlas where it is installed."""
+"""Serves the web page, and the files of Embedding Atlas if it is installed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from starlette.types import Scope
 
 PAGE = Path(__file__).parent / "page"
 
-#: Scripts, styles and requests are the service's own; nothing in a text can become one of them.
-#: Embedding Atlas brings its workers as data, and makes pictures and WebAssembly on its own.
-ATLAS_STYLE = "'sha256-HyYMygyBaJTsYJxuGwZ3CsecPGUj5CRpvy8fclvPaPw='"  # of a line in its legend
+#: Scripts, styles and requests are restricted to the service. Embedding Atlas loads its workers
+#: from data URLs, and generates images and WebAssembly.
+ATLAS_STYLE = "'sha256-HyYMygyBaJTsYJxuGwZ3CsecPGUj5CRpvy8fclvPaPw='"  # a line in its legend
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -31,7 +31,7 @@ POLICY = "; ".join(
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # the address holds the query
+    "Referrer-Policy": "no-referrer",  # the URL contains the query
     "Cache-Control": "no-cache",
 }
 
@@ -40,17 +40,17 @@ FILE_HEADERS = ("X-Content-Type-Options", "Cache-Control")
 
 
 class Files(StaticFiles):
-    """Files whose types browsers take as they are told."""
+    """Static files with headers against content sniffing and stale caches."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, or that it has not changed."""
+        """A file, or 304 Not Modified."""
         response = await super().get_response(path, scope)
         response.headers.update({name: HEADERS[name] for name in FILE_HEADERS})
         return response
 
 
 def add_page(app: FastAPI) -> None:
-    """Show the page at /."""
+    """Serve the page at /."""
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:

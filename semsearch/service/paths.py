@@ -1,4 +1,4 @@
-"""Paths as they were sent: ``%2F``, a slash within an id, is told from one between two names."""
+"""Routes matched with encoded paths: ``%2F`` is a slash inside an id, not a separator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 
 class DocumentId(PathConvertor):
-    """The id of a document, with slashes; ``…/similar`` is the path of what resembles one."""
+    """The id of a document, which may contain slashes; ``…/similar`` is another route."""
 
     regex = "(?!.*/similar$).*"
 
@@ -20,13 +20,13 @@ register_url_convertor("document", DocumentId())
 
 
 class EncodedPathRoute(APIRoute):
-    """Is matched with the encoded path; its parameters are decoded."""
+    """A route that is matched with the encoded path; its parameters are decoded."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether the route is meant, and with which parameters."""
-        sent: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-        # As any client may encode more than it has to.
-        parts = [quote(unquote(part), safe="") for part in sent.decode("latin-1").split("/")]
+        """Whether the route matches, and its parameters."""
+        path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+        # Normalised, since clients may encode more than necessary.
+        parts = [quote(unquote(part), safe="") for part in path.decode("latin-1").split("/")]
         match, found = super().matches({**scope, "path": "/".join(parts)})
         if "path_params" in found:
             found["path_params"] = {

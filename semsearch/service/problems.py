@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457)."""
+"""Error responses as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from semsearch.errors import (
     SpaceError,
 )
 
-#: The caller's mistakes, and what passes by itself; any other error is a fault of the server.
+#: Client errors and temporary ones; all others are server errors.
 STATUSES: dict[type[SemsearchError], HTTPStatus] = {
     DocumentNotFoundError: HTTPStatus.NOT_FOUND,
     ArgumentError: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -35,12 +35,12 @@ STATUSES: dict[type[SemsearchError], HTTPStatus] = {
 def problem(
     status: int, detail: str, headers: dict[str, str] | None = None, **more: Any
 ) -> JSONResponse:
-    """An answer that says what is wrong.
+    """An error response.
 
     Args:
-        status: of HTTP.
-        detail: a line for people.
-        headers: of the answer.
+        status: the HTTP status.
+        detail: a line for users.
+        headers: of the response.
         more: further members.
     """
     found = HTTPStatus(status)
@@ -49,12 +49,12 @@ def problem(
 
 
 def problem_of(error: SemsearchError) -> JSONResponse:
-    """The answer to what fails with an error of ours: the member ``code`` is the error's."""
+    """The response for an error; the member ``code`` is that of the error."""
     return problem(status_of(error), str(error), code=error.code)
 
 
 def status_of(error: SemsearchError) -> HTTPStatus:
-    """The status that an error of ours is told with."""
+    """The HTTP status of an error."""
     for kind, status in STATUSES.items():
         if isinstance(error, kind):
             return status

@@ -1,4 +1,4 @@
-"""What clients send."""
+"""Requests of clients."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str | list[str] = Field(description="A text, or several, each with its own answer.")
-    k: int = Field(default=10, ge=1, description="How many documents.")
-    offset: int = Field(default=0, ge=0, description="How many of the best hits to skip.")
+    query: str | list[str] = Field(description="A text, or several; each has its own result.")
+    k: int = Field(default=10, ge=1, description="The number of documents.")
+    offset: int = Field(default=0, ge=0, description="The number of best hits to skip.")
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
-    mode: Mode = Field(default="semantic", description="By meaning, by words, or both.")
+    mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
     space: str | None = Field(
         default=None, description="The embedding space; the first one by default."
     )
@@ -26,12 +26,14 @@ class SearchRequest(BaseModel):
         default=None, allow_inf_nan=False, description="Drop hits with a lower score."
     )
     explain: bool = Field(default=False, description="Explain hits, and time the search.")
-    fusion: Literal["zscores", "rrf"] = Field(default="zscores", description="Of hybrid search.")
+    fusion: Literal["zscores", "rrf"] = Field(
+        default="zscores", description="The fusion of hybrid search."
+    )
     dense_weight: float = Field(
         default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
     )
     per_document: int = Field(
-        default=1, ge=1, le=100, description="Passages of a document at most."
+        default=1, ge=1, le=100, description="The most passages per document."
     )
     fold_duplicates: bool = Field(default=False, description="Drop near-duplicates of better hits.")
     mmr: float | None = Field(
@@ -39,26 +41,26 @@ class SearchRequest(BaseModel):
     )
 
     def options(self) -> dict[str, Any]:
-        """The arguments of `Index.search_many`, but for the queries."""
+        """The arguments of `Index.search_many` without the queries."""
         return self.model_dump(exclude={"query"})
 
     def queries(self) -> list[str]:
-        """The texts, one or more."""
+        """The texts as a list."""
         return [self.query] if isinstance(self.query, str) else self.query
 
 
 class SearchParameters(SearchRequest):
-    """A search, as the address has it."""
+    """A search in the query string of a URL."""
 
-    query: list[str] = Field(description="A text; several times, each has its own answer.")
+    query: list[str] = Field(description="A text; if repeated, each has its own result.")
 
 
 class SimilarParameters(BaseModel):
-    """Which documents that resemble one are wanted."""
+    """A search for similar documents."""
 
     model_config = ConfigDict(extra="forbid")
 
-    k: int = Field(default=10, ge=1, description="How many documents.")
+    k: int = Field(default=10, ge=1, description="The number of documents.")
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
     space: str | None = Field(
         default=None, description="The embedding space; the first one by default."
@@ -66,12 +68,12 @@ class SimilarParameters(BaseModel):
 
 
 class DocumentRequest(BaseModel):
-    """A document that is put into an index."""
+    """A document to add to an index."""
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str = Field(description="What is searched.")
+    text: str = Field(description="The text to search.")
     title: str | None = Field(default=None, description="Shown with hits; not searched.")
     metadata: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Fields, for filters and for people."
+        default_factory=dict, description="Fields for filters and display."
     )

@@ -1,4 +1,4 @@
-"""What a service allows, and to whom."""
+"""Limits and access control of a service."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True)
 class Settings:
-    """The limits of a service.
+    """Limits and access control of a service.
 
     Args:
-        token: what requests must bear (``Authorization: Bearer TOKEN``); None asks for none.
-        hosts: by which names the service may be called; requests for others are refused, so that
-            no web page can reach it under a name of its own (DNS rebinding).
-        origins: the web pages of other hosts that may call it, such as ``https://example.org``.
+        token: required from clients (``Authorization: Bearer TOKEN``); None for no token.
+        hosts: allowed host names; requests for others are rejected, so that no web page can reach
+            the service under another name (DNS rebinding).
+        origins: the origins of web pages that may call it, such as ``https://example.org``.
         writable: whether documents can be added and removed.
         max_characters: of a query.
         max_queries: of one request.
-        max_hits: how deep hits may be asked for: `offset` + `k`.
-        max_body: bytes of a request.
-        concurrency: how many requests are served at once; more are refused.
-        seconds: how long a request may take.
-        socket: the path that a Unix socket was bound to which only this user can reach. Whoever
-            comes through it could read the token out of this process: none is asked for.
+        max_hits: the maximum of `offset` + `k`.
+        max_body: of a request, in bytes.
+        concurrency: the number of requests processed at once; more are rejected.
+        seconds: the maximum duration of a request.
+        socket: the path of a Unix socket that only this user can access. Its clients need no
+            token, since they could read it from the memory of this process.
     """
 
     token: str | None = None
@@ -46,9 +46,9 @@ class Settings:
     socket: str | None = None
 
     def is_open(self, path: str) -> bool:
-        """Whether a path is open without a token and when the service is busy.
+        """Whether a path needs no token and is available when the service is busy.
 
-        That it is alive is no secret; nor is the page, which asks for the token itself.
+        These are the health check and the page, which asks for the token itself.
         """
         return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
 
@@ -60,14 +60,14 @@ def settings_for(
 
     Args:
         host: the address.
-        token: what requests must bear.
-        hosts: further names by which it is called.
-        limits: others of `Settings`.
+        token: required from clients.
+        hosts: further host names.
+        limits: other arguments of `Settings`.
 
     Raises:
-        ArgumentError: others than this machine could call it, without a token.
+        ArgumentError: other machines could call it without a token.
     """
-    token = (token or "").strip()  # as HTTP does with what requests bear
+    token = (token or "").strip()  # like HTTP header values
     if not is_loopback(host) and not token:
         raise ServeError(
             f"listening on {host} lets other machines in: set a token in SEMSEARCH_TOKEN"
@@ -87,7 +87,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_every_address(host: str) -> bool:
-    """Whether it stands for all addresses of the machine."""
+    """Whether it is the wildcard address."""
     try:
         return ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,4 @@
-"""One thread an index: queries that come while it searches are encoded together."""
+"""A thread for each index, which encodes queries that arrive during a search together."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from semsearch.addresses import Address
 from semsearch.index import Index
 from semsearch.records import Hits
 
-#: How many requests are answered at once.
+#: The most requests in a batch.
 BATCH = 32
 
-#: How many seconds a batch waits at most until it is as large as the one before it: clients that
-#: have just been answered ask again.
+#: The maximum time in seconds that a batch waits to become as large as the previous one, whose
+#: clients are likely to send the next request.
 LONGEST_WAIT = 0.005
 
 Result = TypeVar("Result")
 
 
 class IndexFile(NamedTuple):
-    """What tells an index from another one that takes its place later."""
+    """Identifies an index file, to detect that it was replaced."""
 
     device: int
     inode: int
 
     @classmethod
     def now(cls, directory: Path) -> IndexFile | None:
-        """That of the index in a directory; None where there is none."""
+        """The file of the index in a directory; None if it does not exist."""
         if isinstance(directory, Address):
             return None
         try:
@@ -53,7 +53,7 @@ class Search:
     Args:
         queries: texts.
         options: of `Index.search_many`.
-        future: of the answers.
+        future: of the results.
     """
 
     queries: Sequence[str]
@@ -63,7 +63,7 @@ class Search:
 
 @dataclass(eq=False)
 class Call:
-    """Anything else that is done with the index."""
+    """Any other operation on the index."""
 
     function: Callable[[Index], Any]
     future: Future[Any] = field(default_factory=Future)
@@ -72,12 +72,12 @@ class Call:
 class Worker:
     """Searches an index in a thread of its own.
 
-    A request waits for the batch before it and, where that had several, for `LONGEST_WAIT` at most.
-    An index that was deleted and made again is opened again.
+    A request waits for the previous batch and, if that had several requests, up to `LONGEST_WAIT`.
+    An index that was deleted and created again is reopened.
 
     Args:
         path: the index.
-        on_batch: is told how many queries were encoded together.
+        on_batch: called with the number of queries encoded together.
 
     Raises:
         IndexStoreError: it cannot be opened.
@@ -87,57 +87,61 @@ class Worker:
         self.path = path
         self._on_batch = on_batch
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
-        # First the file: one that takes its place while it is opened is another one, too.
+        # Before opening, so that a replacement during opening is detected.
         self.file = IndexFile.now(path)
         self._index = Index.open(path)
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
 
     async def search(self, queries: Sequence[str], options: dict[str, Any]) -> list[Hits]:
-        """The answers to queries, in their order; see `Index.search_many`."""
-        asked = Search(queries, options)
-        self._queue.put(asked)
-        return await asyncio.wrap_future(asked.future)
+        """The results of queries, in order; see `Index.search_many`."""
+        request = Search(queries, options)
+        self._queue.put(request)
+        return await asyncio.wrap_future(request.future)
 
     async def call(self, function: Callable[[Index], Result]) -> Result:
-        """What a function makes of the index."""
-        asked = Call(function)
-        self._queue.put(asked)
-        found: Result = await asyncio.wrap_future(asked.future)
+        """Call a function with the index in the thread."""
+        request = Call(function)
+        self._queue.put(request)
+        found: Result = await asyncio.wrap_future(request.future)
         return found
 
     def close(self) -> None:
-        """Answer what has been asked, then close the index."""
+        """Finish pending requests, then close the index."""
         self._queue.put(None)
         self._thread.join()
 
     def _work(self) -> None:
-        asked: list[Search | Call | None] = []
-        while None not in asked:
-            asked = self._batch(expected=len(asked))
-            running = [one for one in asked if one and one.future.set_running_or_notify_cancel()]
+        batch: list[Search | Call | None] = []
+        while None not in batch:
+            batch = self._batch(expected=len(batch))
+            requests = [
+                request
+                for request in batch
+                if request and request.future.set_running_or_notify_cancel()
+            ]
             try:
-                self._open_what_is_there()
-            except Exception as error:  # any: it is the requests that must hear of it
-                for one in running:
-                    one.future.set_exception(error)
+                self._reopen_if_replaced()
+            except Exception as error:  # passed on to the requests
+                for request in requests:
+                    request.future.set_exception(error)
                 continue
             searches: dict[str, list[Search]] = {}
-            for one in running:
-                if isinstance(one, Search):
-                    searches.setdefault(repr(sorted(one.options.items())), []).append(one)
-            for together in searches.values():
-                self._search(together)
-            for one in running:
-                if isinstance(one, Call):
-                    _settle(one.future, partial(one.function, self._index))
+            for request in requests:
+                if isinstance(request, Search):
+                    searches.setdefault(repr(sorted(request.options.items())), []).append(request)
+            for same_options in searches.values():
+                self._search(same_options)
+            for request in requests:
+                if isinstance(request, Call):
+                    _settle(request.future, partial(request.function, self._index))
         self._index.close()
 
-    def _open_what_is_there(self) -> None:
-        """Open the index again if another one has taken its place.
+    def _reopen_if_replaced(self) -> None:
+        """Open the index again if its file was replaced.
 
         Raises:
-            IndexStoreError: there is none any more, or it cannot be opened.
+            IndexStoreError: it was deleted, or cannot be opened.
         """
         file = IndexFile.now(self.path)
         if file != self.file:
@@ -146,7 +150,7 @@ class Worker:
             self.file, self._index = file, index
 
     def _batch(self, expected: int) -> list[Search | Call | None]:
-        """What is asked; a moment is waited until that is as much as is expected."""
+        """Pending requests, after a short wait for the expected number."""
         found = [self._queue.get()]
         deadline = time.monotonic() + LONGEST_WAIT
         with suppress(Empty):
@@ -155,26 +159,26 @@ class Worker:
                 found.append(self._queue.get(timeout=max(0, left)))
         return found
 
-    def _search(self, together: Sequence[Search]) -> None:
-        """Answer searches with the same options; one that fails does not fail the others."""
-        queries = [query for one in together for query in one.queries]
+    def _search(self, searches: Sequence[Search]) -> None:
+        """Run searches with the same options; one that fails does not fail the others."""
+        queries = [query for search in searches for query in search.queries]
         try:
-            found = iter(self._index.search_many(queries, **together[0].options))
-        except Exception as error:  # any: it is the requests that must hear of it
-            if len(together) == 1:
-                together[0].future.set_exception(error)
+            found = iter(self._index.search_many(queries, **searches[0].options))
+        except Exception as error:  # passed on to the request
+            if len(searches) == 1:
+                searches[0].future.set_exception(error)
                 return
-            for one in together:
-                self._search([one])
+            for search in searches:
+                self._search([search])
             return
         self._on_batch(len(queries))
-        for one in together:
-            one.future.set_result([next(found) for _ in one.queries])
+        for search in searches:
+            search.future.set_result([next(found) for _ in search.queries])
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
-    """Give a future what a function returns or raises."""
+    """Set the result of a future to what a function returns or raises."""
     try:
         future.set_result(function())
-    except Exception as error:  # any: it is the request that must hear of it
+    except Exception as error:  # passed on to the request
         future.set_exception(error)

@@ -151,7 +151,7 @@ class TestWhat:
     [
         (["-n", 0], "the number of groups must be at least 1, not 0"),
         (["-n", 2, "--min-score", 0.5], "not both"),
-        (["--min-size", 3], "a least size is for groups by score"),
+        (["--min-size", 3], "a minimum size is only for groups with"),
         (["--min-score", 2], "from -1 to 1, not 2.0"),
         (["--examples", -1], "the number of examples must be at least 0"),
         (["--space", "other"], "no space 'other' in this index"),

@@ -73,7 +73,7 @@ class TestSts:
         (tmp_path / "news.csv").write_text("\n".join(rows))
         arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
         told = run(*arguments, status=1).stderr
-        assert "news.csv: column 1 holds whole numbers that may be classes or ids (1, 2," in told
+        assert "news.csv: column 1 holds integers that may be classes or ids (1, 2," in told
         named = run(*arguments[:3], "--score-column", "1", "--system", "hashing")
         assert (
             "texts from column 2 and column 3, gold scores from column 1 (1 to 4)" in named.stderr
@@ -160,8 +160,8 @@ class TestSts:
         [
             (["--data", "nowhere.csv"], "nowhere.csv"),
             (["--data", "sts12"], "semsearch datasets fetch sts12"),
-            ([], "none of the known sets is here"),
-            (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks the documents"),
+            ([], "none of the known sets is downloaded"),
+            (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks documents"),
             (["--data", "pairs.csv", "--system", "./none"], "no model folder"),
         ],
     )
@@ -198,7 +198,7 @@ class TestIr:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--measure", "nDGC@10"], "no measure 'nDGC@10'"),
+            (["--measure", "nDGC@10"], "unknown measure 'nDGC@10'"),
             (["--system", "cross-encoder:x"], "ENCODER+cross-encoder:x"),
             (["--system", "run:none.run"], "none.run: No such file"),
             (["--per-query"], "--per-query goes with --format jsonl"),
@@ -230,11 +230,11 @@ class TestIr:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ([], "name a collection (--data scifact), or an index (--index DIR)"),
-            (["--queries", "pets/queries.jsonl"], "are about the documents of --index DIR"),
-            (["--index", "pets"], "takes --queries FILE and --qrels FILE"),
-            (["--index", "pets", "--data", "pets"], "--data and --index exclude each other"),
-            (["--index", "pets", "--whole-documents"], "an index is measured as it stands"),
+            ([], "name a collection (--data scifact) or an index (--index DIR)"),
+            (["--queries", "pets/queries.jsonl"], "--queries and --qrels need --index DIR"),
+            (["--index", "pets"], "--index needs --queries FILE and --qrels FILE"),
+            (["--index", "pets", "--data", "pets"], "use either --data or --index, not both"),
+            (["--index", "pets", "--whole-documents"], "--whole-documents needs --data"),
         ],
     )
     def test_options_that_do_not_go_together(self, run, beir, arguments, message):

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch.cli import main
-from semsearch.report import folder
+from semsearch.report import page
 
 PAIRS = """sentence1,sentence2,score
 the cat sleeps,the cat sleeps now,4.5
@@ -77,7 +77,7 @@ def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path
 
 
 def test_a_missing_extra_is_told_before_anything_is_evaluated(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(folder, "find_spec", lambda name: None)
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
     result = run(*STS, "--report", "out", code=1)
     assert result.stderr.endswith(
         "\nError: a report needs matplotlib: pip install 'semsearch[plot]' [missing-extra]\n"

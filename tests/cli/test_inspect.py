@@ -168,9 +168,12 @@ class TestHeatMap:
         (["a", "--encoder", "bm25"], "bm25 gives scores, not vectors"),
         (["a", "--encoder", "hashing:1"], "the dimension must be a number from 2"),
         (["a", "--output", "heat.png"], "name the other text with --against"),
-        (["a", "--against", "b", "--output", "heat.jpg"], "a picture is a .png or an .svg file"),
-        (["a", "--against", "b", "--output", "no/heat.png"], "there is no folder no"),
-        (["a", "--against", "!", *HASHING], "finds no word in '!'"),
+        (
+            ["a", "--against", "b", "--output", "heat.jpg"],
+            "the suffix of an image must be .png or .svg",
+        ),
+        (["a", "--against", "b", "--output", "no/heat.png"], "the folder no does not exist"),
+        (["a", "--against", "!", *HASHING], "finds no words in '!'"),
     ],
 )
 def test_mistakes_are_one_line(run, arguments, message):

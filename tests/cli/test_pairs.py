@@ -140,7 +140,7 @@ def test_a_large_collection_is_told_what_may_be_missed(run, tmp_path, monkeypatc
         result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
         # And, for words are hashed into 256 places, other texts of the same vector.
         assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
-        assert "800 texts are too many to compare all" in result.stderr
+        assert "800 texts are too many to compare all pairs" in result.stderr
 
 
 class TestCorpus:
@@ -169,7 +169,7 @@ class TestCorpus:
     def test_one_text(self, run):
         result = run("-", *HASHING, typed="id,text\na,One.\n")
         assert result.stdout == "no pairs\n"
-        assert "\n1 text; it takes two to make a pair\n" in result.stderr
+        assert "\n1 text; a pair needs two\n" in result.stderr
 
     def test_windows_change_nothing(self, run, monkeypatch):
         whole = run("c.csv", *HASHING, "--format", "jsonl").stdout
@@ -218,9 +218,9 @@ class TestIndex:
             (["c.csv"], "name a FILE, or an index with --index DIR"),
             (["--space", "other"], "no space 'other' in this index"),
             (["--encoder", "hashing"], "one of its spaces: --space hashing"),
-            (["--text-column", "x"], "--text-column is about a FILE"),
-            (["--input-format", "csv"], "--input-format is about a FILE"),
-            (["--skip-bad-rows"], "--skip-bad-rows is about a FILE"),
+            (["--text-column", "x"], "--text-column applies to a FILE"),
+            (["--input-format", "csv"], "--input-format applies to a FILE"),
+            (["--skip-bad-rows"], "--skip-bad-rows applies to a FILE"),
         ],
     )
     def test_mistakes_are_one_line(self, indexed, arguments, message):
@@ -246,7 +246,7 @@ def error_of(result):
         (["c.csv", "--text-column", "txet"], "c.csv: no column 'txet'"),
         (["c.csv", "--encoder", "./no-model"], "no model folder ./no-model"),
         (["--index", "nowhere"], "no index at nowhere"),
-        (["c.csv", "--space", "hashing"], "--space is about an index"),
+        (["c.csv", "--space", "hashing"], "--space needs --index"),
     ],
 )
 def test_mistakes_are_one_line(run, arguments, message):

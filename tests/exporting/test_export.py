@@ -102,7 +102,7 @@ class TestCsv:
         assert (tmp_path / "none.csv").read_bytes() == b"id,title,text\r\n"
 
     def test_vectors_are_for_other_formats(self, index, tmp_path):
-        with pytest.raises(ArgumentError, match=r"^CSV is for documents; write vectors as Parquet"):
+        with pytest.raises(ArgumentError, match=r"^CSV cannot hold vectors; write them as Parquet"):
             export_index(index, tmp_path / "films.csv", vectors=True)
 
 
@@ -128,7 +128,7 @@ class TestParquet:
         assert frame.none.isna().all()
         assert frame.large.dropna().tolist() == [2**60 + 1]
         index.add([Document("m", "m"), Document("o", "another block", None, {"large": 0.5})])
-        with pytest.raises(ArgumentError, match="field 'large' holds fractions and whole numbers"):
+        with pytest.raises(ArgumentError, match="field 'large' holds fractions and integers"):
             export_index(index, tmp_path / "more.parquet")
         assert not (tmp_path / "more.parquet").exists()
 
@@ -279,12 +279,12 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("name", "options", "message"),
         [
-            ("films.xlsx", {}, r"films\.xlsx: no ending of a format"),
+            ("films.xlsx", {}, r"films\.xlsx: the suffix must be one of"),
             ("films", {"format": "xlsx"}, "format must be one of parquet"),
             ("none/films.jsonl", {}, "cannot be written: No such file or directory"),
-            ("films.jsonl", {"space": "hashing-64"}, "a space is about vectors"),
-            ("films", {"format": "jsonl", "overwrite": True}, "films is no file"),
-            ("pipe", {"format": "jsonl", "overwrite": True}, "pipe is no file"),
+            ("films.jsonl", {"space": "hashing-64"}, "a space can only be named for vectors"),
+            ("films", {"format": "jsonl", "overwrite": True}, "films is not a file"),
+            ("pipe", {"format": "jsonl", "overwrite": True}, "pipe is not a file"),
         ],
     )
     def test_are_one_line(self, index, tmp_path, name, options, message):

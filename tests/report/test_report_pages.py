@@ -12,7 +12,7 @@ import pytest
 from semsearch.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
-from semsearch.report import Provenance, check_report, folder, write_ir_report, write_sts_report
+from semsearch.report import Provenance, check_report, page, write_ir_report, write_sts_report
 
 pytestmark = pytest.mark.slow
 
@@ -247,7 +247,9 @@ class TestFolder:
 
     def test_somebody_elses_page_is_kept(self, tmp_path):
         (tmp_path / "index.html").write_text("<h1>Mine</h1>", "utf-8")
-        with pytest.raises(ArgumentError, match="no report of ours; name another folder"):
+        with pytest.raises(
+            ArgumentError, match="is not a report of semsearch; name another folder"
+        ):
             check_report(tmp_path)
 
     def test_a_file_or_a_folder_in_a_file_is_refused(self, tmp_path):
@@ -259,9 +261,9 @@ class TestFolder:
 
     @pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
     def test_without_the_extra(self, missing, tmp_path, monkeypatch):
-        found = folder.find_spec
+        found = page.find_spec
         monkeypatch.setattr(
-            folder, "find_spec", lambda name: None if name == missing else found(name)
+            page, "find_spec", lambda name: None if name == missing else found(name)
         )
         with pytest.raises(MissingExtraError, match=rf"{missing}: pip install 'semsearch\[plot\]'"):
             check_report(tmp_path / "new")

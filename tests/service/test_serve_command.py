@@ -289,7 +289,7 @@ def test_without_a_socket(path, tmp_path, runtime, serve):
     process.wait(timeout=20)
     said = process.stderr.read().splitlines()
     assert said[0] == (
-        f"`semsearch query` will not be answered by this service: {runtime} is open to other users"
+        f"`semsearch query` cannot use this service: {runtime} is open to other users"
     )
     assert said[1:] == [f"serving birds at {address}"]
 

@@ -151,7 +151,7 @@ class TestSearch:
         assert is_problem(response, 422, "the body is not JSON: Expecting value (character 10)")
         for kind in ("application/x-www-form-urlencoded", "text/plain; charset=utf-8"):
             response = client.post(place, content=content, headers={"Content-Type": kind})
-            assert is_problem(response, 415, f"application/json (it is {kind.partition(';')[0]})")
+            assert is_problem(response, 415, f"application/json, not {kind.partition(';')[0]}")
 
     def test_an_unknown_index(self, client):
         response = client.get("/v1/indexes/cats/search", params={"query": "x"})

@@ -355,7 +355,7 @@ class TestRefusals:
         [
             (["query", "fish -red", "--mode", "bm25"], "finds no phrases and leaves out no words"),
             (["query", '"red fish"', "--mode", "hybrid"], "finds no phrases"),
-            (["map"], "a map is kept in the directory of its index"),
+            (["map"], "a map is stored in the directory of its index"),
             (["compact"], "is not compacted by semsearch"),
             (["index", "--filter-column", "year"], "no indexes of fields"),
             (["index", "--index-type", "ivf"], "flat, hnsw or auto, not ivf"),

@@ -1,11 +1,11 @@
-// What is shown, as the address of the page, so that it can be shared.
+// The state of the page as its URL, so that it can be shared.
 
 export const EMPTY = {
   index: null,
   query: "",
   mode: "semantic",
   space: null,
-  filters: {}, // field: what its controls say
+  filters: {}, // the value of each field's control
   where: "",
   like: null,
   k: 10,
@@ -15,9 +15,8 @@ export const EMPTY = {
 const FILTER = "filter.";
 
 export function fromAddress() {
-  const given = new URLSearchParams(location.search);
   const state = { ...EMPTY, filters: {} };
-  for (const [key, value] of given) {
+  for (const [key, value] of new URLSearchParams(location.search)) {
     if (key.startsWith(FILTER)) state.filters[key.slice(FILTER.length)] = value;
     else if (key === "k") state.k = Math.min(Math.max(Number.parseInt(value, 10) || 10, 1), 1000);
     else if (key in EMPTY) state[key] = value;
@@ -25,17 +24,17 @@ export function fromAddress() {
   return state;
 }
 
-/** Keep the address in step; `pushed` makes an entry of the browser's history. */
+/** Update the URL; `pushed` adds an entry to the browser's history. */
 export function toAddress(state, pushed = false) {
-  const told = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const [key, value] of Object.entries(state)) {
     if (key === "filters") {
-      for (const [field, wanted] of Object.entries(value)) told.append(FILTER + field, wanted);
+      for (const [field, filter] of Object.entries(value)) parameters.append(FILTER + field, filter);
     } else if (value != null && value !== EMPTY[key]) {
-      told.append(key, value);
+      parameters.append(key, value);
     }
   }
-  const address = told.size ? `?${told}` : location.pathname;
+  const address = parameters.size ? `?${parameters}` : location.pathname;
   if (pushed) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
 }

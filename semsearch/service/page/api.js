@@ -1,8 +1,8 @@
-// Requests to the service this page came from.
+// Requests to the service of this page.
 
 const TOKEN = "semsearch-token";
 
-/** What the service says is wrong. */
+/** An error reported by the service. */
 export class Problem extends Error {
   constructor(status, detail) {
     super(detail);
@@ -10,21 +10,21 @@ export class Problem extends Error {
   }
 }
 
-/** Ask for a path; where a token is needed, ask for that first. */
+/** Send a request; if a token is required, ask the user for it. */
 export async function request(path, { body, signal } = {}) {
   for (;;) {
     const headers = {};
     const token = sessionStorage.getItem(TOKEN);
     if (token) headers.Authorization = `Bearer ${token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    const answer = await fetch(path, {
+    const response = await fetch(path, {
       method: body === undefined ? "GET" : "POST",
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });
-    if (answer.ok) return answer;
-    if (answer.status !== 401) throw await problem(answer);
+    if (response.ok) return response;
+    if (response.status !== 401) throw await problem(response);
     sessionStorage.setItem(TOKEN, await askForToken());
   }
 }
@@ -33,22 +33,22 @@ export async function getJson(path, options) {
   return (await request(path, options)).json();
 }
 
-/** The path of an index, and of what is below it. */
+/** The path of a resource of an index. */
 export function indexPath(name, rest) {
   return `v1/indexes/${encodeURIComponent(name)}/${rest}`;
 }
 
-async function problem(answer) {
+async function problem(response) {
   try {
-    return new Problem(answer.status, (await answer.json()).detail);
+    return new Problem(response.status, (await response.json()).detail);
   } catch {
-    return new Problem(answer.status, `${answer.status} ${answer.statusText}`);
+    return new Problem(response.status, `${response.status} ${response.statusText}`);
   }
 }
 
 let asking = null;
 
-/** One question, however many requests wait for its answer. */
+/** Show one dialog, even if several requests wait for the token. */
 function askForToken() {
   asking ??= new Promise((resolve) => {
     const dialog = document.getElementById("sign-in");

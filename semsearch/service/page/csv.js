@@ -1,6 +1,6 @@
-// Hits as a file.
+// Export of hits.
 
-/** Offer hits as a CSV file: rank, score, id, title, text, then a column for each field. */
+/** Download hits as CSV: rank, score, id, title, text, then a column for each field. */
 export function download(hits, name) {
   const taken = ["rank", "score", "id", "title", "text"];
   const fields = [...new Set(hits.flatMap((hit) => Object.keys(hit.metadata)))];
@@ -14,7 +14,7 @@ export function download(hits, name) {
   ];
   const lines = rows.map((row) => `${row.map(cell).join(",")}\r\n`);
   const link = document.createElement("a");
-  // The mark before it tells Excel that this is UTF-8.
+  // The byte order mark makes Excel read it as UTF-8.
   link.href = URL.createObjectURL(new Blob(["\ufeff", ...lines], { type: "text/csv" }));
   link.download = name;
   link.click();

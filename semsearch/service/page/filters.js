@@ -1,4 +1,4 @@
-// Controls for the fields of an index, and the expression that they stand for.
+// Controls for the fields of an index, and the filter expression of their values.
 
 import { element } from "./dom.js";
 
@@ -7,25 +7,25 @@ const RANGE = "..";
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
 
-/** The controls of some fields; `onChange` is called with what they say: { field: value }. */
-export function filterControls(fields, said, onChange) {
-  const now = { ...said };
-  const say = (name, value) => {
-    if (value) now[name] = value;
-    else delete now[name];
-    onChange({ ...now });
+/** The controls of fields; `onChange` is called with their values: { field: value }. */
+export function filterControls(fields, initial, onChange) {
+  const values = { ...initial };
+  const set = (name, value) => {
+    if (value) values[name] = value;
+    else delete values[name];
+    onChange({ ...values });
   };
   return fields.map((field) => {
     const control = CONTROLS[kindOf(field)];
-    return control(field, now[field.name] ?? "", (value) => say(field.name, value));
+    return control(field, values[field.name] ?? "", (value) => set(field.name, value));
   });
 }
 
-/** An expression for what the controls and the expert's own line say; null for nothing. */
-export function expression(fields, said, where) {
+/** The expression for the values of the controls and the expression field; null if empty. */
+export function expression(fields, values, where) {
   const parts = fields
-    .filter((field) => said[field.name])
-    .map((field) => condition(field, said[field.name]));
+    .filter((field) => values[field.name])
+    .map((field) => condition(field, values[field.name]));
   if (where.trim()) parts.push(`(${where})`);
   return parts.length ? parts.join(" and ") : null;
 }
@@ -36,12 +36,12 @@ function kindOf(field) {
   return only in CONTROLS ? only : "text";
 }
 
-function condition(field, said) {
+function condition(field, value) {
   const name = named(field.name);
   const kind = kindOf(field);
-  if (kind === "boolean") return `${name} = ${said}`;
-  if (kind === "text") return `${name} = ${quoted(said)}`;
-  const [low, high] = said.split(RANGE);
+  if (kind === "boolean") return `${name} = ${value}`;
+  if (kind === "text") return `${name} = ${quoted(value)}`;
+  const [low, high] = value.split(RANGE);
   const literal = kind === "date" ? quoted : (text) => text;
   const bounds = [];
   if (low) bounds.push(`${name} >= ${literal(low)}`);
@@ -58,17 +58,17 @@ function dayAfter(day) {
 
 const CONTROLS = { text, number: range, date: range, boolean };
 
-function text(field, said, say) {
+function text(field, value, onChange) {
   const list = `values-of-${field.name}`;
   const input = element("input", {
     type: "text",
     dir: "auto",
     list,
-    value: said,
-    onchange: () => say(input.value),
+    value,
+    onchange: () => onChange(input.value),
   });
-  const values = field.values.map(([value, count]) =>
-    element("option", { value, label: `${value} (${count})` }),
+  const values = field.values.map(([option, count]) =>
+    element("option", { value: option, label: `${option} (${count})` }),
   );
   return element(
     "label",
@@ -79,15 +79,15 @@ function text(field, said, say) {
   );
 }
 
-function range(field, said, say) {
-  const [low = "", high = ""] = said.split(RANGE);
+function range(field, value, onChange) {
+  const [low = "", high = ""] = value.split(RANGE);
   const type = kindOf(field);
-  const bound = (label, value, placeholder) =>
-    element("input", { type, step: "any", value, placeholder, "aria-label": label, onchange: told });
+  const bound = (label, limit, placeholder) =>
+    element("input", { type, step: "any", value: limit, placeholder, "aria-label": label, onchange: changed });
   const from = bound(`${field.name} from`, low, field.least ?? "");
   const to = bound(`${field.name} to`, high, field.greatest ?? "");
-  function told() {
-    say(from.value || to.value ? `${from.value}${RANGE}${to.value}` : "");
+  function changed() {
+    onChange(from.value || to.value ? `${from.value}${RANGE}${to.value}` : "");
   }
   return element(
     "div",
@@ -99,12 +99,12 @@ function range(field, said, say) {
   );
 }
 
-function boolean(field, said, say) {
+function boolean(field, value, onChange) {
   const select = element(
     "select",
-    { onchange: () => say(select.value) },
-    ...["", "true", "false"].map((value) =>
-      element("option", { value, selected: value === said }, value || "any"),
+    { onchange: () => onChange(select.value) },
+    ...["", "true", "false"].map((option) =>
+      element("option", { value: option, selected: option === value }, option || "any"),
     ),
   );
   return element("label", {}, element("span", { dir: "auto" }, field.name), select);

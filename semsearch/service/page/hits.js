@@ -1,8 +1,8 @@
-// Hits as a list.
+// The list of hits.
 
 import { element } from "./dom.js";
 
-/** A hit; `actions` are the functions behind its buttons: [name, key, function]. */
+/** A hit; `actions` are its buttons: [name, key, function]. */
 export function hitElement(hit, actions) {
   const title = `hit-${hit.rank}`;
   return element(
@@ -28,25 +28,25 @@ export function hitElement(hit, actions) {
   );
 }
 
-/** The text of a passage, with the sentence that is nearest to the query marked. */
+/** The text of a passage, with the sentence nearest to the query marked. */
 function marked(hit) {
   const nearest = hit.explanation?.sentence;
   if (!nearest) return [hit.text];
-  // Offsets count characters, which JavaScript's do not where one takes two units.
+  // Offsets count characters; JavaScript's strings count UTF-16 units.
   const characters = Array.from(hit.text);
   const [start, end] = nearest.map((offset) => offset - hit.start);
   if (start <= 0 && end >= characters.length) return [hit.text];
-  const part = (...places) => characters.slice(...places).join("");
+  const part = (...bounds) => characters.slice(...bounds).join("");
   return [part(0, start), element("mark", {}, part(start, end)), part(end)];
 }
 
 function metadata(hit) {
-  const given = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
-  if (!given.length) return null;
+  const fields = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
+  if (!fields.length) return null;
   return element(
     "dl",
     {},
-    ...given.map(([name, value]) =>
+    ...fields.map(([name, value]) =>
       element(
         "div",
         {},
@@ -57,7 +57,7 @@ function metadata(hit) {
   );
 }
 
-/** A metadata value for people. */
+/** A metadata value for display. */
 export function shown(value) {
   if (Array.isArray(value)) return value.map(shown).join(", ");
   if (typeof value === "object" && value !== null) return JSON.stringify(value);

@@ -1,4 +1,4 @@
-// The page: what is asked, what is shown, and the keys.
+// The page: searches, display and keyboard shortcuts.
 
 import { EMPTY, fromAddress, toAddress } from "./address.js";
 import { getJson, indexPath } from "./api.js";
@@ -9,7 +9,7 @@ import { hitElement } from "./hits.js";
 import { AtlasMap, MAX_SELECTED } from "./map.js";
 import { redrawLines, showSystems } from "./systems.js";
 
-/** How long to wait for the next letter before asking. */
+/** How long to wait for the next letter before searching. */
 const DEBOUNCE_MS = 120;
 
 let state = fromAddress();
@@ -17,10 +17,10 @@ let indexes = [];
 let fields = [];
 let hits = [];
 let selection = null; // ids of the documents that are selected on the map
-let shown = null; // the index whose map is shown, and that map once it is open
-let running = null; // stops the search that is under way
+let shown = null; // the index whose map is shown, and the map once it is open
+let running = null; // aborts the current search
 
-// What is asked.
+// Searches.
 
 function searchRequest() {
   let where = expression(fields, state.filters, state.where);
@@ -38,7 +38,7 @@ function searchRequest() {
   };
 }
 
-/** Search, and show what comes; a later search stops this one. */
+/** Search, and show the results; a later search aborts this one. */
 async function search() {
   running?.abort();
   const { signal } = (running = new AbortController());
@@ -61,12 +61,12 @@ async function ask(signal) {
 }
 
 async function similar(signal) {
-  const told = new URLSearchParams({ k: state.k });
+  const parameters = new URLSearchParams({ k: state.k });
   const { where, space } = searchRequest();
-  if (where) told.set("where", where);
-  if (space) told.set("space", space);
+  if (where) parameters.set("where", where);
+  if (space) parameters.set("space", space);
   const id = encodeURIComponent(state.like);
-  const path = indexPath(state.index, `documents/${id}/similar?${told}`);
+  const path = indexPath(state.index, `documents/${id}/similar?${parameters}`);
   return (await getJson(path, { signal })).hits;
 }
 
@@ -80,15 +80,15 @@ async function compare(signal) {
   byId("status").textContent = plural(Object.keys(systems).length, "system");
 }
 
-// What is shown.
+// Display.
 
-function showHits(found, told) {
+function showHits(found, remark) {
   hits = found;
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
-  byId("status").textContent = `${plural(hits.length, "hit")}, ${told}`;
+  byId("status").textContent = `${plural(hits.length, "hit")}, ${remark}`;
   byId("export").disabled = !hits.length;
   byId("more").hidden = hits.length < state.k;
   shown?.map?.highlight(hits);
@@ -105,7 +105,7 @@ function showError(error) {
   byId("error").textContent = error?.message ?? "";
 }
 
-/** Bring the controls in step with the state. */
+/** Update the controls from the state. */
 function showControls() {
   const set = (id, value) => {
     if (document.activeElement !== byId(id)) byId(id).value = value;
@@ -153,7 +153,7 @@ function closeMap() {
   select(null, false);
 }
 
-/** Search among the documents that are selected on the map; null for all. */
+/** Search among the documents selected on the map; null for all. */
 function select(ids, again = true) {
   const tooMany = ids !== null && ids.length > MAX_SELECTED;
   selection = tooMany ? null : ids;
@@ -164,11 +164,11 @@ function select(ids, again = true) {
   if (again) search();
 }
 
-// What changes.
+// Changes of the state.
 
-/** Take over some of the state, and search. */
-function change(some, pushed = false) {
-  state = { ...state, k: EMPTY.k, ...some };
+/** Change the state, and search. */
+function change(changes, pushed = false) {
+  state = { ...state, k: EMPTY.k, ...changes };
   toAddress(state, pushed);
   showControls();
   showMap();

@@ -1,15 +1,15 @@
-// All passages in two dimensions, by Embedding Atlas, whose queries the service answers.
+// The map of all passages, drawn by Embedding Atlas, which queries the service.
 
 import { getJson, indexPath, request } from "./api.js";
 
-/** How many documents a selection may have to be searched. */
+/** The most selected documents that a search can be restricted to. */
 export const MAX_SELECTED = 2000;
 
 /** A map in a section of the page. */
 export class AtlasMap {
   /**
-   * Load and show the map of an index; null when `isWanted()` no longer holds once it is loaded.
-   * `onSelect` is called with the ids of the documents that are selected; null for all.
+   * Load and show the map of an index; null if `isWanted()` no longer holds once it is loaded.
+   * `onSelect` is called with the ids of the selected documents; null for all.
    */
   static async open(section, index, isWanted, onSelect) {
     const about = await getJson(indexPath(index, "map"));
@@ -41,7 +41,7 @@ export class AtlasMap {
     };
     this.model = new Model((query) => this.ask(query), props, JSON.stringify(state), {
       _predicate: (predicate) => this.select(predicate),
-      _state: (told) => this.marks.moveTo(viewportOf(told)),
+      _state: (changed) => this.marks.moveTo(viewportOf(changed)),
     });
     this.remove = this.widget.render({ model: this.model, el: this.section });
     this.marks.moveTo(viewportOf(this.model.get("_state")));
@@ -53,7 +53,7 @@ export class AtlasMap {
   }
 
   stop() {
-    if (this.model) this.model.heard = {}; // what comes late is of no interest
+    if (this.model) this.model.listeners = {}; // ignore late changes
     this.predicate = null;
     this.remove?.();
   }
@@ -63,14 +63,14 @@ export class AtlasMap {
     return type === "arrow" ? answer.arrayBuffer() : answer.json();
   }
 
-  /** Light up the passages of hits. */
+  /** Mark the passages of hits. */
   async highlight(hits) {
     this.hits = hits;
     const places = hits.length ? await this.placesOf(hits) : [];
-    if (this.hits === hits) this.marks.show(places); // answers may overtake each other
+    if (this.hits === hits) this.marks.show(places); // responses can arrive out of order
   }
 
-  /** Go to the place of a hit. */
+  /** Move the viewport to a hit. */
   async goTo(hit) {
     const [place] = await this.placesOf([hit]);
     if (!place) return;
@@ -107,7 +107,7 @@ export class AtlasMap {
 
 const viewportOf = (state) => JSON.parse(state).chartStates?.[1]?.viewport;
 
-/** A viewport that shows a part of the map, about as large as Embedding Atlas draws it. */
+/** A viewport of a part of the map, for the approximate size of Embedding Atlas's canvas. */
 function firstViewport(section, { x, y, width, height }) {
   const across = Math.max(section.clientWidth - BESIDE, 200);
   const down = HEIGHT;
@@ -115,7 +115,7 @@ function firstViewport(section, { x, y, width, height }) {
   return { x, y, scale: (2 * unit) / Math.max(across, down) };
 }
 
-/** Pixels that Embedding Atlas takes beside its canvas, and the height of that. */
+/** The width in pixels of Embedding Atlas's controls, and the height of its canvas. */
 const BESIDE = 460;
 const HEIGHT = 600;
 
@@ -131,7 +131,7 @@ class Marks {
     this.drawing.setAttribute("aria-hidden", "true");
     for (const [name, value] of [["position", "absolute"], ["inset", "0"], ["pointer-events", "none"]])
       this.drawing.style.setProperty(name, value);
-    // While the map moves, its state is told too late.
+    // While the map moves, changes of its state arrive late.
     const moving = (event) => {
       if (event.type === "wheel" || event.buttons) this.pause();
     };
@@ -178,7 +178,7 @@ class Marks {
     const { clientWidth: width, clientHeight: height } = canvas;
     this.drawing.setAttribute("width", width);
     this.drawing.setAttribute("height", height);
-    // How Embedding Atlas maps coordinates to the longer side of its canvas.
+    // Embedding Atlas scales coordinates to the longer side of its canvas.
     const unit = (this.viewport.scale * Math.max(width, height)) / 2;
     this.drawing.replaceChildren(
       ...this.places.flatMap(({ rank, x, y }) => {
@@ -196,21 +196,21 @@ class Marks {
 const MARK_TEXT = { "text-anchor": "middle", "font-size": 11, "font-weight": "bold", fill: "#fff" };
 
 function drawn(name, ...parts) {
-  const made = document.createElementNS(SVG, name);
+  const created = document.createElementNS(SVG, name);
   for (const part of parts) {
-    if (typeof part === "string") made.textContent = part;
-    else for (const [key, value] of Object.entries(part)) made.setAttribute(key, value);
+    if (typeof part === "string") created.textContent = part;
+    else for (const [key, value] of Object.entries(part)) created.setAttribute(key, value);
   }
-  return made;
+  return created;
 }
 
 const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 
-/** What a notebook's widget talks to; `heard` are called with what it sets. */
+/** The model of an anywidget; `listeners` are called with the values it sets. */
 class Model {
-  constructor(ask, props, state, heard) {
+  constructor(ask, props, state, listeners) {
     this.ask = ask;
-    this.heard = heard;
+    this.listeners = listeners;
     this.values = { _props: props, _state: state, _predicate: null };
     this.handlers = [];
   }
@@ -222,7 +222,7 @@ class Model {
   set(name, value) {
     if (value === this.values[name]) return;
     this.values[name] = value;
-    this.heard[name]?.(value);
+    this.listeners[name]?.(value);
   }
 
   save_changes() {}
@@ -231,7 +231,7 @@ class Model {
     if (event === "msg:custom") this.handlers.push(handler);
   }
 
-  tell(message, ...buffers) {
+  emit(message, ...buffers) {
     for (const handler of this.handlers) handler(message, buffers);
   }
 
@@ -239,10 +239,10 @@ class Model {
     const { uuid, type } = query;
     try {
       const answer = await this.ask(query);
-      if (type === "arrow") this.tell({ type, uuid }, new DataView(answer));
-      else this.tell({ type, uuid, result: answer });
+      if (type === "arrow") this.emit({ type, uuid }, new DataView(answer));
+      else this.emit({ type, uuid, result: answer });
     } catch (error) {
-      this.tell({ uuid, error: String(error.message ?? error) });
+      this.emit({ uuid, error: String(error.message ?? error) });
     }
   }
 }

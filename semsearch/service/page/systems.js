@@ -32,7 +32,7 @@ export function showSystems(section, systems) {
   connect(section, lines, columns);
 }
 
-/** Draw the lines anew, after the section has another size. */
+/** Redraw the lines after the section was resized. */
 export function redrawLines(section) {
   const lines = section.querySelector("svg");
   if (lines) connect(section, lines, [...section.querySelectorAll(".system")]);
@@ -44,9 +44,9 @@ function connect(section, lines, columns) {
   lines.setAttribute("width", section.scrollWidth);
   lines.setAttribute("height", section.scrollHeight);
   const toRight = getComputedStyle(section).direction === "ltr";
-  for (let place = 1; place < columns.length; place++) {
-    const left = boxes(columns[place - 1]);
-    const right = boxes(columns[place]);
+  for (let i = 1; i < columns.length; i++) {
+    const left = boxes(columns[i - 1]);
+    const right = boxes(columns[i]);
     for (const [id, from] of left) {
       const to = right.get(id);
       if (!to) continue;
