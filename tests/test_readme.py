@@ -57,6 +57,7 @@ NOT_RUN = {
     "docs/explanations/from-glove-to-sbert.md": ["needs the network"],
     "docs/films.md": ["needs the network"],
     "docs/how-to/evaluate.md": ["needs published data sets"],
+    "docs/how-to/gpu.md": ["installs packages"],
     "docs/how-to/languages.md": ["trains for minutes", "needs published data sets and a model"],
     "docs/how-to/rerank.md": ["needs a cross-encoder"],
     "docs/how-to/serve.md": ["it runs until Ctrl-C"],

@@ -15,7 +15,7 @@ from semsearch.version import __version__
 #: Commands by name, with a line of help, in the order in which help lists them.
 COMMANDS = {
     "index": "Encode a corpus into an index.",
-    "query": "Find what is meant.",
+    "query": "Search an index.",
     "serve": "Serve indexes over HTTP.",
     "mcp": "Let agents search indexes (Model Context Protocol).",
     "pairs": "Find the most similar pairs of a collection.",
@@ -25,7 +25,7 @@ COMMANDS = {
     "eval": "Measure systems on data sets, with uncertainty.",
     "inspect": "Open an encoder: word pieces, ids, token vectors.",
     "train": "Train encoders and rerankers: with labels, without, from scratch.",
-    "info": "Tell what an index holds.",
+    "info": "Show what an index holds.",
     "export": "Write documents or vectors into files of other programs.",
     "delete": "Remove documents from an index.",
     "compact": "Rewrite an index without what was deleted.",
