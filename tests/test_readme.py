@@ -184,6 +184,7 @@ def test_the_readme_compares_with_the_versions_that_are_pinned():
     for name, package in {"Chroma": "chromadb", "LanceDB": "lancedb", "txtai": "txtai"}.items():
         (shown,) = set(re.findall(rf"{name} (\d+\.\d+\.\d+)", README))
         assert f"\n{package}=={shown}\n" in pinned
+        assert f"\n{package} {shown}\n" in TEXTS["docs/comparison.md"]  # scripts/bench/features
     assert f"sentence-transformers {version('sentence-transformers')}" in README
 
 
