@@ -16,9 +16,9 @@
     │   ├── EmptyCorpusError            it holds no documents
     │   ├── UnknownFormatError          its format is none that can be read, or another one
     │   ├── CorpusTooLargeError         it is beyond a limit
-    │   ├── CorpusDatabaseError         a database does not give its rows
+    │   ├── CorpusDatabaseError         a database cannot be opened or queried
     │   ├── ColumnNotFoundError         a table lacks a column (a DatasetError, too)
-    │   ├── DownloadError               a server does not give a file (a DatasetError, too)
+    │   ├── DownloadError               a file cannot be downloaded (a DatasetError, too)
     │   └── BadRowError                 one row of it cannot be used; reading can go on behind it
     │       ├── DuplicateIdError        its id is that of an earlier row
     │       ├── UndecodableError        it holds a byte that is not of the file's encoding
@@ -26,7 +26,7 @@
     ├── DatasetError                    a data set cannot be read
     │   └── DatasetNotFoundError        it is not on this machine
     ├── EncoderError                    an encoder cannot be loaded or used
-    │   ├── ModelNotFoundError          its files are neither here nor to be had from the hub
+    │   ├── ModelNotFoundError          its files are neither here nor available from the hub
     │   ├── DamagedModelError           its files are damaged or not whole
     │   ├── PrecisionError              it cannot compute in these numbers here
     │   ├── NoVectorError               it returns no unit vector for a text
@@ -50,7 +50,7 @@
     └── MissingExtraError               an optional dependency is not installed
 
 The message of each is one line that a user can act on; the command line prints it with the error's
-`code`, and ``semsearch explain CODE`` tells more.
+`code`, and ``semsearch explain CODE`` prints a page about it.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ TYPE_CHECKING = False  # type checkers take it for the one of typing, which take
 if TYPE_CHECKING:
     from typing import ClassVar
 
-#: How much is said at once; what is quoted may be longer.
+#: The longest message; what is quoted may be longer.
 MESSAGE_MAX_CHARACTERS = 2_000
 
 
 class SemsearchError(Exception):
     """Root of the tree."""
 
-    #: What kind of error it is: a name that stays the same. ``semsearch explain CODE`` tells more.
+    #: The kind of error, a name that stays the same; ``semsearch explain CODE`` prints its page.
     code: ClassVar[str] = ""
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class ExamplesError(ArgumentError):
 
 
 class ResumeError(ArgumentError):
-    """A training run cannot go on as it is asked to: there is none, or it began otherwise."""
+    """A training run cannot be resumed: there is none, or it began with other settings."""
 
     code = "not-resumable"
 
@@ -155,7 +155,7 @@ class CorpusTooLargeError(CorpusError):
 
 
 class CorpusDatabaseError(CorpusError):
-    """A database cannot be opened, or does not give rows for a query."""
+    """A database cannot be opened, or returns no rows for a query."""
 
     code = "database-failed"
 
@@ -254,7 +254,7 @@ class ColumnNotFoundError(CorpusError, DatasetError):
 
 
 class DownloadError(CorpusError, DatasetError):
-    """A server does not give a file, or not the one that is wanted."""
+    """A file cannot be downloaded, or is not the expected one."""
 
     code = "download-failed"
 
@@ -272,7 +272,7 @@ class EncoderError(SemsearchError):
 
 
 class ModelNotFoundError(EncoderError):
-    """The files of a model are neither on this machine nor to be had from the hub."""
+    """The files of a model are neither on this machine nor available from the hub."""
 
     code = "model-not-found"
 
@@ -295,7 +295,7 @@ class NoVectorError(EncoderError):
     Args:
         spec: the encoder.
         rows: places of the texts among those that were encoded together.
-        message: what to say; None names the first of these texts by its place.
+        message: its message; None names the first of these texts by its place.
     """
 
     code = "no-vector"
@@ -366,7 +366,7 @@ class IndexClosedError(IndexStoreError):
 
 
 class StoreUnreachableError(IndexStoreError):
-    """The server that keeps an index does not answer, or lets nobody in."""
+    """The server that keeps an index does not answer, or refuses access."""
 
     code = "store-unreachable"
 
@@ -419,7 +419,7 @@ class MissingExtraError(SemsearchError, ImportError):
     Args:
         package: the distribution that is missing.
         extra: the extra of semsearch that brings it.
-        purpose: what it was wanted for.
+        purpose: what needs it.
     """
 
     code = "missing-extra"
@@ -439,5 +439,5 @@ def with_code(error: SemsearchError) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what a library says, or what kind of error it is where it says nothing."""
+    """The first line of a library's message or, where that is empty, the kind of error."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

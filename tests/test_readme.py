@@ -57,6 +57,7 @@ NOT_RUN = {
     "docs/explanations/from-glove-to-sbert.md": ["needs the network"],
     "docs/films.md": ["needs the network"],
     "docs/how-to/evaluate.md": ["needs published data sets"],
+    "docs/how-to/gpu.md": ["installs packages"],
     "docs/how-to/languages.md": ["trains for minutes", "needs published data sets and a model"],
     "docs/how-to/rerank.md": ["needs a cross-encoder"],
     "docs/how-to/serve.md": ["it runs until Ctrl-C"],
@@ -183,6 +184,7 @@ def test_the_readme_compares_with_the_versions_that_are_pinned():
     for name, package in {"Chroma": "chromadb", "LanceDB": "lancedb", "txtai": "txtai"}.items():
         (shown,) = set(re.findall(rf"{name} (\d+\.\d+\.\d+)", README))
         assert f"\n{package}=={shown}\n" in pinned
+        assert f"\n{package} {shown}\n" in TEXTS["docs/comparison.md"]  # scripts/bench/features
     assert f"sentence-transformers {version('sentence-transformers')}" in README
 
 

@@ -62,6 +62,11 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return re.sub(r"<!-- codes:.*?-->", "\n".join(lines), markdown)
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """Keep options such as `--where` whole at the ends of lines."""
+    return re.sub(r"<code>(?=--?\w)", '<code class="option">', html)
+
+
 def of_notebook(file: Path) -> str:
     """A notebook with what came out of its cells."""
     parts = [f"[The notebook]({file.name}) as it ran:"]

@@ -25,7 +25,7 @@ EXAMPLE_MAX_CHARACTERS = 60
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:
-    """Show the contents of an index: documents, chunks, embedding spaces, files.
+    """Show what an index holds: documents, chunks, embedding spaces, files.
 
     \b
     semsearch info --index indexes/films

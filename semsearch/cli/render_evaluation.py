@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -58,7 +60,7 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
         _note("Spearman, paired differences on the same pairs (bootstrap)")
     for evaluation in evaluations:
         rows = [
-            [aggregation.value, *_difference(found), f"{system} minus {other}"]
+            [aggregation.value, *_difference(found), f"{_near(system)} minus {_near(other)}"]
             for aggregation, system, other, found in evaluation.differences
         ]
         _print(_name(evaluation), ["over", ">difference", ">p", "systems"], rows)
@@ -92,7 +94,7 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
         _note("Paired differences on the same queries (randomisation test)")
     for evaluation in evaluations:
         rows = [
-            [measure, *_difference(found), f"{system} minus {other}"]
+            [measure, *_difference(found), f"{_near(system)} minus {_near(other)}"]
             for measure, system, other, found in evaluation.differences
         ]
         _print(_name(evaluation), ["measure", ">difference", ">p", "systems"], rows)
@@ -130,7 +132,12 @@ def _system(result: StsResult | IrResult) -> str:
     """Its name, in which numbers it computed, and for how long."""
     time = None if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
     facts = ", ".join(filter(None, [result.precision, time]))
-    return f"{result.system} ({facts})" if facts else result.system
+    return f"{_near(result.system)} ({facts})" if facts else _near(result.system)
+
+
+def _near(system: str) -> str:
+    """The name of a system; folders below the current one as one types them."""
+    return system.replace(f"{Path.cwd()}{os.sep}", "./")
 
 
 def _name(evaluation: StsEvaluation | IrEvaluation) -> str:

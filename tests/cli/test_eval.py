@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -66,6 +67,16 @@ class TestSts:
         told = run("sts", "--data", pairs, "--system", "hashing").stderr
         columns = "texts from 'sentence1' and 'sentence2', gold scores from 'score' (0 to 5)"
         assert f"pairs.csv: {columns}" in told
+
+    def test_a_model_below_this_folder_is_named_as_it_was_typed(
+        self, run, pairs, write_bert, tmp_path
+    ):
+        shutil.copytree(write_bert(["cats"]), tmp_path / "mine")
+        systems = ["--system", "hashing", "--system", "./mine"]
+        printed = run("sts", "--data", pairs, *systems).stdout
+        assert "  ./mine (fp32" in printed
+        assert "  ./mine minus hashing\n" in printed
+        assert str(tmp_path) not in printed
 
     def test_news_are_no_scored_pairs(self, run, tmp_path):
         """Refused before a model is loaded: there is none of that name."""

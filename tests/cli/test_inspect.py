@@ -165,7 +165,7 @@ class TestHeatMap:
         ([" "], "the text is empty"),
         (["a", "--against", " "], "the text is empty"),
         (["a", "--encoder", "./no-model"], "no model folder ./no-model"),
-        (["a", "--encoder", "bm25"], "bm25 gives scores, not vectors"),
+        (["a", "--encoder", "bm25"], "bm25 has scores, not vectors"),
         (["a", "--encoder", "hashing:1"], "the dimension must be a number from 2"),
         (["a", "--output", "heat.png"], "name the other text with --against"),
         (
