@@ -195,7 +195,8 @@ class TestSearching:
                 return scores
 
         refused(
-            lambda: Retriever(index).search("red", rerank=Broken()), "must return 3 numbers, one per"
+            lambda: Retriever(index).search("red", rerank=Broken()),
+            "must return 3 numbers, one per",
         )
 
     @pytest.mark.parametrize("given", [None, "indexes/x", 3])

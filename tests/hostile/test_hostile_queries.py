@@ -84,7 +84,9 @@ def test_a_word_is_found_among_any_characters(retriever, noise):
 @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
 @pytest.mark.parametrize("text", ["caf\udce9", "\ud800", "cat \udfff"])
 def test_half_a_character_is_refused(retriever, text, mode):
-    with pytest.raises(ArgumentError, match="the query contains a byte that is not UTF-8, or an unpaired"):
+    with pytest.raises(
+        ArgumentError, match="the query contains a byte that is not UTF-8, or an unpaired"
+    ):
         retriever.search(text, mode=mode)
 
 
