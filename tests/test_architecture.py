@@ -138,6 +138,45 @@ def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
         assert not loaded & {*HEAVY, "filelock"}  # only writers lock
 
 
+#: Steps that only some searches take, and what only writers need.
+NOT_OF_A_PLAIN_QUERY = [
+    "semsearch.analysis",
+    "semsearch.filters",
+    "semsearch.plugins",
+    "semsearch.search.diversity",
+    "semsearch.search.explaining",
+    "semsearch.search.fusion",
+    "semsearch.search.reranking",
+    "semsearch.stores.filtering",
+    "semsearch.stores.local.conditions",
+    "semsearch.stores.local.migrations",
+    "semsearch.stores.local.texts",
+    "semsearch.stores.local.words",
+    "semsearch.stores.local.writer",
+    "semsearch.vector_indexes.refined",
+]
+
+
+def test_a_plain_query_imports_few_modules(tmp_path, minilm):
+    with semsearch.Index.create(tmp_path / "indexes" / "one", [minilm]) as index:
+        index.add([semsearch.Document("a", "A text.")])
+    code = (
+        "import os, sys\n"
+        "os._exit = lambda status: print(*sys.modules, file=sys.stderr)\n"
+        "sys.argv = ['semsearch', 'query', 'text']\n"
+        "from semsearch.cli import run\n"
+        "run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    loaded = {name for name in done.stderr.split() if name.partition(".")[0] == "semsearch"}
+    assert "semsearch.stores.local.state" in loaded
+    assert not loaded & set(NOT_OF_A_PLAIN_QUERY)
+    assert set(NOT_OF_A_PLAIN_QUERY) <= set(MODULES)
+    assert len(loaded) <= 36
+
+
 def test_a_query_imports_no_heavy_package(tmp_path, minilm):
     """Once the model is converted, which the fixture has seen to."""
     with semsearch.Index.create(tmp_path / "indexes" / "one", [minilm]) as index:

@@ -166,7 +166,7 @@ def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
     """As root, whom no permission stops, the tests have none but read-only file systems."""
     access = os.access
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and access(place, mode))
-    with pytest.raises(IndexFormatError, match=r"has index format 1, .*; copy it to a writable"):
+    with pytest.raises(IndexFormatError, match=r"has index format 1 .*; copy it to a writable"):
         Index.open(path)
     assert format_of(path) == 1
 
