@@ -77,7 +77,7 @@ def test_the_option(tmp_path, monkeypatch, plain_bert):
     with Index.open(tmp_path / "indexes/c") as opened:
         assert [space.dimension for space in opened.info().spaces] == [4, 3]
     for wrong, told in [
-        (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "no model"),
+        (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "is not a model"),
         (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
         (("--index-type", "flat", "--dimension", 4, *index), "--dimension needs texts to encode"),
     ]:
