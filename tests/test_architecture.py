@@ -26,7 +26,6 @@ FLOORS = [
     "search",
     "index preload pairwise",
     "retriever mining clustering exporting inspection training",
-    "unsupervised",
     "evaluation maps",
     "comparison report",
     "service integrations",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from semsearch.datasets import (
     sts_names,
 )
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import DatasetNotFoundError, ExamplesError
+from semsearch.errors import ArgumentError, DatasetNotFoundError, ExamplesError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import labelled, read_examples
 from semsearch.training.scales import scaled
@@ -40,7 +40,7 @@ DEVELOPMENT_SETS = {
 #: How much is held out for development where no set is named, and how much at most.
 HELD_OUT = 0.1
 HELD_OUT_MAX = 1000
-#: A set that is smaller has nothing to spare.
+#: Nothing is held out of a smaller set.
 HELD_OUT_FROM = 100
 
 
@@ -58,8 +58,8 @@ def load_examples(
         spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file.
         wanted: the kinds of examples that can be used, the best first.
         split: the one to take where `spec` names none.
-        scale: the lowest and the highest gold score in a file; None finds it out, and tells.
-        notify: is told what was taken for what.
+        scale: the lowest and the highest gold score in a file; None guesses and reports it.
+        notify: called with what was guessed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or the published set is not on this machine.
@@ -82,6 +82,19 @@ def load_examples(
         names = ", ".join(published)
         raise DatasetNotFoundError(f"no such file: {spec} (nor a published set: {names})")
     return read_examples(path, wanted, scale, notify)
+
+
+def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples]:
+    """Those published sets of scored pairs that are on this machine."""
+    found = []
+    for name in names:
+        try:
+            load_sts_set(name, split)
+        except (DatasetNotFoundError, ArgumentError) as error:
+            notify(f"not tested on {name}: {error}")
+        else:
+            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
+    return found
 
 
 def published_development_set(spec: str) -> str | None:

@@ -112,7 +112,7 @@ def embedding_loss(
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
     if recipe.dimensions and loss is Loss.SOFTMAX:
-        raise CombinationError("the softmax loss has no shorter dimensions; take another --loss")
+        raise CombinationError("the softmax loss has no shorter dimensions; use another --loss")
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
     if recipe.dimensions:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))

@@ -25,6 +25,8 @@ MEASURES = {
     Kind.POSITIVE: "positive text ranked first, %",
     Kind.TRIPLETS: "positive text nearer, %",
     Kind.TRANSLATIONS: "cosine to the teacher's vector x 100",
+    Kind.TEXTS: "cosine to the teacher's vector x 100",
+    Kind.DOCUMENTS: "minus the loss",
 }
 
 Vectors = NDArray[numpy.float32]
@@ -38,8 +40,8 @@ class Measured(NamedTuple):
     data: str
     measure: str
     score: float
-    before: float | None = None  #: of the base model, where that says something
-    dimension: int | None = None  #: of shortened vectors; None where their width is not the point
+    before: float | None = None  #: of the base model, where it has the same task
+    dimension: int | None = None  #: of shortened vectors
 
 
 def score_siamese(
@@ -53,7 +55,7 @@ def score_siamese(
     Args:
         model: it encodes.
         examples: of any kind; labelled ones only with `classify`.
-        classify: tells the class from both vectors.
+        classify: returns the classes, from the vectors of both texts.
         dimension: how many leading dimensions of the vectors are compared; None for all.
     """
     distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
