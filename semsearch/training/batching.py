@@ -7,7 +7,7 @@ the examples within a window are sorted, so batches stay random in all but lengt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy
 import torch
@@ -62,15 +62,26 @@ def _cut(rows: list[int], size: int, texts: Sequence[Sequence[str]]) -> list[lis
 
 
 class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
-    """A batch sampler for sentence-transformers' trainers; the seed and the epoch decide."""
+    """A batch sampler for sentence-transformers' trainers; the seed and the epoch decide.
+
+    Args:
+        lengths: as in `batches_by_length`.
+        texts: the same.
+        dataset: not used; like the following ones, it is passed by the trainer.
+        batch_size: examples in a batch; the last one of an epoch may have fewer.
+        seed: of the order.
+    """
 
     def __init__(
         self,
         lengths: NDArray[numpy.int64],
+        texts: Sequence[Sequence[str]],
+        dataset: object,
         batch_size: int,
         seed: int,
-        texts: Sequence[Sequence[str]] = (),
+        **_: object,
     ) -> None:
+        del dataset
         super().__init__(
             range(len(lengths)),
             batch_size=batch_size,
@@ -87,15 +98,3 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
     def __iter__(self) -> Iterator[list[int]]:
         random = numpy.random.default_rng([self.seed, self.epoch])
         yield from batches_by_length(self._lengths, self.batch_size, random, self._texts)
-
-
-def sampler_factory(
-    lengths: NDArray[numpy.int64], texts: Sequence[Sequence[str]]
-) -> Callable[..., LikeLengthBatches]:
-    """What the trainers take as `batch_sampler`."""
-
-    def make(dataset: object, batch_size: int, seed: int, **_: object) -> LikeLengthBatches:
-        del dataset
-        return LikeLengthBatches(lengths, batch_size, seed, texts)
-
-    return make

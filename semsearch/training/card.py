@@ -1,4 +1,4 @@
-"""The card of a trained model: what was done, in the form that model hubs read."""
+"""The card of a trained model, in the form that model hubs read."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MOST_PAIRS = 500_000
 #: How many of the held-out pairs are scored.
 MOST_SCORED = 1_000
 #: The learning rates for a plain BERT of so many dimensions at most; wider ones, and sentence
-#: encoders, have learnt already.
+#: encoders, are trained already.
 NEW_RATES = ((256, 1e-3), (512, 5e-4))
 
 

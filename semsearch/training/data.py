@@ -28,6 +28,7 @@ SCALES = {"sick": (1.0, 5.0)}
 PARAPHRASES = ("msrp", "quora")
 PARAPHRASE = "1"
 
+#: The development sets that belong to published training sets.
 DEVELOPMENT_SETS = {
     "stsbenchmark": "stsbenchmark:dev",
     "stsbenchmark:train": "stsbenchmark:dev",
@@ -95,11 +96,6 @@ def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples
         else:
             found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
     return found
-
-
-def published_development_set(spec: str) -> str | None:
-    """The set that belongs to a published training set."""
-    return DEVELOPMENT_SETS.get(spec)
 
 
 def held_out(

@@ -135,36 +135,33 @@ class Pretraining(Task):
             model.save_pretrained(folder)
             save_tokenizer(tokenizer, folder)
 
-        options: dict[str, Any] = {}
-        score = None
-        if development is not None:
-            data = _masked_pairs(training, tokenizer, recipe)
-            measured = _masked_pairs(development, tokenizer, recipe)
-            if has_new_heads:
-                predict_frequencies(model, data.tokens.ids)
-            parameters = sum(parameter.numel() for parameter in model.parameters())
-            self._notify(
-                f"{len(tokenizer):,} word pieces, {len(data.tokens.ids):,} tokens, "
-                f"{parameters:,} parameters"
-            )
-            options = {"train_dataset": data, "data_collator": data.collated}
-            model.forward = partial(loss_of, model)
+        if development is None:
+            return StageTrainer(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
+        data = _masked_pairs(training, tokenizer, recipe)
+        measured = _masked_pairs(development, tokenizer, recipe)
+        if has_new_heads:
+            predict_frequencies(model, data.tokens.ids)
+        self._notify(
+            f"{len(tokenizer):,} word pieces, {len(data.tokens.ids):,} tokens, "
+            f"{model.num_parameters():,} parameters"
+        )
+        model.forward = partial(loss_of, model)
 
-            def score() -> float:
-                losses = held_out_losses(model, measured)
-                self._notify(f"held out: {losses}")
-                return -losses.masked_loss - losses.next_loss
+        def score() -> float:
+            losses = held_out_losses(model, measured)
+            self._notify(f"held out: {losses}")
+            return -losses.masked_loss - losses.next_loss
 
-        arguments = TrainingArguments, options, score, save
-        return StageTrainer(model, recipe, EVALUATE_AT_LEAST_EVERY, MaskedTrainer, *arguments)
-
-    def load(self, folder: Path) -> LoadedBert:
-        """The BERT of a folder."""
-        return load_bert(folder)
-
-    def score(self, model: LoadedBert, examples: Examples, dimension: int | None = None) -> float:
-        """Not used: there are no test sets."""
-        raise NotImplementedError
+        return StageTrainer(
+            model,
+            recipe,
+            EVALUATE_AT_LEAST_EVERY,
+            MaskedTrainer,
+            TrainingArguments,
+            {"train_dataset": data, "data_collator": data.collated},
+            score,
+            save,
+        )
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ class BiEncoderTask(Task):
         """The bi-encoder of a folder with the loss of that stage."""
         from transformers import set_seed
 
-        from semsearch.training.losses import EmbeddingLoss, SoftmaxHead, embedding_loss
+        from semsearch.training.losses import embedding_loss, predicted_classes
         from semsearch.training.stage_trainer import text_trainer
 
         recipe = stage.recipe
@@ -64,8 +65,8 @@ class BiEncoderTask(Task):
         chosen = self.loss_of(number, training)
         loss = embedding_loss(model, chosen, training, recipe)
         classify: Classify | None = None
-        if isinstance(loss, EmbeddingLoss) and isinstance(loss.head, SoftmaxHead):
-            classify = loss.head.classes
+        if chosen is Loss.SOFTMAX:
+            classify = partial(predicted_classes, loss)
         score = _scored(model, stage.development, classify)
         distinct = chosen is Loss.RANKING
         return text_trainer(model, loss, training, recipe, score, distinct=distinct)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainingArguments,
@@ -26,10 +28,9 @@ from semsearch.encoders.precision import Precision, float_precision
 from semsearch.encoders.torch_runtime import quiet_transformers
 from semsearch.errors import TrainingError
 from semsearch.runs import Interruption
-from semsearch.training.batching import sampler_factory
+from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
 from semsearch.training.recipe import Recipe
-from semsearch.training.tokens import tokens_of
 from semsearch.training.trainers import (
     NotFiniteError,
     PairTrainer,
@@ -44,6 +45,7 @@ EVALUATIONS = 10
 LOSSES_AN_EPOCH = 50
 #: The best one and the last one.
 CHECKPOINTS_KEPT = 2
+TOKENISED_AT_ONCE = 8192
 #: More steps than any number of minutes has.
 UNLIMITED_STEPS = 10**9
 
@@ -212,7 +214,7 @@ def text_trainer(
     if model.transformers_model is None:  # averaged word vectors
         lengths = numpy.array([list(map(len, column)) for column in examples.texts])
     else:
-        lengths, used = tokens_of(model, examples.texts)
+        lengths, used = _tokens_of(model, examples.texts)
         train_used_rows(model, used)
     return StageTrainer(
         model,
@@ -223,12 +225,31 @@ def text_trainer(
         {"train_dataset": Dataset.from_dict(columns), "loss": loss},
         score,
         settings={
-            "batch_sampler": sampler_factory(
-                together(lengths, axis=0), examples.texts if distinct else ()
+            "batch_sampler": partial(
+                LikeLengthBatches,
+                together(lengths, axis=0),
+                examples.texts if distinct else (),
             ),
             "learning_rate_mapping": learning_rates(loss, recipe),
         },
     )
+
+
+def _tokens_of(
+    model: Any, columns: Sequence[Sequence[str]]
+) -> tuple[NDArray[numpy.int64], set[int]]:
+    """How many tokens the model reads of each text, and the ids of all tokens."""
+    texts = [text for column in columns for text in column]
+    counts: list[int] = []
+    used: set[int] = set()
+    for start in range(0, len(texts), TOKENISED_AT_ONCE):
+        part = texts[start : start + TOKENISED_AT_ONCE]
+        for ids in model.tokenizer(part, verbose=False)["input_ids"]:
+            counts.append(len(ids))
+            used.update(ids)
+    longest = model.max_seq_length or 512
+    counted = numpy.minimum(numpy.array(counts, numpy.int64), longest)
+    return counted.reshape(len(columns), -1), used
 
 
 def computes_in_bf16(precision: Precision) -> bool:
@@ -252,8 +273,8 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
     """
     names = [name for name, _ in module.named_parameters()]
     rates = {}
-    if any(name.startswith("head.classifier.") for name in names):
-        rates[r"^head\.classifier\."] = recipe.head_learning_rate
+    if any(name.startswith("classifier.") for name in names):
+        rates[r"^classifier\."] = recipe.head_learning_rate
     if recipe.embedding_learning_rate is not None:
         rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
     if recipe.layer_decay == 1:

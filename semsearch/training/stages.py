@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import ArgumentError
 from semsearch.training.checks import check_trainable, without_leaks
-from semsearch.training.data import held_out, load_examples, published_development_set
+from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
 from semsearch.training.examples import Examples, Kind, Notify, mixed
 from semsearch.training.recipe import Recipe
 
@@ -141,7 +141,7 @@ def _development(
     """The set that is named, or the one that belongs to the training set."""
     if settings.development == NO_DEVELOPMENT:
         return None
-    spec = settings.development or published_development_set(name)
+    spec = settings.development or DEVELOPMENT_SETS.get(name)
     if spec is None:
         return None
     development = load_examples(spec, kinds, split="dev", scale=settings.scale, notify=notify)

@@ -49,13 +49,13 @@ class Task(ABC):
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The model of a folder with what a stage, by its number, trains it on."""
 
-    @abstractmethod
     def load(self, folder: Path) -> Any:
-        """The finished model of a folder."""
+        """The finished model of a folder, for test sets."""
+        raise NotImplementedError
 
-    @abstractmethod
     def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
         """How good a finished model is, by so many leading dimensions of its vectors."""
+        raise NotImplementedError
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from semsearch.encoders.precision import Precision
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.encoders.torch_runtime import whole_text_tokenizer
 from semsearch.errors import DatasetNotFoundError
-from semsearch.protocols import Encoder, Matrix
+from semsearch.protocols import Encoder
 from semsearch.training.checks import check_trainable, text_key, without_leaks
 from semsearch.training.data import found_sts, held_out, load_examples
 from semsearch.training.dictionary import translation_probabilities
@@ -32,7 +33,7 @@ from semsearch.training.examples import Examples, Kind, Notify, mixed
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
 from semsearch.training.recipe import Recipe
-from semsearch.training.scoring import score_columns
+from semsearch.training.scoring import columns_of, score_columns
 from semsearch.training.stages import NO_DEVELOPMENT, Settings, Stage, one_each
 from semsearch.training.task import Task
 
@@ -133,7 +134,7 @@ class Translation(Task):
     def score(self, model: Encoder, examples: Examples, dimension: int | None = None) -> float:
         """Its score on a test set."""
         del dimension  # the teacher's
-        return score_columns(_columns(model.encode_documents, examples), examples)
+        return score_columns(columns_of(model.encode_documents, examples), examples)
 
     def _scored(
         self,
@@ -151,21 +152,17 @@ class Translation(Task):
             for examples in _published_sts(languages, "dev", lambda message: None)
         ]
 
-        def encode(texts: Sequence[str]) -> Matrix:
-            vectors: Matrix = model.encode(
-                list(texts), normalize_embeddings=True, show_progress_bar=False
-            )
-            return vectors
+        encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
         def score() -> float:
             found = [
-                f"{probe.name} {score_columns(_columns(encode, probe), probe):.2f}"
+                f"{probe.name} {score_columns(columns_of(encode, probe), probe):.2f}"
                 for probe in probes
             ]
             if found:
                 self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(found)}")
             cosines = [
-                (vectors * wanted).sum(axis=1).mean() for vectors in _columns(encode, development)
+                (vectors * wanted).sum(axis=1).mean() for vectors in columns_of(encode, development)
             ]
             return 100 * float(numpy.mean(cosines))
 
@@ -210,16 +207,6 @@ def add_words(
     )
     model.max_seq_length = longest
     return new - old
-
-
-def _columns(
-    encode: Callable[[Sequence[str]], Matrix], examples: Examples
-) -> list[NDArray[numpy.float32]]:
-    """The vectors of each column of texts; each distinct text is encoded once."""
-    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
-    place = {text: row for row, text in enumerate(distinct)}
-    vectors = encode(distinct)
-    return [vectors[[place[text] for text in column]] for column in examples.texts]
 
 
 def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:

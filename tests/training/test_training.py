@@ -100,7 +100,7 @@ def test_large_batches_are_cached(learn, monkeypatch):
     monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
     again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, overwrite=True)
-    assert losses(again.folder) == pytest.approx(first, rel=0.05)  # other dropout
+    assert losses(again.folder) == pytest.approx(first, rel=0.1)  # other dropout
 
 
 class TestDimensions:
@@ -284,6 +284,19 @@ class TestResuming:
         assert (folder / "model.safetensors").read_bytes() == whole[0]
         assert losses(folder) == whole[1]
 
+    def test_checkpoints_by_time(self, learn, monkeypatch):
+        """Between evaluations, too, where these are far apart."""
+        monkeypatch.setattr("semsearch.training.trainers.CHECKPOINT_EVERY_SECONDS", 0.0)
+
+        def die(done):
+            if done == 25 * 8:
+                raise MemoryError
+
+        with pytest.raises(MemoryError):
+            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=die)
+        learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
+        assert "going on from step 24" in learn.told
+
     def test_after_ctrl_c(self, learn, whole):
         def interrupt(done):
             if done == 21 * 8:
@@ -349,13 +362,14 @@ def test_layer_decay(tiny):
 
 
 def test_a_new_classifier_learns_faster(tiny):
-    from semsearch.training.losses import EmbeddingLoss, SoftmaxHead
+    from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
+
     from semsearch.training.stage_trainer import learning_rates
 
-    loss = EmbeddingLoss(Siamese([Loss.SOFTMAX]).load(tiny), SoftmaxHead(4, 3))
+    loss = SoftmaxLoss(Siamese([Loss.SOFTMAX]).load(tiny), 32, 3)
     [(pattern, rate)] = learning_rates(loss, Recipe(head_learning_rate=0.5)).items()
     names = [name for name, _ in loss.named_parameters() if re.search(pattern, name)]
-    assert names == ["head.classifier.weight", "head.classifier.bias"]
+    assert names == ["classifier.weight", "classifier.bias"]
     assert rate == 0.5
 
 

@@ -142,7 +142,7 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("content", "name", "error", "message"),
         [
-            ("source,translation\na,b\n", "t.csv", ArgumentError, "does not tell its language"),
+            ("source,translation\na,b\n", "t.csv", ArgumentError, "language of t.csv is unknown"),
             ("x,y,z\na,b,c\n", "t.csv", CorpusError, "'source' and 'translation' are needed"),
             ("um gato\n", "news.pt", ArgumentError, "news.pt beside news.en"),
             (TMX, "t.tmx", ArgumentError, "holds fr, pt; name one"),
