@@ -25,7 +25,6 @@ FLOORS = [
     "search",
     "index preload pairwise",
     "retriever mining clustering exporting inspection training",
-    "unsupervised",
     "evaluation maps",
     "comparison report",
     "service integrations",

@@ -117,17 +117,18 @@ def ours(model: str, count: int) -> float:
     """Pairs a second of a stage of `semsearch train`."""
     from semsearch.training import CrossEncoding, Loss, Recipe, Siamese
     from semsearch.training.data import load_examples
-    from semsearch.training.examples import Kind
-    from semsearch.training.lessons import Lesson
-    from semsearch.training.stage import Hooks
+    from semsearch.training.examples import Callbacks, Kind
+    from semsearch.training.stages import Stage
 
     examples = load_examples("stsbenchmark:train", [Kind.SCORED], notify=lambda line: None)
     examples = examples.take(spread(len(examples), count))
-    pupil = Siamese([Loss.COSINE]) if model == "siamese" else CrossEncoding()
-    stage = pupil.begin(find_model("minilm").path, 0, Lesson(examples, None, Recipe(epochs=1)))
+    task = Siamese([Loss.COSINE]) if model == "siamese" else CrossEncoding()
+    stage = Stage(examples, None, Recipe(epochs=1))
+    trainer = task.trainer(find_model("minilm").path, 0, stage)
     with tempfile.TemporaryDirectory() as output:
-        hooks = Hooks(lambda line: None, lambda done, total: None)
-        return count / stage.run(Path(output), None, hooks).seconds
+        started = time.perf_counter()
+        trainer.run(Path(output), None, Callbacks(lambda line: None, lambda done, part: None))
+        return count / (time.perf_counter() - started)
 
 
 def spread(length: int, count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from scripts.reproduce.page import table
@@ -36,7 +37,8 @@ def adaptation(work: Work) -> str:
         folders = work.trained(f"{name}-adapted", "adapt", str(corpus), *ADAPTATION)
         adapted[name] = [str(folder) for folder in folders]
         told += [
-            f"{name}, seed {seed_of(folder)}: {_card(folder, 'held out')}" for folder in folders
+            f"{name}, seed {seed_of(folder)}: {_tested(folder, ['MRR x 100'])}"
+            for folder in folders
         ]
     return "\n\n".join(
         [
@@ -60,7 +62,7 @@ def pretraining(work: Work) -> str:
         ("pre-trained", "films-tiny", []),
     ):
         start = work.once(name, "pretrain", *reading, *PRETRAINING, *shorter)
-        told = _card(start, "held out at the end")
+        told = _tested(start, ["masked words found, %", "next sentence found, %"])
         training, _ = snli(work)
         classes = ["--base", str(start), "--data", str(training), "--loss", "softmax"]
         inferring = work.once(f"{name}-snli", "siamese", *classes, *FINE_TUNING)
@@ -113,7 +115,12 @@ def distillation(work: Work) -> str:
     )
 
 
-def _card(folder: Path, fact: str) -> str:
-    """A row of the table on a model's card."""
-    lines = (folder / "README.md").read_text("utf-8").splitlines()
-    return next(line.split("|")[2].strip() for line in lines if line.startswith(f"| {fact} |"))
+def _tested(folder: Path, measures: list[str]) -> str:
+    """What a model scored when it was made."""
+    record = json.loads((folder / "training.json").read_text("utf-8"))
+    found = {test["measure"]: test for test in record["tests"]}
+    return ", ".join(
+        f"{measure} {figure(found[measure]['score'])}"
+        + (f" after {figure(before)}" if (before := found[measure]["before"]) else "")
+        for measure in measures
+    )

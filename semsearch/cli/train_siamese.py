@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.training_options import train_as_asked, training_options
+from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.training import Loss, Recipe, Siamese
-from semsearch.training.lessons import one_each
+from semsearch.training.stages import one_each
 
 
 def _numbers(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -62,12 +62,12 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     triplet   positive nearer than negative by a margin            anchor, positive, negative
 
     FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set in the folder that
-    SEMSEARCH_DATA names, with its part: stsbenchmark:train. Pairs that also stand in the
-    development or test sets, in either order, are told and left out. The checkpoint that scores
+    SEMSEARCH_DATA names, with its part: stsbenchmark:train. Pairs that are also in the
+    development or test sets, in either order, are reported and left out. The checkpoint that scores
     best on the development set is kept.
 
     With --dimensions (Matryoshka), vectors cut to a part of their dimensions lose less: `semsearch
-    index --dimension N` keeps as many of them. Card and curve tell the score of each.
+    index --dimension N` keeps as many of them. Card and curve show the score of each.
 
     DIR appears when the model is finished; until then checkpoints lie in DIR.training, and
     --resume goes on from there after Ctrl-C or a kill.
@@ -83,4 +83,4 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     parts = 1 if choices["mix"] else len(data)
     named = one_each(losses or (None,), parts, "--loss")
     chosen = [Loss(loss) if loss else None for loss in named]
-    train_as_asked(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)
+    train_on_pairs(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)

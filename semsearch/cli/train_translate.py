@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import fields, replace
+from typing import Any
 
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.interruption import interruptible, run_options
-from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import visible
+from semsearch.cli.interruption import run_options
+from semsearch.cli.training_options import (
+    output_option,
+    precision_option,
+    tests_option,
+    train_and_print,
+)
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.specs import Precision
-from semsearch.training import Course, Translation, train
-from semsearch.training.translation import RECIPE
+from semsearch.training import Settings, Translation
+
+RECIPE = Translation.recipe
 
 
 @click.command("translate", cls=Command)
@@ -39,20 +43,8 @@ from semsearch.training.translation import RECIPE
     metavar="CODE",
     help="Such as pt; once, or once a --parallel.  [default: as the file or set names it]",
 )
-@click.option(
-    "--output",
-    required=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Where the model goes.",
-)
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="NAME|FILE",
-    help="Scored pairs to test on, besides STS Benchmark in these languages.",
-)
+@output_option
+@tests_option
 @click.option("--epochs", type=float, metavar="N", help="How often to read them.  [default: 3]")
 @click.option("--batch-size", default=RECIPE.batch_size, show_default=True, metavar="N")
 @click.option("--learning-rate", default=RECIPE.learning_rate, show_default=True, metavar="R")
@@ -64,28 +56,10 @@ from semsearch.training.translation import RECIPE
     help="That of words.",
 )
 @click.option("--seed", default=RECIPE.seed, show_default=True, metavar="N")
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "bf16"]),
-    default="auto",
-    show_default=True,
-    help="In which numbers to compute: auto takes bf16 where the processor has it.",
-)
+@precision_option
 @run_options
 def command(
-    teacher: str,
-    parallel: tuple[str, ...],
-    languages: tuple[str, ...],
-    output: Path,
-    tests: tuple[str, ...],
-    epochs: float | None,
-    batch_size: int,
-    learning_rate: float,
-    embedding_learning_rate: float,
-    seed: int,
-    precision: str,
-    resume: bool,
-    overwrite: bool,
+    teacher: str, parallel: tuple[str, ...], languages: tuple[str, ...], **choices: Any
 ) -> None:
     """Teach an encoder other languages, from sentences in English and their translations.
 
@@ -106,39 +80,7 @@ def command(
         --language de --output minilm-fr-de
     semsearch index corpus.csv --encoder ./minilm-pt
     """
-    recipe = replace(
-        RECIPE,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        embedding_learning_rate=embedding_learning_rate,
-        seed=seed,
-        precision=Precision(precision),
-    )
-    course = Course(
-        base=teacher,
-        output=output,
-        data=parallel,
-        recipes=[recipe],
-        tests=tests,
-        resume=resume,
-        overwrite=overwrite,
-    )
-    with (
-        IndexingProgress("sentences", beginning="loading the model") as progress,
-        interruptible(progress),
-    ):
-
-        def note(message: str) -> None:
-            progress.note(visible(message))
-
-        trained = train(
-            Translation(languages or (None,), note),
-            course,
-            note,
-            lambda done, total: progress.update(done, done / total),
-        )
-    for test in trained.tests:
-        told = f"{test.data}: {test.score:.2f} after {test.before:.2f} ({test.measure})"
-        click.echo(visible(told))
-    click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))
+    names = [field.name for field in fields(RECIPE) if field.name in choices]
+    recipe = replace(RECIPE, **{name: choices.pop(name) for name in names})
+    settings = Settings(base=teacher, data=parallel, recipes=[recipe], **choices)
+    train_and_print(Translation(languages or (None,)), settings)

@@ -1,20 +1,28 @@
-"""Training of bi- and cross-encoders on one's own data. Importing it imports no torch."""
+"""Training of bi-encoders, cross-encoders and BERT. Importing it imports no torch."""
 
+from semsearch.training.adaptation import Adaptation
 from semsearch.training.contrast import Contrast
 from semsearch.training.cross_encoder import CrossEncoding
-from semsearch.training.lessons import Course
+from semsearch.training.distillation import Distillation
+from semsearch.training.pretraining import Pretraining
 from semsearch.training.recipe import Loss, Recipe
 from semsearch.training.run import Trained, train
 from semsearch.training.siamese import Siamese
+from semsearch.training.stages import Settings
+from semsearch.training.task import Task
 from semsearch.training.translation import Translation
 
 __all__ = [
+    "Adaptation",
     "Contrast",
-    "Course",
     "CrossEncoding",
+    "Distillation",
     "Loss",
+    "Pretraining",
     "Recipe",
+    "Settings",
     "Siamese",
+    "Task",
     "Trained",
     "Translation",
     "train",

@@ -7,7 +7,7 @@ the examples within a window are sorted, so batches stay random in all but lengt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy
 import torch
@@ -18,24 +18,70 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 WINDOW_BATCHES = 64
 
 
-class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
-    """A batch sampler for sentence-transformers' trainers.
+def batches_by_length(
+    lengths: NDArray[numpy.int64],
+    size: int,
+    random: numpy.random.Generator,
+    texts: Sequence[Sequence[str]] = (),
+) -> list[list[int]]:
+    """All examples once, in batches of like length and random order.
 
     Args:
         lengths: how long each example is, shape (n,).
+        size: examples in a batch; a few batches may have fewer.
+        random: draws the order.
+        texts: columns; with them, no batch holds a text twice, for what belongs to one example
+            would count as wrong for the other.
+    """
+    order = random.permutation(len(lengths))
+    made: list[list[int]] = []
+    for start in range(0, len(order), WINDOW_BATCHES * size):
+        rows = order[start : start + WINDOW_BATCHES * size]
+        rows = rows[numpy.argsort(lengths[rows], kind="stable")]
+        made += _cut(rows.tolist(), size, texts)
+    return [made[place] for place in random.permutation(len(made))]
+
+
+def _cut(rows: list[int], size: int, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    if not texts:
+        return [rows[start : start + size] for start in range(0, len(rows), size)]
+    count = -(-len(rows) // size)
+    batches: list[list[int]] = [[] for _ in range(count)]
+    held: list[set[str]] = [set() for _ in range(count)]
+    first = 0
+    for row in rows:
+        own = {column[row] for column in texts}
+        while len(batches[first]) == size:
+            first += 1
+        free = [n for n in range(first, count) if len(batches[n]) < size]
+        # Where every batch has the text already, the batch with room takes it all the same.
+        chosen = next((n for n in free if not own & held[n]), free[0])
+        batches[chosen].append(row)
+        held[chosen] |= own
+    return batches
+
+
+class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
+    """A batch sampler for sentence-transformers' trainers; the seed and the epoch decide.
+
+    Args:
+        lengths: as in `batches_by_length`.
+        texts: the same.
+        dataset: not used; like the following ones, it is passed by the trainer.
         batch_size: examples in a batch; the last one of an epoch may have fewer.
-        seed: with the number of the epoch it decides the order.
-        texts: the columns; with them, no batch holds a text twice, for what belongs to one
-            example would count as wrong for the other.
+        seed: of the order.
     """
 
     def __init__(
         self,
         lengths: NDArray[numpy.int64],
+        texts: Sequence[Sequence[str]],
+        dataset: object,
         batch_size: int,
         seed: int,
-        texts: Sequence[Sequence[str]] = (),
+        **_: object,
     ) -> None:
+        del dataset
         super().__init__(
             range(len(lengths)),
             batch_size=batch_size,
@@ -51,43 +97,4 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
 
     def __iter__(self) -> Iterator[list[int]]:
         random = numpy.random.default_rng([self.seed, self.epoch])
-        order = random.permutation(len(self._lengths))
-        window = WINDOW_BATCHES * self.batch_size
-        made: list[list[int]] = []
-        for start in range(0, len(order), window):
-            rows = order[start : start + window]
-            rows = rows[numpy.argsort(self._lengths[rows], kind="stable")]
-            made += self._cut([int(row) for row in rows])
-        for place in random.permutation(len(made)):
-            yield made[place]
-
-    def _cut(self, rows: list[int]) -> list[list[int]]:
-        size = self.batch_size
-        if not self._texts:
-            return [rows[start : start + size] for start in range(0, len(rows), size)]
-        count = -(-len(rows) // size)
-        batches: list[list[int]] = [[] for _ in range(count)]
-        held: list[set[str]] = [set() for _ in range(count)]
-        first = 0
-        for row in rows:
-            texts = {column[row] for column in self._texts}
-            while len(batches[first]) == size:
-                first += 1
-            free = [n for n in range(first, count) if len(batches[n]) < size]
-            # Where every batch has the text already, the batch with room takes it all the same.
-            chosen = next((n for n in free if not texts & held[n]), free[0])
-            batches[chosen].append(row)
-            held[chosen] |= texts
-        return batches
-
-
-def sampler_factory(
-    lengths: NDArray[numpy.int64], texts: Sequence[Sequence[str]]
-) -> Callable[..., LikeLengthBatches]:
-    """What the trainers take as `batch_sampler`."""
-
-    def make(dataset: object, batch_size: int, seed: int, **_: object) -> LikeLengthBatches:
-        del dataset
-        return LikeLengthBatches(lengths, batch_size, seed, texts)
-
-    return make
+        yield from batches_by_length(self._lengths, self.batch_size, random, self._texts)

@@ -1,4 +1,4 @@
-"""The card of a trained model: what was done, in the form that model hubs read."""
+"""The card of a trained model, in the form that model hubs read."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ _BI_ENCODER = (
     "    from sentence_transformers import SentenceTransformer\n\n"
     '    SentenceTransformer("./{name}").encode(["a sentence"])',
 )
+_BERT = (
+    "transformers",
+    "fill-mask",
+    "    semsearch train contrast corpus.csv --base ./{name} --output encoder",
+    '    from transformers import AutoModel\n\n    AutoModel.from_pretrained("./{name}")',
+)
 _CROSS_ENCODER = (
     "sentence-transformers",
     "text-ranking",
@@ -25,26 +31,31 @@ _CROSS_ENCODER = (
 )
 
 
-def model_card(name: str, record: Mapping[str, Any]) -> str:
+#: How other models than bi-encoders are used, by their tasks.
+_OTHERS = {"cross-encoder": _CROSS_ENCODER, "pretrain": _BERT}
+
+
+def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     """The text of its README.md.
 
     Args:
         name: that of its folder.
-        record: what was planned and what came of it, as JSON values.
+        description: what it is; ``{base}`` stands for the base model.
+        record: settings and results of the training, as JSON values.
     """
-    kind = "cross-encoder" if record["trained"] == "cross-encoder" else "bi-encoder"
-    library, task, command, code = _CROSS_ENCODER if kind == "cross-encoder" else _BI_ENCODER
+    library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
+    base = record["base"]
     lines = [
         "---",
         f"library_name: {library}",
         f"pipeline_tag: {task}",
-        f"base_model: {json.dumps(_hub_name(record['base']))}",
+        *([f"base_model: {json.dumps(_hub_name(base))}"] if base else []),
         "tags: [semsearch]",
         "---",
         "",
-        f"# {name}",
+        f"# {_cell(name)}",
         "",
-        f"A {kind}, trained by semsearch from `{record['base']}`.",
+        description.format(base=base),
         "",
         command.format(name=name),
         "",
@@ -55,13 +66,16 @@ def model_card(name: str, record: Mapping[str, Any]) -> str:
     ]
     stages = zip(record["stages"], record["results"], strict=True)
     for number, (stage, result) in enumerate(stages, start=1):
-        lines += [f"### Stage {number}: {stage['data']['name']}", "", *_table(stage, result), ""]
+        chosen = {key: value for key, value in record["choices"].items() if value is not None}
+        rows = chosen | _rows(stage, result)
+        lines += [f"### Stage {number}: {stage['data']['name']}", "", "| | |", "|---|---|"]
+        lines += [*(f"| {_cell(key)} | {_cell(value)} |" for key, value in rows.items()), ""]
     lines += ["![loss and score by step](training.png)", ""]
     if record["tests"]:
-        lines += ["## Tested", "", "| set | measure | dimensions | score | before |"]
+        lines += ["## Tested", "", "| set | measure | dimensions | score | base model |"]
         lines += ["|---|---|---|---|---|"]
         lines += [
-            f"| {t['data']} | {t['measure']} | {t['dimension'] or 'all'} | {t['score']:.2f} "
+            f"| {_cell(t['data'])} | {t['measure']} | {t['dimension'] or 'all'} | {t['score']:.2f} "
             f"| {_score(t['before'])} |"
             for t in record["tests"]
         ]
@@ -77,7 +91,7 @@ def _hub_name(base: str) -> str:
     return BUNDLED_HUB_NAME if base == BUNDLED_SPEC else parse_spec(base).name
 
 
-def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
+def _rows(stage: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]:
     data, development, recipe = stage["data"], stage["development"], stage["recipe"]
     rows = {
         "data": f"{data['examples']:,} {data['kind']}, SHA-256 {data['sha256'][:16]}…",
@@ -91,11 +105,16 @@ def _table(stage: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
         rows["development score"] = (
             f"{scores[0][0]:.2f} before, {best:.2f} at best (step {step:,}, which was kept)"
         )
-    told = {key: value for key, value in recipe.items() if value not in (None, [])}
-    del told["batch_size"]
+    shown = {key: value for key, value in recipe.items() if value not in (None, [])}
+    for name in ("batch_size", "steps"):
+        shown.pop(name, None)
     for loss, choice in (("triplet", "margin"), ("softmax", "head_learning_rate")):
         if stage["loss"] != loss:
-            del told[choice]
-    told["precision"] = result["precision"]
-    rows |= {key.replace("_", " "): f"{value}" for key, value in told.items()}
-    return ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in rows.items())]
+            del shown[choice]
+    shown["precision"] = result["precision"]
+    shown["seconds"] = round(result["seconds"])
+    return rows | {key.replace("_", " "): f"{value}" for key, value in shown.items()}
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).split()).replace("|", "\\|")

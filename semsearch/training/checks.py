@@ -1,4 +1,4 @@
-"""What is wrong with training data, found before time is spent on it."""
+"""Checks of training data before any training."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
 
-def check_teachable(examples: Examples) -> None:
-    """Refuse data from which nothing can be learnt.
+def check_trainable(examples: Examples) -> None:
+    """Check that something can be learnt from data.
 
     Raises:
         ArgumentError: there are no examples, only one class, only one gold score, or a single
-            positive pair, which has no other to be told from.
+            positive pair, which has no negatives.
     """
     name = examples.name
     if not len(examples):
@@ -38,8 +38,8 @@ def without_leaks(
     Args:
         training: what is trained on.
         held: the development and test sets.
-        keep: leave the pairs in, and only tell.
-        notify: is told how many there are.
+        keep: leave the pairs in, and only report them.
+        notify: called with their number.
 
     Raises:
         ArgumentError: nothing is left.

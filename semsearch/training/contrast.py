@@ -1,9 +1,8 @@
-"""A bi-encoder from a corpus without labels: what stands together is found among the rest.
+"""A bi-encoder from a corpus without labels: neighbouring texts are positive pairs.
 
 Titles with the sentence after them and neighbouring sentences are positive pairs, the others of a
 large batch are the negatives (Logeswaran & Lee 2018, quick thoughts; the loss of Henderson et al.
-2017). Of a plain BERT, pre-trained or not, that makes a first encoder, on which labels then do
-more.
+2017). That makes a first encoder of a plain BERT, pre-trained or not, for training on labels.
 """
 
 from __future__ import annotations
@@ -11,53 +10,62 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy
 
 from semsearch.encoders.model_folder import find_model, model_modules
 from semsearch.records import Document
-from semsearch.training.checks import check_teachable, text_key, without_leaks
+from semsearch.training.checks import check_trainable, text_key, without_leaks
 from semsearch.training.data import load_examples
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.lessons import Course, Lesson
-from semsearch.training.recipe import Loss, Recipe
+from semsearch.training.recipe import Recipe
 from semsearch.training.sentences import distinct_documents, held_out, sentences
-from semsearch.training.siamese import Siamese
+from semsearch.training.siamese import BiEncoderTask
+from semsearch.training.stages import Settings, Stage
 
-#: In-batch negatives want large batches.
-RECIPE = Recipe(epochs=2, batch_size=256)
-#: How many pairs are learnt from; beyond, some are drawn.
+#: How many pairs are trained on; of more, some are drawn.
 MOST_PAIRS = 500_000
 #: How many of the held-out pairs are scored.
 MOST_SCORED = 1_000
 #: The learning rates for a plain BERT of so many dimensions at most; wider ones, and sentence
-#: encoders, have learnt already.
+#: encoders, are trained already.
 NEW_RATES = ((256, 1e-3), (512, 5e-4))
 
 
-class Contrast(Siamese):
-    """A bi-encoder that is to learn from a corpus.
+@dataclass
+class Contrast(BiEncoderTask):
+    """Train a bi-encoder on a corpus.
 
     Args:
         documents: the corpus.
-        name: what it is called.
+        data_name: what the corpus is called in messages.
     """
+
+    documents: Iterable[Document]
+    data_name: str
 
     name = "contrast"
     keeps_its_task = True
+    recipe = Recipe(epochs=2, batch_size=256)  # in-batch negatives want large batches
 
-    def __init__(self, documents: Iterable[Document], name: str) -> None:
-        super().__init__([Loss.RANKING])
-        self._documents = documents
-        self._name = name
+    def recipe_for(self, base: str | None) -> Recipe:
+        """A high learning rate for a small BERT that is no sentence encoder yet."""
+        folder = find_model(str(base)).path
+        if model_modules(folder):
+            return self.recipe
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        width = config.get("hidden_size", math.inf)  # DistilBERT, among others, calls it otherwise
+        rate = next((rate for most, rate in NEW_RATES if width <= most), self.recipe.learning_rate)
+        return replace(self.recipe, learning_rate=rate)
 
-    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
-        (recipe,) = course.recipes
+        (recipe,) = settings.recipes
         found = [
             chain
-            for document in distinct_documents(self._documents)
+            for document in distinct_documents(self.documents)
             if len(chain := _chain(document)) > 1
         ]
         parts = held_out(len(found), recipe.seed, "with a title or two sentences")
@@ -67,11 +75,11 @@ class Contrast(Siamese):
         )
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in course.tests
+            for spec in settings.tests
         ]
-        training = without_leaks(training, [development, *tests], course.keep_leaks, notify)
-        check_teachable(training)
-        return [Lesson(training, development, recipe)], tests
+        training = without_leaks(training, [development, *tests], settings.keep_leaks, notify)
+        check_trainable(training)
+        return [Stage(training, development, recipe)], tests
 
     def _pairs(
         self, chains: Sequence[Sequence[str]], part: str, most: int, recipe: Recipe
@@ -86,19 +94,9 @@ class Contrast(Siamese):
             drawn = numpy.random.default_rng(recipe.seed).permutation(len(pairs))[:most]
             pairs = [pairs[row] for row in sorted(drawn.tolist())]
         texts = [left for left, _ in pairs], [right for _, right in pairs]
-        name = f"{self._name}{part}"
+        name = f"{self.data_name}{part}"
         places = [f"{name}, pair {number}" for number in range(1, len(pairs) + 1)]
         return Examples(name, Kind.POSITIVE, texts, places, [])
-
-
-def suiting_rate(base: str) -> float:
-    """The learning rate for a model: high for a small BERT that is no sentence encoder yet."""
-    folder = find_model(base).path
-    if model_modules(folder):
-        return RECIPE.learning_rate
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    width = config.get("hidden_size", math.inf)  # DistilBERT, among others, calls it otherwise
-    return next((rate for most, rate in NEW_RATES if width <= most), RECIPE.learning_rate)
 
 
 def _chain(document: Document) -> list[str]:

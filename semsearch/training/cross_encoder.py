@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.torch_models import loading
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.scoring import score_cross_encoder
-from semsearch.training.tokens import tokens_of
+from semsearch.training.stages import Settings, Stage, stages_of
+from semsearch.training.task import Task
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-    from semsearch.training.stage import Stage
+    from semsearch.training.stage_trainer import StageTrainer
 
 
-class CrossEncoding:
-    """A cross-encoder that is to learn.
+class CrossEncoding(Task):
+    """Train a cross-encoder.
 
     Its head has one output for scored pairs and for two classes (the second class in the order
     of the alphabet scores high), and one a class for more; a stage that needs another head than
@@ -27,11 +27,11 @@ class CrossEncoding:
     """
 
     name = "cross-encoder"
-    keeps_its_task = False  # a base model has another head, or none
+    description = "A cross-encoder, trained by semsearch from `{base}`."
 
-    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """The stages of a run, and its test sets."""
-        return lessons_of(course, self.kinds, self.testable, notify)
+        return stages_of(settings, self.kinds, self.testable, notify)
 
     def kinds(self, number: int) -> Sequence[Kind]:
         """Scored pairs before labelled ones."""
@@ -49,38 +49,26 @@ class CrossEncoding:
         del number
         return "binary cross-entropy" if outputs(training) == 1 else "cross-entropy"
 
-    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The cross-encoder of a folder, with a head for that stage."""
         del number
-        from sentence_transformers import CrossEncoderTrainingArguments
         from sentence_transformers.cross_encoder.losses import (
             BinaryCrossEntropyLoss,
             CrossEntropyLoss,
         )
         from transformers import set_seed
 
-        from semsearch.training.stage import Stage
-        from semsearch.training.trainers import OurCrossEncoderTrainer
-        from semsearch.training.vocabulary import train_used_rows
+        from semsearch.training.stage_trainer import text_trainer
 
-        training, development = lesson.training, lesson.development
-        set_seed(lesson.recipe.seed)
+        training, development, recipe = stage
+        set_seed(recipe.seed)
         count = outputs(training)
         model = self.load(folder, count)
-        if lesson.recipe.max_tokens is not None:
-            model.max_seq_length = lesson.recipe.max_tokens
-        tokens = tokens_of(model, training.texts)
-        train_used_rows(model, tokens.used)
-        return Stage(
-            model=model,
-            loss=BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model),
-            trainer=OurCrossEncoderTrainer,
-            arguments=CrossEncoderTrainingArguments,
-            examples=training,
-            lengths=tokens.counts.sum(axis=0),
-            score=None if development is None else lambda: score_cross_encoder(model, development),
-            recipe=lesson.recipe,
-        )
+        if recipe.max_tokens is not None:
+            model.max_seq_length = recipe.max_tokens
+        loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
+        score = None if development is None else lambda: score_cross_encoder(model, development)
+        return text_trainer(model, loss, training, recipe, score)
 
     def load(self, folder: Path, count: int | None = None) -> CrossEncoder:
         """The cross-encoder of a folder, in fp32; its head is new if it has not `count` outputs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from semsearch.datasets import (
     sts_names,
 )
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import DatasetNotFoundError, ExamplesError
+from semsearch.errors import ArgumentError, DatasetNotFoundError, ExamplesError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import labelled, read_examples
 from semsearch.training.scales import scaled
@@ -28,6 +28,7 @@ SCALES = {"sick": (1.0, 5.0)}
 PARAPHRASES = ("msrp", "quora")
 PARAPHRASE = "1"
 
+#: The development sets that belong to published training sets.
 DEVELOPMENT_SETS = {
     "stsbenchmark": "stsbenchmark:dev",
     "stsbenchmark:train": "stsbenchmark:dev",
@@ -40,7 +41,7 @@ DEVELOPMENT_SETS = {
 #: How much is held out for development where no set is named, and how much at most.
 HELD_OUT = 0.1
 HELD_OUT_MAX = 1000
-#: A set that is smaller has nothing to spare.
+#: Nothing is held out of a smaller set.
 HELD_OUT_FROM = 100
 
 
@@ -58,8 +59,8 @@ def load_examples(
         spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file.
         wanted: the kinds of examples that can be used, the best first.
         split: the one to take where `spec` names none.
-        scale: the lowest and the highest gold score in a file; None finds it out, and tells.
-        notify: is told what was taken for what.
+        scale: the lowest and the highest gold score in a file; None guesses and reports it.
+        notify: called with what was guessed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or the published set is not on this machine.
@@ -84,9 +85,17 @@ def load_examples(
     return read_examples(path, wanted, scale, notify)
 
 
-def published_development_set(spec: str) -> str | None:
-    """The set that belongs to a published training set."""
-    return DEVELOPMENT_SETS.get(spec)
+def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples]:
+    """Those published sets of scored pairs that are on this machine."""
+    found = []
+    for name in names:
+        try:
+            load_sts_set(name, split)
+        except (DatasetNotFoundError, ArgumentError) as error:
+            notify(f"not tested on {name}: {error}")
+        else:
+            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
+    return found
 
 
 def held_out(

@@ -1,15 +1,23 @@
-"""What one trains on: columns of texts, and what they are to be taught."""
+"""Training, development and test sets: columns of texts with their targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from semsearch.errors import ExamplesError
 
-#: Is called with one line that a person should read.
+#: Called with one line for the user.
 Notify = Callable[[str], None]
+
+
+class Callbacks(NamedTuple):
+    """Progress callbacks."""
+
+    notify: Notify
+    on_progress: Callable[[int, float], None]  #: how many examples are done, and which part of all
 
 
 class Kind(Enum):
@@ -20,16 +28,18 @@ class Kind(Enum):
     POSITIVE = "positive pairs"  #: two texts that belong together
     TRIPLETS = "triplets"  #: an anchor, a text that belongs to it, one that does not
     TRANSLATIONS = "translations"  #: a sentence and its translation; the label is the language
+    TEXTS = "texts"  #: one text
+    DOCUMENTS = "documents"  #: a text of several sentences, and its title or ""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """A training, development or test set in memory.
+    """A data set in memory.
 
     Args:
-        name: what a person calls it: ``stsbenchmark:train``, ``pairs.csv``.
+        name: for messages: ``stsbenchmark:train``, ``pairs.csv``.
         kind: what its rows are.
-        texts: two or three columns of the same length.
+        texts: columns of the same length.
         places: where each row stands, for messages.
         targets: of scored pairs the gold score from 0 to 1, of labelled ones the place of the
             label in `labels`; else empty.

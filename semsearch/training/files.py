@@ -60,8 +60,8 @@ def read_examples(
     Args:
         path: the file; it may be packed with gzip.
         wanted: the kinds that can be used, the best first.
-        scale: the lowest and the highest gold score; None finds it out, and tells.
-        notify: is told what was taken for what.
+        scale: the lowest and the highest gold score; None guesses and reports it.
+        notify: called with what was guessed.
 
     Raises:
         CorpusError: the file cannot be read.
@@ -163,7 +163,7 @@ def _text(row: Row, column: str) -> str:
 def _number(row: Row, column: str) -> float:
     value = row.fields.get(column)
     try:
-        number = float(value)  # type: ignore[arg-type]  # what it refuses, it says
+        number = float(value)  # type: ignore[arg-type]  # it raises
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):

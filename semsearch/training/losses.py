@@ -1,4 +1,4 @@
-"""The losses of a bi-encoder: one pass of the model for all columns of a batch, then the loss."""
+"""The losses of a bi-encoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import torch
 from numpy.typing import NDArray
-from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
 from semsearch.errors import ArgumentError, CombinationError
@@ -27,53 +26,16 @@ CACHED_PART = 64
 Features = Sequence[dict[str, torch.Tensor]]
 
 
-class SoftmaxHead(torch.nn.Module):
-    """softmax(W (u, v, |u - v|)), Reimers & Gurevych 2019, section 3."""
-
-    def __init__(self, dimension: int, labels: int) -> None:
-        super().__init__()
-        self.classifier = torch.nn.Linear(3 * dimension, labels)
-
-    def logits(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """Shape (n, labels), from two of shape (n, dimension)."""
-        features = torch.cat([left, right, (left - right).abs()], dim=1)
-        logits: torch.Tensor = self.classifier(features.to(self.classifier.weight.dtype))
-        return logits
-
-    def classes(self, left: Vectors, right: Vectors) -> NDArray[numpy.int64]:
-        """The most probable class of each pair, from two of shape (n, dimension)."""
-        device = self.classifier.weight.device
-        with torch.no_grad():
-            logits = self.logits(*(torch.from_numpy(side).to(device) for side in (left, right)))
-        found: NDArray[numpy.int64] = logits.argmax(dim=1).cpu().numpy()
-        return found
-
-    def compute_loss_from_embeddings(
-        self, embeddings: Sequence[torch.Tensor], labels: torch.Tensor
-    ) -> torch.Tensor:
-        """The cross-entropy of the labels."""
-        left, right = embeddings
-        return torch.nn.functional.cross_entropy(self.logits(left, right), labels.view(-1))
-
-
-class EmbeddingLoss(torch.nn.Module):
-    """A loss over what the model makes of all columns, embedded in one pass.
-
-    sentence-transformers embeds the first column apart, because it may be much shorter; our
-    batches are of like length, and one pass converts the weights to bf16 once instead of twice.
-    """
-
-    def __init__(self, model: SentenceTransformer, head: Any) -> None:
-        super().__init__()
-        self.model = model
-        self.head = head
-
-    def forward(self, features: Features, labels: torch.Tensor | None) -> torch.Tensor:
-        """The mean loss of a batch."""
-        embeddings = embed_columns(self.model, features, separate_first=False)
-        embeddings = [embedding.float() for embedding in embeddings]
-        loss: torch.Tensor = self.head.compute_loss_from_embeddings(embeddings, labels)
-        return loss
+def predicted_classes(
+    loss: losses.SoftmaxLoss, left: Vectors, right: Vectors
+) -> NDArray[numpy.int64]:
+    """The most probable class of each pair, from two of shape (n, dimension)."""
+    device = loss.classifier.weight.device
+    u, v = (torch.from_numpy(side).to(device) for side in (left, right))
+    with torch.no_grad():
+        logits = loss.classifier(torch.cat([u, v, (u - v).abs()], dim=1))
+    found: NDArray[numpy.int64] = logits.argmax(dim=1).cpu().numpy()
+    return found
 
 
 class TeacherLoss(torch.nn.Module):
@@ -112,7 +74,7 @@ def embedding_loss(
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
     if recipe.dimensions and loss is Loss.SOFTMAX:
-        raise CombinationError("the softmax loss has no shorter dimensions; take another --loss")
+        raise CombinationError("the softmax loss has no shorter dimensions; use another --loss")
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
     if recipe.dimensions:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
@@ -122,22 +84,18 @@ def embedding_loss(
 def _full_width_loss(
     model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
 ) -> Any:
-    if loss is Loss.RANKING and recipe.batch_size > CACHED_FROM:
-        return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
-    head: Any
     match loss:
         case Loss.SOFTMAX:
-            head = SoftmaxHead(model.get_embedding_dimension(), len(examples.labels))
+            width = model.get_embedding_dimension()
+            return losses.SoftmaxLoss(model, width, len(examples.labels))
         case Loss.COSINE:
-            head = losses.CosineSimilarityLoss(model)
+            return losses.CosineSimilarityLoss(model)
         case Loss.COSENT:
-            head = losses.CoSENTLoss(model)
+            return losses.CoSENTLoss(model)
+        case Loss.RANKING if recipe.batch_size > CACHED_FROM:
+            return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
         case Loss.RANKING:
-            head = losses.MultipleNegativesRankingLoss(model)
+            return losses.MultipleNegativesRankingLoss(model)
         case Loss.TRIPLET:
-            head = losses.TripletLoss(
-                model,
-                distance_metric=losses.TripletDistanceMetric.EUCLIDEAN,
-                triplet_margin=recipe.margin,
-            )
-    return EmbeddingLoss(model, head.to(model.device))
+            euclidean = losses.TripletDistanceMetric.EUCLIDEAN
+            return losses.TripletLoss(model, euclidean, recipe.margin)

@@ -56,7 +56,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
             two files with a sentence a line (Moses): ``news.pt`` beside ``news.en``. Files may be
             packed with gzip.
         language: a code such as ``pt``; None takes the one that the set or file names.
-        notify: is told what was taken for what, and what was left out.
+        notify: called with what was left out.
 
     Raises:
         ArgumentError: the file is named wrongly, or the language contradicts the set's.
@@ -71,7 +71,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     language = language or found
     name = spec if is_translated(spec) else Path(spec).name
     if language is None:
-        raise ArgumentError(f"{name} does not tell its language; name it: --language")
+        raise ArgumentError(f"the language of {name} is unknown; name it: --language")
     distinct: dict[tuple[str, str], str] = {}
     empty = 0
     for place, source, translation in pairs:

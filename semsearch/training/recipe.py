@@ -1,4 +1,4 @@
-"""How a model is trained: all that is chosen, in one record."""
+"""Hyperparameters of a stage of training."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Any
 
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.training.examples import Kind
 
 
 class Loss(Enum):
-    """What a bi-encoder is taught by (Reimers & Gurevych 2019, section 3, unless said)."""
+    """The losses of a bi-encoder (Reimers & Gurevych 2019, section 3, unless noted)."""
 
     SOFTMAX = "softmax"  #: the class, from u, v and |u - v|
     COSINE = "cosine"  #: the gold score, as the cosine; mean squared error
@@ -33,13 +33,20 @@ class Loss(Enum):
         }[self]
 
 
+#: The least value of whole numbers.
+LEAST = {"batch_size": 1, "evaluate_every": 1, "patience": 1, "max_tokens": 3, "steps": 0}
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """The choices; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
+    """Hyperparameters; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
 
     Args:
-        epochs: how often each example is seen; parts of an epoch are possible. None is the
-            paper's: 4 for scored pairs, 1 for larger sets; of translations 3.
+        epochs: how often each example is seen; parts of an epoch are possible. Without epochs,
+            steps and minutes it is the paper's: 4 for scored pairs, 1 for larger sets; 3 for
+            translations.
+        steps: how long to train, instead of `epochs`; 0 leaves the model untrained.
+        minutes: how long to train, instead of `epochs`; evaluations do not count.
         batch_size: examples in a step.
         learning_rate: the highest one, after the warm-up; it falls linearly to 0.
         warmup: the part of all steps in which it rises linearly from 0.
@@ -52,7 +59,7 @@ class Recipe:
         margin: of the triplet loss, by Euclidean distance.
         seed: of shuffling, dropout, new heads and of what is held out.
         evaluate_every: steps between evaluations, which are also checkpoints; None takes an
-            epoch, but at most 1,000 steps.
+            epoch or a tenth of `steps`, but at most 1,000 steps.
         patience: after how many evaluations without a better score it stops; None never does.
         max_tokens: how much of a text is read; None as much as the base model reads.
         dimensions: of how many leading dimensions the vectors shall serve by themselves, besides
@@ -61,6 +68,8 @@ class Recipe:
     """
 
     epochs: float | None = None
+    steps: int | None = None
+    minutes: float | None = None
     batch_size: int = 16
     learning_rate: float = 2e-5
     warmup: float = 0.1
@@ -77,8 +86,10 @@ class Recipe:
     precision: Precision = Precision.AUTO
 
     def __post_init__(self) -> None:
+        if (self.epochs, self.steps, self.minutes).count(None) < 2:
+            raise CombinationError("epochs, steps and minutes exclude each other; give one of them")
         rates = ("learning_rate", "head_learning_rate", "embedding_learning_rate")
-        for name in ("epochs", *rates, "margin", "layer_decay"):
+        for name in ("epochs", "minutes", *rates, "margin", "layer_decay"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")
@@ -90,20 +101,18 @@ class Recipe:
             raise ArgumentError(f"weight_decay must be at least 0, not {self.weight_decay:g}")
         if self.seed < 0 or self.seed >= 1 << 32:
             raise ArgumentError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
-        for name, least in (("batch_size", 1), ("evaluate_every", 1), ("patience", 1)):
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ArgumentError(f"{name} must be at least {least}, not {value}")
-        if self.max_tokens is not None and self.max_tokens < 3:
-            raise ArgumentError(f"max_tokens must be at least 3, not {self.max_tokens}")
         if any(dimension < 1 for dimension in self.dimensions):
             raise ArgumentError(f"dimensions must be at least 1, not {min(self.dimensions)}")
         if self.precision is Precision.INT8:
-            raise ArgumentError("there is no training in int8; use --precision auto, fp32 or bf16")
+            raise ArgumentError("training in int8 is not supported; use auto, fp32 or bf16")
 
     def for_kind(self, kind: Kind) -> Recipe:
-        """The same with a number of epochs."""
-        if self.epochs is not None:
+        """The same, with the default number of epochs where no length is given."""
+        if (self.epochs, self.steps, self.minutes) != (None, None, None):
             return self
         return replace(self, epochs={Kind.SCORED: 4.0, Kind.TRANSLATIONS: 3.0}.get(kind, 1.0))
 

@@ -24,9 +24,9 @@ def scaled(
         scores: as they stand in the file.
         places: where each of them stands.
         scale: the lowest and the highest score; None takes the narrowest known scale that has
-            room for all of them, and tells.
+            room for all of them, and reports it.
         name: what the set is called.
-        notify: is told which scale was taken.
+        notify: called with the guessed scale.
 
     Raises:
         ArgumentError: the scale is none, or none that is known fits.

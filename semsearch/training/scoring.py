@@ -25,6 +25,8 @@ MEASURES = {
     Kind.POSITIVE: "positive text ranked first, %",
     Kind.TRIPLETS: "positive text nearer, %",
     Kind.TRANSLATIONS: "cosine to the teacher's vector x 100",
+    Kind.TEXTS: "cosine to the teacher's vector x 100",
+    Kind.DOCUMENTS: "minus the loss",
 }
 
 Vectors = NDArray[numpy.float32]
@@ -38,8 +40,8 @@ class Measured(NamedTuple):
     data: str
     measure: str
     score: float
-    before: float | None = None  #: of the base model, where that says something
-    dimension: int | None = None  #: of shortened vectors; None where their width is not the point
+    before: float | None = None  #: of the base model, where it has the same task
+    dimension: int | None = None  #: of shortened vectors
 
 
 def score_siamese(
@@ -53,23 +55,30 @@ def score_siamese(
     Args:
         model: it encodes.
         examples: of any kind; labelled ones only with `classify`.
-        classify: tells the class from both vectors.
+        classify: returns the classes, from the vectors of both texts.
         dimension: how many leading dimensions of the vectors are compared; None for all.
     """
-    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
-    place = {text: row for row, text in enumerate(distinct)}
-    vectors = model.encode(
-        distinct,
-        batch_size=ENCODED_AT_ONCE,
-        normalize_embeddings=classify is None,
-        truncate_dim=dimension,
-        show_progress_bar=False,
+    columns = columns_of(
+        lambda texts: model.encode(
+            texts,
+            batch_size=ENCODED_AT_ONCE,
+            normalize_embeddings=classify is None,
+            truncate_dim=dimension,
+            show_progress_bar=False,
+        ),
+        examples,
     )
-    vectors = numpy.asarray(vectors, numpy.float32)
-    columns = [vectors[[place[text] for text in column]] for column in examples.texts]
     if examples.kind is Kind.LABELLED and classify is not None:
         return _accuracy(classify(columns[0], columns[1]), examples.targets)
     return score_columns(columns, examples)
+
+
+def columns_of(encode: Callable[[list[str]], Vectors], examples: Examples) -> list[Vectors]:
+    """The vectors of each column of texts; each distinct text is encoded once."""
+    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
+    place = {text: row for row, text in enumerate(distinct)}
+    vectors = numpy.asarray(encode(distinct), numpy.float32)
+    return [vectors[[place[text] for text in column]] for column in examples.texts]
 
 
 def score_columns(columns: Sequence[Vectors], examples: Examples) -> float:

@@ -1,4 +1,4 @@
-"""A corpus without labels as training wants it: documents as sentences, some of them held out."""
+"""A corpus without labels: distinct documents, split into sentences, some of them held out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semsearch.texts import split_sentences
 HELD_OUT_PART = 0.05
 HELD_OUT_LEAST = 4
 HELD_OUT_MOST = 1000
-#: With fewer documents there is nothing to train on that would be worth the name.
+#: Training on fewer documents is refused.
 LEAST_DOCUMENTS = 12
 
 

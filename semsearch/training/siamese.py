@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,17 +12,17 @@ from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.lessons import Course, Lesson, lessons_of
 from semsearch.training.recipe import Loss
 from semsearch.training.scoring import Classify, score_siamese
-from semsearch.training.tokens import tokens_of
+from semsearch.training.stages import Settings, Stage, stages_of
+from semsearch.training.task import Task
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from semsearch.training.stage import Stage
+    from semsearch.training.stage_trainer import StageTrainer
 
-#: The losses for those who name none; of a file with columns for several, the first.
+#: The default losses; of a file with columns for several, the first.
 SUITING = {
     Kind.SCORED: Loss.COSINE,
     Kind.LABELLED: Loss.SOFTMAX,
@@ -29,73 +31,50 @@ SUITING = {
 }
 
 
-class Siamese:
-    """A bi-encoder that is to learn.
+class BiEncoderTask(Task):
+    """Trains a bi-encoder with one of sentence-transformers' losses."""
 
-    Args:
-        losses: one a stage; None takes the one that suits its examples.
-    """
+    description = "A bi-encoder, trained by semsearch from `{base}`."
+    #: Without it, attention is one fused kernel: less than half the time for long passages.
+    attention_dropout = True
 
-    name = "siamese"
-    keeps_its_task = False  # a base model may be a plain BERT
-
-    def __init__(self, losses: Sequence[Loss | None]) -> None:
-        self._losses = losses
-
-    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
-        """The stages of a run, and its test sets."""
-        return lessons_of(course, self.kinds, self.testable, notify)
-
-    def kinds(self, number: int) -> Sequence[Kind]:
-        """What the loss of that stage learns from."""
-        loss = self._losses[number]
-        return loss.kinds if loss else tuple(SUITING)
-
-    def testable(self, training: Examples) -> Sequence[Kind]:
-        """Scored pairs whatever it learns, or examples like those it learns from."""
-        if training.kind is Kind.LABELLED:  # classes are told by the head, which is not kept
-            return (Kind.SCORED, Kind.LABELLED)
-        return tuple(dict.fromkeys((training.kind, Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)))
+    def loss_of(self, number: int, training: Examples) -> Loss:
+        """The loss of a stage: the one that suits its examples."""
+        del number
+        return SUITING[training.kind]
 
     def loss(self, number: int, training: Examples) -> str:
-        """The loss of that stage."""
-        return self._loss(number, training).value
+        """The name of a stage's loss."""
+        return self.loss_of(number, training).value
 
-    def _loss(self, number: int, training: Examples) -> Loss:
-        return self._losses[number] or SUITING[training.kind]
-
-    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The bi-encoder of a folder with the loss of that stage."""
-        from sentence_transformers import SentenceTransformerTrainingArguments
         from transformers import set_seed
 
-        from semsearch.training.losses import EmbeddingLoss, SoftmaxHead, embedding_loss
-        from semsearch.training.stage import Stage
-        from semsearch.training.trainers import OurSiameseTrainer
-        from semsearch.training.vocabulary import train_used_rows
+        from semsearch.training.losses import embedding_loss, predicted_classes
+        from semsearch.training.stage_trainer import text_trainer
 
-        set_seed(lesson.recipe.seed)
+        recipe = stage.recipe
+        set_seed(recipe.seed)
         model = self.load(folder)
-        if lesson.recipe.max_tokens is not None:
-            model.max_seq_length = lesson.recipe.max_tokens
-        tokens = tokens_of(model, lesson.training.texts)
-        train_used_rows(model, tokens.used)
-        chosen = self._loss(number, lesson.training)
-        loss = embedding_loss(model, chosen, lesson.training, lesson.recipe)
+        if recipe.max_tokens is not None:
+            model.max_seq_length = recipe.max_tokens
+        if not self.attention_dropout:
+            drop_no_attention(model)
+        training = self.prompted(stage.training, model)
+        chosen = self.loss_of(number, training)
+        loss = embedding_loss(model, chosen, training, recipe)
         classify: Classify | None = None
-        if isinstance(loss, EmbeddingLoss) and isinstance(loss.head, SoftmaxHead):
-            classify = loss.head.classes
-        return Stage(
-            model=model,
-            loss=loss,
-            trainer=OurSiameseTrainer,
-            arguments=SentenceTransformerTrainingArguments,
-            examples=lesson.training,
-            lengths=tokens.counts.max(axis=0),  # all are padded to the longest
-            score=_scored(model, lesson.development, classify),
-            recipe=lesson.recipe,
-            distinct=chosen is Loss.RANKING,
-        )
+        if chosen is Loss.SOFTMAX:
+            classify = partial(predicted_classes, loss)
+        score = _scored(model, stage.development, classify)
+        distinct = chosen is Loss.RANKING
+        return text_trainer(model, loss, training, recipe, score, distinct=distinct)
+
+    def prompted(self, training: Examples, model: SentenceTransformer) -> Examples:
+        """The texts as the model reads them; its prompts are for other tasks than this one."""
+        del model
+        return training
 
     def load(self, folder: Path) -> SentenceTransformer:
         """The model of a folder, in fp32."""
@@ -108,6 +87,39 @@ class Siamese:
         return score_siamese(model, examples, dimension=dimension)
 
 
+@dataclass
+class Siamese(BiEncoderTask):
+    """Train a bi-encoder.
+
+    Args:
+        losses: one a stage; None takes the one that suits its examples.
+    """
+
+    losses: Sequence[Loss | None]
+
+    name = "siamese"
+
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
+        """The stages of a run, and its test sets."""
+        return stages_of(settings, self._kinds, _testable, notify)
+
+    def loss_of(self, number: int, training: Examples) -> Loss:
+        """The chosen loss of a stage."""
+        return self.losses[number] or super().loss_of(number, training)
+
+    def _kinds(self, number: int) -> Sequence[Kind]:
+        """The examples of the loss of a stage."""
+        loss = self.losses[number]
+        return loss.kinds if loss else tuple(SUITING)
+
+
+def _testable(training: Examples) -> Sequence[Kind]:
+    """Scored pairs in any case, or examples like those that it is trained on."""
+    if training.kind is Kind.LABELLED:  # the head that classifies is not kept
+        return (Kind.SCORED, Kind.LABELLED)
+    return tuple(dict.fromkeys((training.kind, Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)))
+
+
 def _scored(
     model: SentenceTransformer, development: Examples | None, classify: Classify | None
 ) -> Callable[[], float] | None:
@@ -115,3 +127,10 @@ def _scored(
         return None
     needed = classify if development.kind is Kind.LABELLED else None
     return lambda: score_siamese(model, development, needed)
+
+
+def drop_no_attention(model: SentenceTransformer) -> None:
+    """Turn dropout off within attention; what comes after it does drop out."""
+    for module in model.modules():
+        if type(module).__name__.endswith("SelfAttention") and hasattr(module, "dropout"):
+            module.dropout.p = 0.0

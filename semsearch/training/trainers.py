@@ -1,10 +1,11 @@
-"""sentence-transformers' trainers as we want them: quiet, watched, and with our own model card.
+"""The trainers of transformers and sentence-transformers with what all our training shares.
 
 Imported only when training begins, for it imports torch.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,16 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoderTrainer, SentenceTransformerTrainer
-from sentence_transformers.base.evaluation import BaseEvaluator
-from transformers import TrainerCallback
+from torch.optim.lr_scheduler import LambdaLR
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainerCallback
+
+from semsearch.training.examples import Callbacks
+from semsearch.training.recipe import Recipe
 
 #: The file of a checkpoint that holds the weights of the loss.
 LOSS_WEIGHTS = "loss.safetensors"
+CHECKPOINT_EVERY_SECONDS = 600.0
 
 
 class NotFiniteError(ArithmeticError):
@@ -31,117 +37,163 @@ class NotFiniteError(ArithmeticError):
         self.step = step
 
 
-class _Ours:
-    """What we change of both trainers."""
+class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
+    """What differs from the trainers of the libraries.
+
+    `watcher`, `score` and `save` are set by `StageTrainer`.
+    """
+
+    watcher: Watcher
+    score: Any  #: without arguments; None where there is no development set
+    save: Callable[[Path], None]
+    control: Any
 
     def training_step(self, *arguments: Any, **named: Any) -> torch.Tensor:
         """Forward and backward; a loss that is not finite ends the training."""
-        loss: torch.Tensor = super().training_step(*arguments, **named)  # type: ignore[misc]
+        loss: torch.Tensor = super().training_step(*arguments, **named)
         if not torch.isfinite(loss):
-            raise NotFiniteError(self.state.global_step + 1)  # type: ignore[attr-defined]
+            raise NotFiniteError(self.state.global_step + 1)
         return loss
 
-    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """Theirs would tokenise the data for statistics, and ask the hub for names."""
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The learning rate by steps, or by the part of the minutes that is over."""
+        if self.watcher.recipe.minutes is None:
+            return super().create_scheduler(num_training_steps, optimizer)
+        self.lr_scheduler = LambdaLR(
+            optimizer or self.optimizer, lambda _: self.watcher.rate(self.state)
+        )
+        self._created_lr_scheduler = True
+        return self.lr_scheduler
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The score, under the name that the trainer looks for."""
+        training = self.model.training
+        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
+            metrics = {"eval_score": self.score()}
+        self.model.train(training)
+        self.log(metrics)
+        handle = self.callback_handler.on_evaluate
+        self.control = handle(self.args, self.state, self.control, metrics)
+        return metrics
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """The model, and the loss's own weights; theirs adds its arguments as a pickle."""
+        """The model and the loss's own weights; the libraries add their arguments as a pickle."""
         del state_dict
-        self.model.save_pretrained(  # type: ignore[attr-defined]
-            output_dir, create_model_card=False
-        )
+        folder = Path(str(output_dir))
+        folder.mkdir(parents=True, exist_ok=True)
+        self.save(folder)
         if weights := self._weights_of_loss():
-            save_file(weights, Path(str(output_dir)) / LOSS_WEIGHTS)
+            save_file(weights, folder / LOSS_WEIGHTS)
 
-    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
-        super()._load_from_checkpoint(checkpoint_path)  # type: ignore[misc]
-        file = Path(checkpoint_path) / LOSS_WEIGHTS
+    def _load_from_checkpoint(self, checkpoint: str, *others: Any) -> None:
+        super()._load_from_checkpoint(checkpoint, *others)
+        file = Path(checkpoint) / LOSS_WEIGHTS
         if file.is_file():
-            self.loss.load_state_dict(load_file(file), strict=False)  # type: ignore[attr-defined]
+            self.loss.load_state_dict(load_file(file), strict=False)
 
-    def _weights_of_loss(self) -> dict[str, torch.Tensor]:
+    def _weights_of_loss(self: Any) -> dict[str, torch.Tensor]:
         """What the loss has learnt besides the model: a classifier."""
-        state = self.loss.state_dict()  # type: ignore[attr-defined]
+        loss = getattr(self, "loss", None)  # transformers' trainer has none
         return {
             name: weights.contiguous()
-            for name, weights in state.items()
+            for name, weights in ({} if loss is None else loss.state_dict()).items()
             if "model" not in name.split(".")
         }
 
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """Do nothing: theirs tokenises the data for statistics, and looks up names on the hub."""
 
-class OurSiameseTrainer(_Ours, SentenceTransformerTrainer):  # type: ignore[misc]
+
+class SiameseTrainer(_Shared, SentenceTransformerTrainer):  # type: ignore[misc]
     """Trains a bi-encoder."""
 
 
-class OurCrossEncoderTrainer(_Ours, CrossEncoderTrainer):  # type: ignore[misc]
+class PairTrainer(_Shared, CrossEncoderTrainer):  # type: ignore[misc]
     """Trains a cross-encoder."""
 
 
-class Scoring(BaseEvaluator):  # type: ignore[misc]
-    """Calls a function of ours where the trainer evaluates.
+class MaskedTrainer(_Shared):
+    """Trains a BERT on the batches that its data set makes."""
 
-    Args:
-        model: what is scored.
-        score: higher is better.
-        bf16: whether the model computes in bf16 meanwhile.
-    """
-
-    def __init__(self, model: Any, score: Callable[[], float], bf16: bool) -> None:
-        super().__init__()
-        self._model = model
-        self._score = score
-        self._bf16 = bf16
-
-    def __call__(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The score, under the name that the trainer looks for."""
-        training = self._model.training
-        with torch.autocast(self._model.device.type, torch.bfloat16, enabled=self._bf16):
-            score = self._score()
-        self._model.train(training)
-        return {"score": score}
+    def get_train_dataloader(self) -> Any:
+        """Batches as `train_dataset.batches` has them."""
+        loader = DataLoader(
+            self.train_dataset,
+            batch_sampler=self.train_dataset.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        return self.accelerator.prepare(loader)
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc]
-    """Tells how far the training has come, and ends it when that is wanted.
+    """Reports progress, keeps the time, and ends the training early.
 
     Args:
-        on_step: is called at the start and after every step: how many are done, how many in all.
-        on_score: is called after every evaluation with the step, the loss and the score.
+        recipe: its minutes end the training.
+        callbacks: called after each step and evaluation.
         stop: whether to write a checkpoint and end.
-        scoring: what evaluates; it does so once before the first step, too.
     """
 
-    def __init__(
-        self,
-        on_step: Callable[[int, int], None],
-        on_score: Callable[[int, float | None, float], None],
-        stop: Callable[[], bool],
-        scoring: Scoring | None,
-    ) -> None:
-        self._on_step = on_step
-        self._on_score = on_score
+    trainer: Any
+
+    def __init__(self, recipe: Recipe, callbacks: Callbacks, stop: Callable[[], bool]) -> None:
+        self.recipe = recipe
+        self.has_begun = False
+        #: An entry of the trainer's history, so that a resumed run goes on counting.
+        self.clock: dict[str, float] = {"step": 0, "seconds": 0.0}
+        self._callbacks = callbacks
         self._stop = stop
-        self._scoring = scoring
         self._loss: float | None = None
+        self._mark = self._saved = time.perf_counter()
+
+    def fraction(self, state: Any) -> float:
+        """Which part of the training is done."""
+        if self.recipe.minutes is None:
+            return float(state.global_step / state.max_steps)
+        return min(1.0, self.clock["seconds"] / (60 * self.recipe.minutes))
+
+    def rate(self, state: Any) -> float:
+        """The part of the highest learning rate: rising in the warm-up, then falling to 0."""
+        done, warmup = self.fraction(state), self.recipe.warmup
+        return done / warmup if done < warmup else (1 - done) / (1 - warmup)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Tell where it begins, and score what is there before anything is learnt."""
+        """Score the untrained model."""
         del args, control
-        self._on_step(state.global_step, state.max_steps)
-        if self._scoring is not None and state.global_step == 0:
-            score = self._scoring()["score"]
-            state.log_history.append({"step": 0, "eval_score": score})
-            self._on_score(0, None, score)
+        found = (entry for entry in state.log_history if "seconds" in entry)
+        self.clock = next(found, self.clock)
+        if state.global_step == 0:
+            state.log_history.append(self.clock)
+            if self.trainer.score is not None:
+                self.trainer.evaluate()
+        self._report(state)
+        self._mark = self._saved = time.perf_counter()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note that all of a checkpoint has been read."""
+        del args, state, control
+        self.has_begun = True
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Tell, and stop if that is wanted."""
+        """Report, and end or save where it is time for that."""
         del args
-        self._on_step(state.global_step, state.max_steps)
-        if self._stop():
+        now = time.perf_counter()
+        self.clock["seconds"] += now - self._mark
+        self._mark = now
+        self._report(state)
+        if self.fraction(state) >= 1:
+            control.should_evaluate = self.trainer.score is not None
+            control.should_save = control.should_training_stop = True
+        elif self._stop():
+            control.should_save = control.should_training_stop = True
+        elif now - self._saved > CHECKPOINT_EVERY_SECONDS:
             control.should_save = True
-            control.should_training_stop = True
-        elif state.global_step == state.max_steps and self._scoring is not None:
-            control.should_evaluate = True
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note the time of the checkpoint."""
+        del args, state, control
+        self._saved = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Remember the loss."""
@@ -149,6 +201,14 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._loss = (logs or {}).get("loss", self._loss)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any, **_: Any) -> None:
-        """Tell the score."""
+        """Report the score; evaluating takes none of the training's time."""
         del args, control
-        self._on_score(state.global_step, self._loss, metrics["eval_score"])
+        loss = "" if self._loss is None else f"loss {self._loss:.4f}, "
+        score = metrics["eval_score"]
+        self._callbacks.notify(f"step {state.global_step:,}: {loss}development score {score:.2f}")
+        self._mark = time.perf_counter()
+
+    def _report(self, state: Any) -> None:
+        self._callbacks.on_progress(
+            state.global_step * self.recipe.batch_size, self.fraction(state)
+        )

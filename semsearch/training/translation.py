@@ -10,39 +10,37 @@ English sentences among the others keep what the model knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.datasets import load_sts_set
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import ArgumentError, DatasetNotFoundError
-from semsearch.protocols import Encoder, Matrix
-from semsearch.training.checks import check_teachable, text_key, without_leaks
-from semsearch.training.data import held_out, load_examples
+from semsearch.errors import DatasetNotFoundError
+from semsearch.protocols import Encoder
+from semsearch.training.checks import check_trainable, text_key, without_leaks
+from semsearch.training.data import found_sts, held_out, load_examples
 from semsearch.training.dictionary import translation_probabilities
 from semsearch.training.examples import Examples, Kind, Notify, mixed
-from semsearch.training.lessons import NO_DEVELOPMENT, Course, Lesson, one_each
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
 from semsearch.training.recipe import Recipe
-from semsearch.training.scoring import score_columns
-from semsearch.training.tokens import tokens_of
+from semsearch.training.scoring import columns_of, score_columns
+from semsearch.training.stages import NO_DEVELOPMENT, Settings, Stage, one_each
+from semsearch.training.task import Task
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from semsearch.training.stage import Stage
+    from semsearch.training.stage_trainer import StageTrainer
 
-#: New words must move far, what is known must not.
-RECIPE = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=1e-3)
 #: How many English sentences are learnt for each translated one.
 REPLAYED = 0.25
 #: How many translated sentences are held out, and how many scored pairs are looked at on the way.
@@ -52,56 +50,56 @@ MOST_PROBED = 500
 MOST_SEARCHED = 1000
 
 
-class Translation:
-    """A bi-encoder that is to learn languages.
+@dataclass
+class Translation(Task):
+    """Train a bi-encoder in further languages.
 
     Args:
-        languages: one a parallel text; None is known from the text.
-        notify: is told how it does on the way.
+        languages: one a parallel text; None takes the one that the text names.
     """
 
+    languages: Sequence[str | None]
+    _notify: Notify = field(default=print, init=False)
+
     name = "translate"
+    description = "A bi-encoder, trained by semsearch from `{base}`."
     keeps_its_task = True
+    # New words must move far, what is known must not.
+    recipe = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=1e-3)
 
-    def __init__(self, languages: Sequence[str | None], notify: Notify) -> None:
-        self._languages = languages
-        self._notify = notify
-
-    def lessons(self, course: Course, notify: Notify) -> tuple[list[Lesson], list[Examples]]:
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """All languages as one stage, and the test sets that are here for them."""
-        languages = one_each(self._languages, len(course.data), "--language")
-        named = zip(course.data, languages, strict=True)
+        self._notify = notify
+        languages = one_each(self.languages, len(settings.data), "--language")
+        named = zip(settings.data, languages, strict=True)
         texts = mixed([read_parallel(spec, one, notify) for spec, one in named])
-        check_teachable(texts)
-        (recipe,) = course.recipes
+        check_trainable(texts)
+        (recipe,) = settings.recipes
         training, development = texts, None
-        if course.development != NO_DEVELOPMENT:
+        if settings.development != NO_DEVELOPMENT:
             training, development = held_out(texts, recipe.seed, MOST_HELD_OUT)
             training = without_leaks(training, [development] if development else [], False, notify)
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in course.tests
+            for spec in settings.tests
         ]
         tests += _published_tests(training, notify)
-        return [Lesson(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
+        return [Stage(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
 
     def loss(self, number: int, training: Examples) -> str:
         """One for all languages."""
         del number, training
         return "cosine to the teacher's vector"
 
-    def begin(self, folder: Path, number: int, lesson: Lesson) -> Stage:
+    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The bi-encoder of a folder with the words of the languages."""
-        from sentence_transformers import SentenceTransformerTrainingArguments
+        del number
         from transformers import set_seed
 
         from semsearch.training.losses import TeacherLoss
-        from semsearch.training.stage import Stage
-        from semsearch.training.trainers import OurSiameseTrainer
-        from semsearch.training.vocabulary import train_used_rows
+        from semsearch.training.stage_trainer import text_trainer
 
-        del number
-        training, recipe = lesson.training, lesson.recipe
+        training, development, recipe = stage
         set_seed(recipe.seed)
         model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
         if recipe.max_tokens is not None:
@@ -124,18 +122,9 @@ class Translation:
             [*(place[text] for text in sources), *replayed],
         )
         teacher = load_encoder(str(folder), local_files_only=True)
-        tokens = tokens_of(model, examples.texts)
-        train_used_rows(model, tokens.used)
-        return Stage(
-            model=model,
-            loss=TeacherLoss(model, teacher.encode_documents(distinct)),
-            trainer=OurSiameseTrainer,
-            arguments=SentenceTransformerTrainingArguments,
-            examples=examples,
-            lengths=tokens.counts.max(axis=0),
-            score=self._scored(model, teacher, lesson.development, training.labels),
-            recipe=recipe,
-        )
+        loss = TeacherLoss(model, teacher.encode_documents(distinct))
+        score = self._scored(model, teacher, development, training.labels)
+        return text_trainer(model, loss, examples, recipe, score)
 
     def load(self, folder: Path) -> Encoder:
         """The model of a folder as it is used."""
@@ -144,7 +133,7 @@ class Translation:
     def score(self, model: Encoder, examples: Examples, dimension: int | None = None) -> float:
         """Its score on a test set."""
         del dimension  # the teacher's
-        return score_columns(_columns(model.encode_documents, examples), examples)
+        return score_columns(columns_of(model.encode_documents, examples), examples)
 
     def _scored(
         self,
@@ -153,7 +142,7 @@ class Translation:
         development: Examples | None,
         languages: Sequence[str],
     ) -> Callable[[], float] | None:
-        """How near held-out sentences are to their teacher; similarity is told beside it."""
+        """The cosine of held-out sentences to their teacher; similarity is reported beside it."""
         if development is None:
             return None
         wanted = teacher.encode_documents(development.texts[0])
@@ -162,21 +151,17 @@ class Translation:
             for examples in _published_sts(languages, "dev", lambda message: None)
         ]
 
-        def encode(texts: Sequence[str]) -> Matrix:
-            vectors: Matrix = model.encode(
-                list(texts), normalize_embeddings=True, show_progress_bar=False
-            )
-            return vectors
+        encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
         def score() -> float:
-            told = [
-                f"{probe.name} {score_columns(_columns(encode, probe), probe):.2f}"
+            found = [
+                f"{probe.name} {score_columns(columns_of(encode, probe), probe):.2f}"
                 for probe in probes
             ]
-            if told:
-                self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(told)}")
+            if found:
+                self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(found)}")
             cosines = [
-                (vectors * wanted).sum(axis=1).mean() for vectors in _columns(encode, development)
+                (vectors * wanted).sum(axis=1).mean() for vectors in columns_of(encode, development)
             ]
             return 100 * float(numpy.mean(cosines))
 
@@ -223,16 +208,6 @@ def add_words(
     return new - old
 
 
-def _columns(
-    encode: Callable[[Sequence[str]], Matrix], examples: Examples
-) -> list[NDArray[numpy.float32]]:
-    """The vectors of each column of texts; each distinct text is encoded once."""
-    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
-    place = {text: row for row, text in enumerate(distinct)}
-    vectors = encode(distinct)
-    return [vectors[[place[text] for text in column]] for column in examples.texts]
-
-
 def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:
     """STS Benchmark in each language, across, and in English, where it is on this machine."""
     names = [
@@ -240,15 +215,7 @@ def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list
         for language in languages
         for name in (language, f"{SOURCE_LANGUAGE}-{language}")
     ]
-    found = []
-    for name in (*names, "stsbenchmark"):
-        try:
-            load_sts_set(name, split)
-        except (DatasetNotFoundError, ArgumentError) as error:
-            notify(f"not tested on {name}: {error}")
-        else:
-            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
-    return found
+    return found_sts([*names, "stsbenchmark"], split, notify)
 
 
 def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
@@ -285,7 +252,7 @@ def _positive(name: str, left: list[str], right: list[str]) -> Examples:
     return Examples(name, Kind.POSITIVE, texts, [name] * len(unique), [])
 
 
-def _without(test: Examples, learnt: Iterable[str], told: str) -> Examples:
+def _without(test: Examples, learnt: Iterable[str], note: str) -> Examples:
     """The rows of a test with no text that was learnt."""
     rows = [
         row
@@ -293,4 +260,4 @@ def _without(test: Examples, learnt: Iterable[str], told: str) -> Examples:
         if not any(text_key(text) in learnt for text in texts)
     ]
     part = test.take(rows)
-    return replace(part, name=f"{test.name}, {told} ({len(part):,})") if told else part
+    return replace(part, name=f"{test.name}, {note} ({len(part):,})") if note else part

@@ -1,4 +1,4 @@
-"""``semsearch train`` as a person meets it; what is learnt is tested in tests/unsupervised."""
+"""``semsearch train`` on a corpus, from the command line; tests/training tests what is learnt."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ def run(tmp_path, monkeypatch):
 def test_pretrain_then_distil_then_adapt(run, tmp_path):
     """Each takes what the other made; the names are the default ones."""
     result = run("pretrain", "c.jsonl", *SHORT, "--steps", 3)
-    assert result.stdout.startswith("models/c-tiny: held out, masked words: loss ")
-    assert "next sentence: loss" in result.stdout
-    assert "step 1: loss" in result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("c (held out): ")
+    assert lines[0].endswith(" (masked words, loss)")
+    assert lines[-1] == "models/c-tiny: the model, its card, its curve (training.png)"
+    assert "step 3: loss" in result.stderr
     assert "c.jsonl: text from 'text', title from 'title'" in result.stderr
 
     result = run("distil", "models/c-tiny", "c.jsonl", "--layers", 1, "--steps", 2)
-    teacher, student = result.stdout.splitlines()
-    assert teacher.startswith("models/c-tiny: ")
-    assert student.startswith("models/c-tiny-1-layers: ")
-    assert student.endswith(" texts/s, no STS Benchmark here")
+    speed, place = result.stdout.splitlines()
+    assert re.fullmatch(r"notes of .*: [\d.]+, base model [\d.]+ \(texts/s\)", speed)
+    assert place.startswith("models/c-tiny-1-layers: ")
     assert SentenceTransformer("models/c-tiny-1-layers", device="cpu").encode(["a"]).shape == (
         1,
         128,
@@ -61,11 +62,13 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
 
     short = ("--steps", 1, "--learning-rate", 1e-9)
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, code=1)
-    assert result.stdout.startswith("it did not help: MRR ")
-    assert result.stdout.endswith("nothing was written, stay with models/c-tiny\n")
+    ranks, verdict = result.stdout.splitlines()
+    assert ranks.startswith("c (held out): ")
+    assert verdict.startswith("it did not help: MRR ")
+    assert verdict.endswith("nothing was written, keep using models/c-tiny")
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
-    assert result.stdout.startswith("models/c-adapted: it did not help, and is kept as asked: MRR")
+    assert "it did not help, and is kept as --keep-anyway wants: MRR" in result.stdout
     assert sorted(file.name for file in (tmp_path / "models").iterdir()) == [
         "c-adapted",
         "c-tiny",
@@ -76,7 +79,7 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
 def test_from_random_weights_to_an_encoder(run, tmp_path):
     """As the help of `contrast` shows it."""
     result = run("pretrain", "c.jsonl", *SHORT, "--steps", 0, "--output", "bert")
-    assert result.stdout == "bert: random weights, to be trained\n"
+    assert result.stdout == "bert: the model, its card, its curve (training.png)\n"
     short = ("--epochs", 1, "--batch-size", 16)
     result = run("contrast", "c.jsonl", "--base", "bert", *short, "--output", "encoder")
     assert result.stdout == "encoder: the model, its card, its curve (training.png)\n"
@@ -90,16 +93,19 @@ def test_from_random_weights_to_an_encoder(run, tmp_path):
     ("arguments", "message"),
     [
         (["pretrain", "none.csv"], "no such file: none.csv"),
-        (["pretrain", "c.jsonl", "--steps", -1], "steps must not be negative, and they are -1"),
-        (["pretrain", "c.jsonl", "--steps", 0, "--from", "x"], "are of a BERT from scratch"),
+        (["pretrain", "c.jsonl", "--steps", -1], "steps must be at least 0, not -1"),
+        (["pretrain", "c.jsonl", "--steps", 0, "--from", "x"], "are for a BERT from scratch"),
         (["contrast", "c.jsonl", "--base", "./x"], "no model folder ./x"),
         (["contrast", "none.csv", "--base", "minilm"], "no such file: none.csv"),
         (["contrast", "c.jsonl", "--base", "minilm", "--epochs", 0], "epochs must be above 0"),
-        (["pretrain", "c.jsonl", "--minutes", -1], "minutes must be more than 0, not -1.0"),
-        (["pretrain", "c.jsonl", "--steps", 1, "--minutes", 1], "steps or minutes, one of them"),
-        (["pretrain", "c.jsonl", "--from", "x", "--size", "tiny"], "of a BERT from scratch"),
+        (["pretrain", "c.jsonl", "--minutes", -1], "minutes must be above 0, not -1"),
+        (
+            ["pretrain", "c.jsonl", "--steps", 1, "--minutes", 1],
+            "exclude each other",
+        ),
+        (["pretrain", "c.jsonl", "--from", "x", "--size", "tiny"], "for a BERT from scratch"),
         (["pretrain", "c.jsonl", "--from", "./x"], "no model folder ./x"),
-        (["pretrain", "c.jsonl", "--learning-rate", 0], "the learning rate must be more than 0"),
+        (["pretrain", "c.jsonl", "--learning-rate", 0], "learning_rate must be above 0"),
         (["pretrain", "c.jsonl", "--vocabulary", 3], "a vocabulary of 3 pieces is too small"),
         (
             ["pretrain", "c.jsonl", "--resume"],
@@ -124,14 +130,14 @@ def test_mistakes_are_one_line(run, tmp_path, arguments, message):
     assert [file.name for file in tmp_path.iterdir()] == ["c.jsonl"]
 
 
-def test_ctrl_c_tells_how_to_go_on(run, tmp_path, interruptible):
+def test_ctrl_c_reports_how_to_go_on(run, tmp_path, interruptible):
     arguments = ["pretrain", "c.jsonl", *map(str, SHORT), "--steps", "100000", "--output", "m"]
     command = [sys.executable, "-m", "semsearch", "train", *arguments]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, cwd=tmp_path)
         try:
             deadline = time.monotonic() + 200
-            while b"step 1:" not in (tmp_path / "log").read_bytes():
+            while b"step 0:" not in (tmp_path / "log").read_bytes():
                 assert time.monotonic() < deadline
                 assert process.poll() is None, (tmp_path / "log").read_text()
                 time.sleep(0.2)

@@ -13,12 +13,17 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 from semsearch import Document
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.errors import EncoderError, UnsafeModelError
-from semsearch.runs import Workspace
-from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
-from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
-from semsearch.unsupervised.distillation import DistillationSettings, distil
-from semsearch.unsupervised.loop import Length
-from semsearch.unsupervised.pretraining import PretrainingSettings, pretrain
+from semsearch.training import (
+    Adaptation,
+    CrossEncoding,
+    Distillation,
+    Loss,
+    Pretraining,
+    Recipe,
+    Settings,
+    Siamese,
+    train,
+)
 
 
 class Trap:
@@ -205,33 +210,21 @@ def test_rerankers(pickled_classifier, trace, device):
 DOCUMENTS = [Document(str(number), f"a b {number}. c d. e f.", "d e") for number in range(60)]
 
 
-def course(base, tmp_path):
-    (tmp_path / "pairs.tsv").write_text("a b\tc d\t1\ne f\ta\t0\nb\tc\t1\n")
-    data = [str(tmp_path / "pairs.tsv")]
-    return Course(base=base, output=tmp_path / "out", data=data, recipes=[Recipe()])
-
-
-QUIET = (lambda message: None, lambda done, total: None)
-TRAININGS = {
-    "siamese": lambda base, tmp_path: train(
-        Siamese([Loss.RANKING]), course(base, tmp_path), *QUIET
-    ),
-    "cross-encoder": lambda base, tmp_path: train(CrossEncoding(), course(base, tmp_path), *QUIET),
-    "adapt": lambda base, tmp_path: adapt(
-        DOCUMENTS, Workspace(tmp_path / "out"), AdaptationSettings(base)
-    ),
-    "distil": lambda base, tmp_path: distil(
-        DOCUMENTS, Workspace(tmp_path / "out"), DistillationSettings(base)
-    ),
-    "pretrain": lambda base, tmp_path: pretrain(
-        DOCUMENTS, Workspace(tmp_path / "out"), PretrainingSettings(base=base, length=Length(1))
-    ),
+TASKS = {
+    "siamese": Siamese([Loss.RANKING]),
+    "cross-encoder": CrossEncoding(),
+    "adapt": Adaptation(DOCUMENTS, "c"),
+    "distil": Distillation(DOCUMENTS, "c", layers=1),
+    "pretrain": Pretraining(DOCUMENTS, "c"),
 }
 
 
-@pytest.mark.parametrize("training", TRAININGS)
-def test_bases_of_training(training, plain_bert, trap, trace, tmp_path):
+@pytest.mark.parametrize("task", TASKS)
+def test_bases_of_training(task, plain_bert, trap, trace, tmp_path):
     folder = write_model("transformer", plain_bert, tmp_path / "model")
+    (tmp_path / "pairs.tsv").write_text("a b\tc d\t1\ne f\ta\t0\nb\tc\t1\n")
+    data, recipe = [str(tmp_path / "pairs.tsv")], Recipe(steps=1, max_tokens=16)
+    settings = Settings(trap(folder), tmp_path / "out", data, [recipe])
     with pytest.raises(UnsafeModelError, match="pickle"):
-        TRAININGS[training](trap(folder), tmp_path)
+        train(TASKS[task], settings)
     assert not trace.exists()

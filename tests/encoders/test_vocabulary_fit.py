@@ -15,7 +15,7 @@ import semsearch
 from semsearch.datasets.scifact import read_scifact
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, tokenizer_of, vocabulary_fit
-from semsearch.unsupervised.wordpieces import learn_word_pieces
+from semsearch.training.wordpieces import learn_word_pieces
 
 #: By hand: the cat sleeps on the carpet beside the open window; the city celebrated the opening of
 #: its new library.

@@ -1,4 +1,4 @@
-"""A tiny model and data of our own making: what one learns within a few steps."""
+"""Tiny models and made-up data from which they learn within a few steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import random
 from pathlib import Path
 
+import numpy
 import pytest
+
+from semsearch import Document
 
 THINGS = ["cat", "dog", "bird", "train", "boat", "apple", "stone", "river"]
 DEEDS = ["runs", "sleeps", "falls", "waits", "burns", "grows"]
@@ -53,4 +56,65 @@ def files(tmp_path_factory) -> Path:
     }
     for name, lines in write.items():
         (folder / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+TOPICS = {
+    "sea": "wave salt harbour sailor tide gull anchor storm deck rope",
+    "bread": "flour oven dough baker crust yeast salt dawn shop loaf",
+    "stars": "comet orbit night telescope planet moon dust light sky dome",
+    "music": "violin stage drum melody singer choir string hall chord note",
+}
+
+
+@pytest.fixture(scope="session")
+def documents():
+    """120 documents of 4 to 7 sentences, each about one of four topics."""
+    generator = numpy.random.default_rng(0)
+    made = []
+    for number in range(120):
+        topic = list(TOPICS)[number % len(TOPICS)]
+        words = TOPICS[topic].split()
+        sentences = [
+            f"The {' '.join(generator.permutation(words)[:5])} of number {number}."
+            for _ in range(generator.integers(4, 8))
+        ]
+        made.append(Document(str(number), " ".join(sentences), title=f"{topic} {number}"))
+    return made
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(documents, tmp_path_factory):
+    """A folder with a sentence encoder of random weights that knows the documents' words."""
+    return made_encoder(documents, tmp_path_factory, 0.02)
+
+
+@pytest.fixture(scope="session")
+def tiny_teacher(documents, tmp_path_factory):
+    """The same with larger weights, so that each of its layers does something."""
+    return made_encoder(documents, tmp_path_factory, 0.3)
+
+
+def made_encoder(documents, tmp_path_factory, initializer_range):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers import BertConfig, BertModel
+
+    from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
+
+    torch.manual_seed(0)
+    tokenizer = learn_word_pieces(lambda: [one.text for one in documents], 200, 64)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=initializer_range,
+    )
+    plain, folder = (tmp_path_factory.mktemp(name) for name in ("plain", "encoder"))
+    BertModel(config).save_pretrained(plain)
+    save_tokenizer(tokenizer, plain)
+    SentenceTransformer(str(plain), device="cpu").save(str(folder))
     return folder

@@ -11,7 +11,7 @@ LENGTHS = numpy.random.default_rng(0).integers(3, 60, 1000)
 
 
 def batches(lengths=LENGTHS, size=16, seed=1, epoch=0, texts=()):
-    sampler = LikeLengthBatches(lengths, size, seed, texts)
+    sampler = LikeLengthBatches(lengths, texts, None, size, seed)
     sampler.set_epoch(epoch)
     found = list(sampler)
     assert len(found) == len(sampler)

@@ -9,8 +9,7 @@ import pytest
 
 from semsearch import Document
 from semsearch.errors import TrainingError
-from semsearch.training import Contrast, Course, Recipe, train
-from semsearch.training.contrast import suiting_rate
+from semsearch.training import Contrast, Recipe, Settings, train
 from tests.training.conftest import DEEDS, THINGS
 
 TOGETHER = dict(zip(THINGS, [*DEEDS, "one", "now"], strict=True))
@@ -26,10 +25,12 @@ def documents(count=160):
     ]
 
 
-def lessons(corpus, tmp_path, recipe=None, **course):
-    wanted = Course("base", tmp_path / "out", ["c"], [recipe or Recipe(seed=1, epochs=1)], **course)
-    (lesson,), tests = Contrast(corpus, "c").lessons(wanted, lambda message: None)
-    return lesson, tests
+def stages(corpus, tmp_path, recipe=None, **settings):
+    wanted = Settings(
+        "base", tmp_path / "out", ["c"], [recipe or Recipe(seed=1, epochs=1)], **settings
+    )
+    (stage,), tests = Contrast(corpus, "c").stages(wanted, lambda message: None)
+    return stage, tests
 
 
 def test_titles_and_neighbours_are_pairs(tmp_path):
@@ -38,8 +39,8 @@ def test_titles_and_neighbours_are_pairs(tmp_path):
         Document(str(n), text.replace("owl", f"owl {n}"), title=f"Owl {n}") for n in range(40)
     ]
     corpus.append(Document("alone", "One sentence without a title."))
-    lesson, _ = lessons(corpus, tmp_path)
-    found = set(zip(*lesson.training.texts, strict=True))
+    stage, _ = stages(corpus, tmp_path)
+    found = set(zip(*stage.training.texts, strict=True))
     owls = {int(left[4:]) for left, _ in found if left.startswith("Owl ")}
     assert len(owls) == 36  # four are held out, the least number
     assert found == {
@@ -50,7 +51,7 @@ def test_titles_and_neighbours_are_pairs(tmp_path):
             (f"The owl {n} flies.", "It is night."),
         ]
     }, "a text is no pair with itself, and what stands in held-out documents is left out"
-    held = set(zip(*lesson.development.texts, strict=True))
+    held = set(zip(*stage.development.texts, strict=True))
     assert ("It is night.", "Nobody sees it.") in held
     assert not found & held
 
@@ -58,8 +59,7 @@ def test_titles_and_neighbours_are_pairs(tmp_path):
 def test_of_many_pairs_some_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.training.contrast.MOST_PAIRS", 50)
     first, again, other = (
-        lessons(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training
-        for seed in (1, 1, 2)
+        stages(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training for seed in (1, 1, 2)
     )
     assert len(first) == 50
     assert first == again != other
@@ -67,7 +67,7 @@ def test_of_many_pairs_some_are_drawn(tmp_path, monkeypatch):
 
 def test_too_few(tmp_path):
     with pytest.raises(TrainingError, match="with a title or two sentences; it takes 12"):
-        lessons([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
+        stages([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
 
 
 @pytest.mark.slow
@@ -81,10 +81,8 @@ def test_it_learns_what_belongs_together(tiny, tmp_path):
     ]
     pairs.write_text("\n".join(["sentence1,sentence2,score", *rows]))
     recipe = Recipe(epochs=30, batch_size=16, learning_rate=2e-3, seed=1)
-    course = Course(str(tiny), tmp_path / "model", ["c"], [recipe], tests=[str(pairs)])
-    folder, (test,) = train(
-        Contrast(documents(), "c"), course, lambda message: None, lambda done, total: None
-    )
+    settings = Settings(str(tiny), tmp_path / "model", ["c"], [recipe], tests=[str(pairs)])
+    folder, (test,), _ = train(Contrast(documents(), "c"), settings)
     # Eight right pairs of 64 with the highest scores: by hand 56.7, for the others' order is free.
     assert test.before < 30 < 45 < test.score
     record = json.loads((folder / "training.json").read_text("utf-8"))
@@ -97,12 +95,15 @@ def test_it_learns_what_belongs_together(tiny, tmp_path):
 @pytest.mark.slow
 def test_a_new_bert_learns_fast(write_bert, minilm):
     """1e-3 up to 256 dimensions, 5e-4 up to 512; a wide BERT and a sentence encoder 2e-5."""
+
+    def rate(base):
+        return Contrast([], "c").recipe_for(str(base)).learning_rate
+
     narrow = write_bert(["a"], hidden_size=256)
     middle = write_bert(["a"], hidden_size=512)
     wide = write_bert(["a"], hidden_size=768)
-    assert [suiting_rate(str(base)) for base in (narrow, middle, wide)] == [1e-3, 5e-4, 2e-5]
-    assert suiting_rate("minilm") == 2e-5
+    assert [rate(base) for base in (narrow, middle, wide, "minilm")] == [1e-3, 5e-4, 2e-5, 2e-5]
     config = json.loads((narrow / "config.json").read_text("utf-8"))
     config["dim"] = config.pop("hidden_size")  # as DistilBERT has it
     (narrow / "config.json").write_text(json.dumps(config), "utf-8")
-    assert suiting_rate(str(narrow)) == 2e-5
+    assert rate(narrow) == 2e-5

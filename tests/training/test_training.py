@@ -18,7 +18,7 @@ from semsearch.errors import (
     TrainingError,
     TrainingStoppedError,
 )
-from semsearch.training import Course, CrossEncoding, Loss, Recipe, Siamese, train
+from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 from semsearch.training.data import load_examples
 from semsearch.training.examples import Kind
 
@@ -31,20 +31,20 @@ TEXTS = ["the cat sleeps", "one cat sleeps now", "the river burns", "one dog"]
 
 @pytest.fixture
 def learn(tiny, files, tmp_path):
-    """Train on files; what is told and how far it came go into `learn.told` and `.steps`."""
+    """Train on files; messages and progress go into `learn.told` and `.steps`."""
 
-    def call(pupil, *names, recipe=QUICK, base=None, on_step=None, **course):
+    def call(task, *names, recipe=QUICK, base=None, on_step=None, **settings):
         call.told, call.steps = [], []
 
-        def on_progress(done, total):
-            call.steps.append((done, total))
+        def on_progress(done, fraction):
+            call.steps.append((done, fraction))
             if on_step:
                 on_step(done)
 
-        course = {"output": tmp_path / "model"} | course
+        settings = {"output": tmp_path / "model"} | settings
         data = [str(files / name) for name in names]
-        wanted = Course(base=str(base or tiny), data=data, recipes=[recipe], **course)
-        return train(pupil, wanted, call.told.append, on_progress)
+        wanted = Settings(base=str(base or tiny), data=data, recipes=[recipe], **settings)
+        return train(task, wanted, call.told.append, on_progress)
 
     return call
 
@@ -100,7 +100,7 @@ def test_large_batches_are_cached(learn, monkeypatch):
     monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
     again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, overwrite=True)
-    assert losses(again.folder) == pytest.approx(first, rel=0.05)  # other dropout
+    assert losses(again.folder) == pytest.approx(first, rel=0.1)  # other dropout
 
 
 class TestDimensions:
@@ -113,7 +113,7 @@ class TestDimensions:
         monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 4)
         name = "scored.csv" if loss is Loss.COSINE else "pairs.csv"
         held = {"development": str(files / name), "keep_leaks": True}
-        folder, tests = learn(Siamese([loss]), name, recipe=self.RECIPE, **held)
+        folder, tests = learn(Siamese([loss]), name, recipe=self.RECIPE, **held)[:2]
         width = load_encoder(folder).dimension
         assert [test.dimension for test in tests] == [width, 4, 2]
         card = (folder / "README.md").read_text("utf-8")
@@ -129,11 +129,11 @@ class TestDimensions:
         """Two dimensions, of a training with them and of one without."""
         held = {"development": "none", "tests": [str(files / "opposite.csv")], "keep_leaks": True}
         recipe = replace(QUICK, epochs=12, dimensions=(2,))
-        _, tests = learn(Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, **held)
+        tests = learn(Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, **held).tests
         recipe = replace(recipe, dimensions=())
-        folder, _ = learn(
+        folder = learn(
             Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, overwrite=True, **held
-        )
+        ).folder
         model = SentenceTransformer(str(folder), device="cpu")
         examples = load_examples(str(files / "opposite.csv"), (Kind.SCORED,), notify=print)
         assert tests[-1].score > Siamese([None]).score(model, examples, 2) + 10
@@ -154,9 +154,9 @@ class TestDimensions:
 def test_cross_encoder(learn, files, name):
     from sentence_transformers import CrossEncoder
 
-    recipe = replace(QUICK, epochs=12)
+    recipe = replace(QUICK, epochs=20)
     held = {"development": str(files / name), "tests": [str(files / name)], "keep_leaks": True}
-    folder, (test,) = learn(CrossEncoding(), name, recipe=recipe, **held)
+    folder, (test,), _ = learn(CrossEncoding(), name, recipe=recipe, **held)
     assert falls(losses(folder))
     assert test.score > 90
     model = CrossEncoder(str(folder))
@@ -231,8 +231,8 @@ def test_in_turn(learn):
 
 
 def test_mixed(learn, files):
-    pupil = Siamese([Loss.RANKING] * 2)
-    folder = learn(pupil, "pairs.csv", "pairs.csv", mix=True, development="none").folder
+    task = Siamese([Loss.RANKING] * 2)
+    folder = learn(task, "pairs.csv", "pairs.csv", mix=True, development="none").folder
     (stage,) = record(folder)["stages"]
     assert stage["data"]["examples"] == 128
     assert record(folder)["results"][0]["steps"] == 128 // 8 * 6
@@ -280,9 +280,22 @@ class TestResuming:
             learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=die)
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
         assert "going on from step 16" in learn.told
-        assert learn.steps[0] == (16 * 8, 48 * 8)
+        assert learn.steps[0] == (16 * 8, 16 / 48)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
         assert losses(folder) == whole[1]
+
+    def test_checkpoints_by_time(self, learn, monkeypatch):
+        """Between evaluations, too, where these are far apart."""
+        monkeypatch.setattr("semsearch.training.trainers.CHECKPOINT_EVERY_SECONDS", 0.0)
+
+        def die(done):
+            if done == 25 * 8:
+                raise MemoryError
+
+        with pytest.raises(MemoryError):
+            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=die)
+        learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
+        assert "going on from step 24" in learn.told
 
     def test_after_ctrl_c(self, learn, whole):
         def interrupt(done):
@@ -344,7 +357,7 @@ def test_without_the_trainer(learn, monkeypatch):
 
 
 def test_layer_decay(tiny):
-    from semsearch.training.stage import learning_rates
+    from semsearch.training.stage_trainer import learning_rates
 
     model = Siamese([Loss.COSINE]).load(tiny)
     rates = learning_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
@@ -353,13 +366,14 @@ def test_layer_decay(tiny):
 
 
 def test_a_new_classifier_learns_faster(tiny):
-    from semsearch.training.losses import EmbeddingLoss, SoftmaxHead
-    from semsearch.training.stage import learning_rates
+    from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
 
-    loss = EmbeddingLoss(Siamese([Loss.SOFTMAX]).load(tiny), SoftmaxHead(4, 3))
+    from semsearch.training.stage_trainer import learning_rates
+
+    loss = SoftmaxLoss(Siamese([Loss.SOFTMAX]).load(tiny), 32, 3)
     [(pattern, rate)] = learning_rates(loss, Recipe(head_learning_rate=0.5)).items()
     names = [name for name, _ in loss.named_parameters() if re.search(pattern, name)]
-    assert names == ["head.classifier.weight", "head.classifier.bias"]
+    assert names == ["classifier.weight", "classifier.bias"]
     assert rate == 0.5
 
 

@@ -12,7 +12,7 @@ from semsearch.errors import (
     DatasetNotFoundError,
     ExamplesError,
 )
-from semsearch.training.checks import check_teachable, without_leaks
+from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, mixed
 
@@ -142,7 +142,7 @@ class TestTeachable:
     )
     def test_nothing_can_be_learnt(self, load, content, message):
         with pytest.raises(ArgumentError, match=message):
-            check_teachable(load(content))
+            check_trainable(load(content))
 
 
 class TestLeaks:

@@ -20,7 +20,7 @@ from semsearch.errors import (
     EncoderError,
     TrainingStoppedError,
 )
-from semsearch.training import Course, Recipe, Translation, train
+from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
@@ -142,7 +142,7 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("content", "name", "error", "message"),
         [
-            ("source,translation\na,b\n", "t.csv", ArgumentError, "does not tell its language"),
+            ("source,translation\na,b\n", "t.csv", ArgumentError, "language of t.csv is unknown"),
             ("x,y,z\na,b,c\n", "t.csv", CorpusError, "'source' and 'translation' are needed"),
             ("um gato\n", "news.pt", ArgumentError, "news.pt beside news.en"),
             (TMX, "t.tmx", ArgumentError, "holds fr, pt; name one"),
@@ -178,7 +178,7 @@ def learn(tiny, tmp_path):
     def learn(epochs, name="model", on_step=lambda done: None, **options):
         recipe = Recipe(batch_size=8, epochs=epochs, learning_rate=1e-3)
         recipe = replace(recipe, embedding_learning_rate=1e-2)
-        course = Course(
+        settings = Settings(
             base=str(tiny),
             output=tmp_path / name,
             data=[str(file)],
@@ -187,8 +187,8 @@ def learn(tiny, tmp_path):
             **options,
         )
         told: list[str] = []
-        method = Translation(["xx"], told.append)
-        folder = train(method, course, told.append, lambda done, total: on_step(done)).folder
+        task = Translation(["xx"])
+        folder = train(task, settings, told.append, lambda done, fraction: on_step(done)).folder
         return folder, sources, translations, told
 
     return learn

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy
 import pytest
 
-from semsearch.unsupervised.next_sentence import next_sentence_pairs, tokens_of
+from semsearch.training.next_sentence import next_sentence_pairs, tokens_of
 
 
 @pytest.fixture(scope="module")

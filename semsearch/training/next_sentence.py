@@ -3,8 +3,8 @@
 A document is cut into runs of sentences that fit, a run at a random sentence end into a first and
 a second span. For exactly half of the pairs the second spans are then handed round, so that each
 stands behind a span of another document. Thus second spans that are next and those that are
-not are alike in all but this, and spans of like length are exchanged: a model cannot tell by their
-length or their place in the document, it has to read.
+not are alike in all but this, and spans of like length are exchanged: a model cannot
+distinguish them by their length or their place in the document.
 """
 
 from __future__ import annotations

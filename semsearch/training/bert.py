@@ -1,14 +1,14 @@
-"""The BERT that is pre-trained: new, of one of four sizes, or one that is there already."""
+"""The BERT that is pre-trained: a new one of four sizes, or one from a folder."""
 
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_models import loading
 from semsearch.errors import DamagedModelError, EncoderError
 
@@ -41,7 +41,7 @@ class BertSize(Enum):
 
 
 class LoadedBert(NamedTuple):
-    """A BERT to go on with; ``new_heads`` tells whether what it predicts with starts over."""
+    """A BERT; ``new_heads`` is whether the heads that it predicts with are new."""
 
     model: BertForPreTraining
     tokenizer: BertTokenizerFast
@@ -65,10 +65,10 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
 
 
 def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
-    """Let the head for masked words begin with how often each token occurs.
+    """Set the bias of the head for masked words to the logarithm of each token's frequency.
 
-    With a bias of zeros, the vectors of all rare words learn to say "rare": they share the weights
-    of the head, and become alike.
+    With a bias of zeros, the vectors of all rare words, which share the weights of the head, learn
+    how rare these words are, and become alike.
 
     Args:
         model: its bias is changed.
@@ -82,32 +82,28 @@ def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.inte
         model.cls.predictions.bias.copy_(torch.from_numpy(logs))
 
 
-def load_bert(spec: str) -> LoadedBert:
-    """A BERT by its folder or name; missing pre-training heads are initialised at random.
+def load_bert(folder: Path) -> LoadedBert:
+    """A BERT by its folder, in fp32; missing pre-training heads are initialised at random.
 
     Raises:
-        ModelNotFoundError: its files are neither here nor to be had from the hub.
-        UnsafeModelError: its files would have to be trusted with running code.
         EncoderError: it is no BERT, or it cannot be loaded.
     """
     import torch
     from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
 
-    folder = find_model(spec)
-    folder.check_whole()
-    with loading(spec):
-        config = AutoConfig.from_pretrained(folder.path, local_files_only=True)
+    with loading(str(folder)):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
         if config.model_type != "bert":
-            raise EncoderError(f"'{spec}' is a {config.model_type}, and it takes a BERT")
-        tokenizer = BertTokenizerFast.from_pretrained(folder.path, local_files_only=True)
-        model, told = BertForPreTraining.from_pretrained(
-            folder.path,
+            raise EncoderError(f"{folder} is a {config.model_type}; use a BERT")
+        tokenizer = BertTokenizerFast.from_pretrained(folder, local_files_only=True)
+        model, report = BertForPreTraining.from_pretrained(
+            folder,
             local_files_only=True,
             use_safetensors=True,
             dtype=torch.float32,
             output_loading_info=True,
         )
-    missing = set(told["missing_keys"])
+    missing = set(report["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
-        raise DamagedModelError(f"model '{spec}' is not whole: it lacks {lacking[0]}")
+        raise DamagedModelError(f"model {folder} is not whole: it lacks {lacking[0]}")
     return LoadedBert(model, tokenizer, bool(missing))

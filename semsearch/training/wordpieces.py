@@ -59,7 +59,7 @@ def learn_word_pieces(
     if size < len(known):
         raise TrainingError(
             f"a vocabulary of {size} pieces is too small: the characters of this corpus alone "
-            f"take {len(known)}"
+            f"need {len(known)}; raise --vocabulary"
         )
     trainer = WordPieceTrainer(
         vocab_size=size,

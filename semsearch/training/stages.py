@@ -1,4 +1,4 @@
-"""From what a person names to what a model learns: the stages of a run, their data checked."""
+"""Settings of a run, and the stages that follow from them, their data checked."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import ArgumentError
-from semsearch.training.checks import check_teachable, without_leaks
-from semsearch.training.data import held_out, load_examples, published_development_set
+from semsearch.training.checks import check_trainable, without_leaks
+from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
 from semsearch.training.examples import Examples, Kind, Notify, mixed
 from semsearch.training.recipe import Recipe
 
 T = TypeVar("T")
 
-#: The name of a development set that says that there shall be none.
+#: The name of a development set that stands for none.
 NO_DEVELOPMENT = "none"
 
 
 @dataclass(frozen=True)
-class Course:
-    """What is wanted of a run.
+class Settings:
+    """What a user chooses for a run.
 
     Args:
-        base: the model to begin with, as `load_encoder` names it.
+        base: the model to begin with, as `load_encoder` names it; None begins from scratch.
         output: the folder for the trained model.
-        data: training sets, by name or file; learnt in turn.
+        data: training sets, by name or file, one a stage.
         recipes: one for all, or one for each of `data`.
         development: a set by name or file; ``none`` for none; None takes the published one that
             belongs to the data, or holds out a part of the data.
         tests: sets that the finished model is tested on.
-        mix: learn all data at once, shuffled, instead of in turn.
+        mix: train on all data in one stage, shuffled.
         scale: the lowest and the highest gold score in files; None finds it out.
         keep_leaks: train on pairs that also stand in the development or test sets.
         resume: go on with an unfinished run.
         overwrite: replace what is in the output folder.
     """
 
-    base: str
+    base: str | None
     output: Path
     data: Sequence[str]
     recipes: Sequence[Recipe]
@@ -53,8 +53,8 @@ class Course:
     overwrite: bool = False
 
 
-class Lesson(NamedTuple):
-    """One stage of a run."""
+class Stage(NamedTuple):
+    """One stage of a run: its data, and how the model is trained on them."""
 
     training: Examples
     development: Examples | None
@@ -70,19 +70,19 @@ class Lesson(NamedTuple):
         }
 
 
-def lessons_of(
-    course: Course,
+def stages_of(
+    settings: Settings,
     kinds: Callable[[int], Sequence[Kind]],
     testable: Callable[[Examples], Sequence[Kind]],
     notify: Notify,
-) -> tuple[list[Lesson], list[Examples]]:
+) -> tuple[list[Stage], list[Examples]]:
     """The stages of a run and its test sets, checked and without leaks.
 
     Args:
-        course: what is wanted.
+        settings: those of the run.
         kinds: the examples that the stage of a number, counted from 0, can learn from.
-        testable: the examples that a model can be scored on while it learns from others.
-        notify: is told what was done to the data.
+        testable: the examples that a model can be scored on, by what it is trained on.
+        notify: called with what was done to the data.
 
     Raises:
         ArgumentError: the data are not fit.
@@ -90,38 +90,38 @@ def lessons_of(
         DatasetNotFoundError: a published set is not on this machine.
     """
     sets = [
-        load_examples(spec, kinds(number), scale=course.scale, notify=notify)
-        for number, spec in enumerate(course.data)
+        load_examples(spec, kinds(number), scale=settings.scale, notify=notify)
+        for number, spec in enumerate(settings.data)
     ]
-    names = list(course.data)
-    if course.mix and len(sets) > 1:
+    names = list(settings.data)
+    if settings.mix and len(sets) > 1:
         sets, names = [mixed(sets)], [" + ".join(names)]
-    recipes = one_each(course.recipes, len(sets), "recipe")
+    recipes = one_each(settings.recipes, len(sets), "recipe")
     final = testable(sets[-1])
     tests = [
         _matching(
-            load_examples(spec, final, split="test", scale=course.scale, notify=notify), sets[-1]
+            load_examples(spec, final, split="test", scale=settings.scale, notify=notify), sets[-1]
         )
-        for spec in course.tests
+        for spec in settings.tests
     ]
-    lessons = []
+    stages = []
     for training, name, recipe in zip(sets, names, recipes, strict=True):
-        check_teachable(training)
-        development = _development(course, training, name, testable(training), notify)
+        check_trainable(training)
+        development = _development(settings, training, name, testable(training), notify)
         rest = training
-        if development is None and course.development != NO_DEVELOPMENT:
+        if development is None and settings.development != NO_DEVELOPMENT:
             rest, development = held_out(training, recipe.seed)
             if development is not None:
                 notify(f"{name}: {len(development):,} of its examples are held out")
         held = [*tests, *([development] if development else [])]
-        rest = without_leaks(rest, held, course.keep_leaks, notify)
-        check_teachable(rest)
-        lessons.append(Lesson(rest, development, recipe.for_kind(rest.kind)))
-    return lessons, tests
+        rest = without_leaks(rest, held, settings.keep_leaks, notify)
+        check_trainable(rest)
+        stages.append(Stage(rest, development, recipe.for_kind(rest.kind)))
+    return stages, tests
 
 
 def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
-    """What was given for each of `count` sets: one for all, or as many as there are.
+    """The values for each of `count` stages: one for all, or as many as there are.
 
     Raises:
         ArgumentError: it is another number.
@@ -136,15 +136,15 @@ def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
 
 
 def _development(
-    course: Course, training: Examples, name: str, kinds: Sequence[Kind], notify: Notify
+    settings: Settings, training: Examples, name: str, kinds: Sequence[Kind], notify: Notify
 ) -> Examples | None:
     """The set that is named, or the one that belongs to the training set."""
-    if course.development == NO_DEVELOPMENT:
+    if settings.development == NO_DEVELOPMENT:
         return None
-    spec = course.development or published_development_set(name)
+    spec = settings.development or DEVELOPMENT_SETS.get(name)
     if spec is None:
         return None
-    development = load_examples(spec, kinds, split="dev", scale=course.scale, notify=notify)
+    development = load_examples(spec, kinds, split="dev", scale=settings.scale, notify=notify)
     return _matching(development, training)
 
 

@@ -1,4 +1,4 @@
-"""Adaptation in miniature: it helps where there is something to learn, and says so where not."""
+"""Adaptation in miniature: it helps where there is something to learn, and reports where not."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, TrainingError
-from semsearch.runs import Workspace
-from semsearch.unsupervised import adaptation
-from semsearch.unsupervised.adaptation import AdaptationSettings, adapt
-from semsearch.unsupervised.hard_negatives import hard_negatives
-from semsearch.unsupervised.known_item import gain, reciprocal_ranks
-from semsearch.unsupervised.loop import Length
-from semsearch.unsupervised.questions import Question, questions
-from semsearch.unsupervised.sentence_model import embedded, trainable_encoder
+from semsearch.errors import TrainingError
+from semsearch.training import Adaptation, Recipe, Settings, train
+from semsearch.training.known_item import gain, hard_negatives, reciprocal_ranks
+from semsearch.training.questions import Question, questions
 
 pytestmark = pytest.mark.slow
 
@@ -26,9 +21,9 @@ def no_data(monkeypatch):
     monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
 
 
-def settings(encoder, steps=60, **others):
-    chosen = {"batch": 16, "learning_rate": 3e-3, **others}
-    return AdaptationSettings(str(encoder), Length(steps), **chosen)
+def settings(encoder, folder, steps=60, learning_rate=3e-3):
+    recipe = Recipe(steps=steps, batch_size=16, learning_rate=learning_rate)
+    return Settings(str(encoder), folder, ["topics"], [recipe])
 
 
 class TestQuestions:
@@ -102,12 +97,15 @@ def test_hard_negatives_are_near_but_not_too_near():
 def test_it_helps(tiny_encoder, documents, tmp_path):
     """Numbers and words of a topic tell which sentences belong together."""
     told = []
-    result = adapt(documents, Workspace(tmp_path / "m"), settings(tiny_encoder), notify=told.append)
-    assert told[0].endswith("12 held out")
-    assert result.gain.after > result.gain.before
-    assert result.gain.is_certain
-    assert result.is_kept
-    assert result.sts is None
+    task = Adaptation(documents, "topics")
+    trained = train(task, settings(tiny_encoder, tmp_path / "m"), told.append)
+    assert any(line.endswith(" sentences), 12 held out") for line in told)
+    assert task.gain.after > task.gain.before
+    assert task.gain.is_certain
+    assert trained.is_kept
+    (test,) = trained.tests  # STS Benchmark is not here
+    assert test.score == 100 * task.gain.after
+    assert test.before == 100 * task.gain.before
     again = load_encoder(str(tmp_path / "m"), device="cpu")
     vectors = again.encode_documents(["The wave salt harbour."])
     plain = SentenceTransformer(str(tmp_path / "m"), device="cpu")
@@ -115,51 +113,36 @@ def test_it_helps(tiny_encoder, documents, tmp_path):
     numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
     old = load_encoder(str(tiny_encoder), device="cpu").encode_documents(["The wave salt harbour."])
     assert abs(vectors - old).max() > 0.01
-    assert "held-out questions" in (tmp_path / "m" / "README.md").read_text("utf-8")
+    assert "| topics (held out) | MRR x 100 |" in (tmp_path / "m" / "README.md").read_text("utf-8")
 
 
-def test_the_loss_falls(tiny_encoder, documents):
-    encoder = trainable_encoder(str(tiny_encoder))
-    loss_of = adaptation._loss_of(encoder.model)
-    asked = questions(documents, 0)[:32]
-    batch = [adaptation._Example(question, asked[0].passage) for question in asked[1:]]
-    import torch
-
-    optimizer = torch.optim.AdamW(encoder.model.parameters(), 3e-3)
-    losses = []
-    for _ in range(15):
-        loss = loss_of(batch, numpy.random.default_rng(0))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path, monkeypatch):
-    workspace = Workspace(tmp_path / "m")
-    gentle = settings(tiny_encoder, 1, learning_rate=1e-9)
-    result = adapt(documents, workspace, gentle)
-    assert not result.is_kept
-    assert result.gain.low <= 0
+def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path):
+    gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
+    task = Adaptation(documents, "topics")
+    assert not train(task, gentle).is_kept
+    assert task.gain.low <= 0
     assert list(tmp_path.iterdir()) == []
-    kept = adapt(documents, workspace, gentle, keep_anyway=True)
-    assert kept.is_kept
+    assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
 
 
-def test_prompts_are_trained_with(tiny_encoder):
-    model = trainable_encoder(str(tiny_encoder)).model.eval()
+def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):
+    """And attention drops nothing out."""
+    task = Adaptation(documents, "topics")
+    (stage,), _ = task.stages(settings(tiny_encoder, tmp_path), lambda message: None)
+    model = task.load(tiny_encoder)
     model.prompts = {"query": "the ", "document": ""}
-    ours = embedded(model, ["wave", "salt wave"], "the ").detach().numpy()
-    expected = model.encode_query(["wave", "salt wave"])
-    numpy.testing.assert_allclose(ours, expected, atol=2e-2)  # bf16, where there is
+    queries, passages, negatives = task.prompted(stage.training, model).texts
+    assert queries == [f"the {text}" for text in stage.training.texts[0]]
+    assert (passages, negatives) == stage.training.texts[1:]
+    trained = task.trainer(tiny_encoder, 0, stage).model
+    rates = {type(m).__name__: m.dropout.p for m in trained.modules() if hasattr(m, "dropout")}
+    assert rates["BertSelfAttention"] == 0
+    assert rates["BertSelfOutput"] == 0.1
 
 
-def test_too_little_is_told_first(tiny_encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(adaptation, "fit", lambda *_, **__: pytest.fail("trained"))
+def test_too_little_is_reported_first(tiny_encoder, tmp_path):
     documents = [Document(None, f"Text {number}.") for number in range(40)]
     with pytest.raises(TrainingError, match="0 different documents with a title of its own"):
-        adapt(documents, Workspace(tmp_path / "m"), settings(tiny_encoder))
-    with pytest.raises(ArgumentError):
-        settings(tiny_encoder, batch=1)
+        train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
+    assert list(tmp_path.iterdir()) == []

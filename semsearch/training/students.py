@@ -1,13 +1,13 @@
-"""Students before they learn: a teacher without some of its layers, or none but its words.
+"""Students before their training: a teacher with fewer layers, or with its word vectors alone.
 
 The static student is that of model2vec (Tulkens & van Dongen 2024): what the teacher makes of each
-word piece alone, weighted by how rare it is. (The package itself wants a transformers older than
-ours for it.)
+word piece alone, weighted by how rare it is. (The package itself needs an older transformers.)
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PIECES_AT_ONCE = 1024
 #: How common a word is at which its weight is a half (Arora et al. 2017, smooth inverse frequency).
 HALF_WEIGHT = 1e-4
+#: Of the diagonal, as a part of its mean, in the least squares that begin a static student.
+RIDGE = 1e-3
 
 
 def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
@@ -39,7 +41,7 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
     blocks = getattr(encoder, "layer", None)
     if encoder is None or not isinstance(blocks, ModuleList):
-        raise EncoderError("this model is not built of layers as BERT is; take --static")
+        raise EncoderError("this model has no layers like BERT's; use --static")
     if not 1 <= layers < len(blocks):
         raise ArgumentError(f"layers must be from 1 to {len(blocks) - 1}, not {layers}")
     kept = numpy.linspace(0, len(blocks) - 1, layers).round().astype(int)
@@ -56,7 +58,7 @@ def static_student(
 
     Args:
         teacher: a model with a tokenizer of word pieces.
-        dimension: to which principal components cut the vectors; None leaves them as they are.
+        dimension: of their principal components; None leaves the vectors as they are.
         counts: how often each piece occurs in a corpus; None takes their order in the vocabulary
             for their order by frequency, by Zipf's law.
     """
@@ -77,6 +79,45 @@ def static_student(
     weights = is_word * HALF_WEIGHT / (HALF_WEIGHT + frequencies / frequencies.sum())
     vectors = (vectors * weights[:, None]).astype(numpy.float32)
     return SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)], device="cpu")
+
+
+def fitted_static(
+    teacher: TorchEncoder, texts: Sequence[str], wanted: Matrix, dimension: int | None
+) -> tuple[SentenceTransformer, Matrix]:
+    """A static student fitted to its teacher by least squares, and what is left to learn.
+
+    Averaging is linear, so the best linear map of all word vectors is one of least squares.
+
+    Args:
+        teacher: a model with a tokenizer of word pieces.
+        texts: a corpus.
+        wanted: the teacher's vectors of these texts, and of others after them.
+        dimension: to which principal components cut the vectors; None leaves them as they are.
+
+    Returns:
+        The student, and the wanted vectors in its dimension.
+    """
+    import torch
+
+    if dimension is not None:
+        if not 1 <= dimension <= wanted.shape[1]:
+            raise ArgumentError(f"dimension must be from 1 to {wanted.shape[1]}, not {dimension}")
+        _, directions = numpy.linalg.eigh(wanted.T @ wanted)
+        wanted = wanted @ directions[:, ::-1][:, :dimension]
+    tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
+    counts = numpy.zeros(tokenizer.get_vocab_size(), numpy.int64)
+    for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False):
+        numpy.add.at(counts, encoding.ids, 1)
+    student = static_student(teacher, None, counts)
+    averages = student.encode(list(texts), show_progress_bar=False)
+    products = averages.T @ averages
+    products += numpy.eye(len(products)) * RIDGE * products.diagonal().mean()
+    turn = numpy.linalg.solve(products, averages.T @ wanted[: len(texts)])
+    weights = student[0].embedding.weight
+    turned = weights.detach().numpy() @ turn
+    student[0].embedding.weight = torch.nn.Parameter(torch.from_numpy(turned).float())
+    student[0].embedding_dim = student[0].embedding.embedding_dim = turned.shape[1]
+    return student, numpy.ascontiguousarray(wanted, numpy.float32)
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:

@@ -9,14 +9,14 @@ import pytest
 from transformers import AutoTokenizer
 
 from semsearch.errors import TrainingError
-from semsearch.unsupervised.wordpieces import learn_word_pieces, save_tokenizer
+from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
 
 pytestmark = pytest.mark.slow
 
 TEXTS = ["The baker baked bread.", "A baker bakes; the bakers' bread is baked.", "Bäckerei"] * 3
 
 CODE = f"""
-from semsearch.unsupervised.wordpieces import learn_word_pieces
+from semsearch.training.wordpieces import learn_word_pieces
 import semsearch
 pieces = learn_word_pieces(lambda: {TEXTS!r}, 60, 32).get_vocab()
 print(sorted(pieces.items(), key=lambda piece: piece[1]))

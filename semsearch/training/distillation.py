@@ -1,0 +1,168 @@
+"""A student that gives nearly its teacher's vectors for less work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.random import default_rng
+
+from semsearch.encoders import load_encoder
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.sample import sample_texts
+from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.errors import CombinationError
+from semsearch.protocols import Matrix
+from semsearch.records import Document
+from semsearch.training.data import found_sts
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.recipe import Recipe
+from semsearch.training.scoring import Measured
+from semsearch.training.sentences import distinct_documents, held_out, sentences
+from semsearch.training.siamese import BiEncoderTask, drop_no_attention
+from semsearch.training.stages import Settings, Stage
+from semsearch.training.students import fitted_static, shallow_student, static_student
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from semsearch.training.stage_trainer import StageTrainer
+
+#: Of a static student without a corpus, as model2vec has it.
+STATIC_DIMENSION = 256
+STATIC_LEARNING_RATE = 3e-3
+SHALLOW_LEARNING_RATE = 1e-4
+#: How many texts the teacher encodes for its student at most.
+MOST_TEXTS = 200_000
+
+
+@dataclass
+class Distillation(BiEncoderTask):
+    """Make a faster student of an encoder.
+
+    Args:
+        documents: the corpus; None makes a static student without training.
+        data_name: what the corpus is called in messages.
+        layers: how many of the teacher's layers the student keeps; None makes a static student.
+        dimension: of a static student; None takes 256 without a corpus and else the teacher's.
+    """
+
+    documents: Iterable[Document] | None
+    data_name: str = "no corpus"
+    layers: int | None = None
+    dimension: int | None = None
+
+    name = "distil"
+    description = (
+        "A student of the encoder `{base}`, made for speed by semsearch. Both were measured on "
+        "torch, on the machine where it was made."
+    )
+    keeps_its_task = True
+
+    def __post_init__(self) -> None:
+        if self.layers is not None and self.dimension is not None:
+            raise CombinationError("a dimension is chosen for a static student only")
+        rate = STATIC_LEARNING_RATE if self.layers is None else SHALLOW_LEARNING_RATE
+        self.recipe = Recipe(batch_size=64, learning_rate=rate)
+
+    def choices(self) -> dict[str, Any]:
+        """What the student is."""
+        if self.layers is not None:
+            return {"layers": self.layers}
+        return {"student": "static", "dimension": self.dimension}
+
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
+        """One stage: documents and their sentences, for passages are long and queries short."""
+        (recipe,) = settings.recipes
+        tests = found_sts(["stsbenchmark"], "test", notify)
+        if self.documents is None:
+            if self.layers is not None or recipe.steps or recipe.minutes:
+                raise CombinationError("layers and a length of training need a corpus")
+            untrained = Recipe(steps=0, learning_rate=recipe.learning_rate, seed=recipe.seed)
+            return [Stage(self._examples([], ""), None, untrained)], tests
+        found = distinct_documents(self.documents)
+        parts = held_out(len(found), recipe.seed, "in this corpus")
+        trained, measured = (
+            list(
+                dict.fromkeys(
+                    text
+                    for place in places
+                    for text in (found[place].text, *sentences(found[place].text))
+                )
+            )
+            for places in parts
+        )
+        known = set(trained)
+        most = min(MOST_TEXTS, recipe.steps * recipe.batch_size if recipe.steps else MOST_TEXTS)
+        order = default_rng(recipe.seed).permutation(len(trained))[:most]
+        training = self._examples([trained[place] for place in order], "")
+        held = self._examples([text for text in measured if text not in known], " (held out)")
+        return [Stage(training, held if len(held) else None, recipe.for_kind(Kind.TEXTS))], tests
+
+    def loss(self, number: int, training: Examples) -> str:
+        """Always the same."""
+        del number, training
+        return "cosine to the teacher's vector"
+
+    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
+        """A student before its first step, with the teacher's vectors."""
+        del number
+        from transformers import set_seed
+
+        from semsearch.training.losses import TeacherLoss
+        from semsearch.training.stage_trainer import text_trainer
+
+        training, development, recipe = stage
+        set_seed(recipe.seed)
+        teacher = TorchEncoder(ModelFolder(str(folder), folder))
+        (texts,), (asked,) = training.texts, development.texts if development else ([],)
+        if self.documents is None:
+            student = static_student(teacher, self.dimension or STATIC_DIMENSION)
+            nothing = numpy.empty((0, 0), numpy.float32)
+            return text_trainer(student, TeacherLoss(student, nothing), training, recipe, None)
+        # The teacher is not trained, so it may run where it is fastest.
+        wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + asked)
+        if self.layers is not None:
+            student = shallow_student(teacher.model, self.layers)
+            drop_no_attention(student)
+        else:
+            student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
+        return text_trainer(
+            student,
+            TeacherLoss(student, wanted[: len(texts)]),
+            training,
+            recipe,
+            (lambda: 100 * _cosine(student, asked, wanted[len(texts) :])) if asked else None,
+        )
+
+    def measured(
+        self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
+    ) -> list[Measured]:
+        """Speed and STS Benchmark of the student, beside the teacher's."""
+        student, teacher = map(_texts_per_second, (folder, base))
+        speed = Measured("notes of the sample corpus", "texts/s", student, teacher)
+        return [speed, *super().measured(folder, base, tests, last)]
+
+    def _examples(self, texts: list[str], part: str) -> Examples:
+        name = f"{self.data_name}{part}"
+        places = [f"{name}, text {number}" for number in range(1, len(texts) + 1)]
+        return Examples(name, Kind.TEXTS, (texts,), places, list(range(len(texts))))
+
+
+def _cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix) -> float:
+    vectors = student.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    lengths = numpy.linalg.norm(wanted, axis=1)
+    return float(((vectors * wanted).sum(axis=1) / lengths).mean())
+
+
+def _texts_per_second(model: Path) -> float:
+    encoder = TorchEncoder(ModelFolder(str(model), model))
+    notes = sample_texts()
+    encoder.encode_documents(notes[:32])  # loaded and warm
+    started = time.perf_counter()
+    encoder.encode_documents(notes)
+    return len(notes) / (time.perf_counter() - started)

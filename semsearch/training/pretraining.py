@@ -1,0 +1,224 @@
+"""BERT's pre-training: masked words and next sentences, the sum of both losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from semsearch.errors import ArgumentError
+from semsearch.records import Document
+from semsearch.training.bert import (
+    MOST_TOKENS,
+    BertSize,
+    LoadedBert,
+    load_bert,
+    new_bert,
+    predict_frequencies,
+)
+from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.recipe import Recipe
+from semsearch.training.scoring import Measured
+from semsearch.training.sentences import distinct_documents, held_out, sentences
+from semsearch.training.stages import Settings, Stage
+from semsearch.training.task import Task
+from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import BertTokenizerFast
+
+    from semsearch.training.masked_pairs import MaskedPairs
+    from semsearch.training.stage_trainer import StageTrainer
+
+SIZE, VOCABULARY = BertSize.SMALL, 30_522
+#: The learning rates for a model from scratch; wider ones need lower ones.
+LEARNING_RATES = {
+    BertSize.TINY: 1e-3,
+    BertSize.MINI: 1e-3,
+    BertSize.SMALL: 5e-4,
+    BertSize.BASE: 1e-4,  # the paper's
+}
+#: The learning rate for a model that is pre-trained already.
+GENTLE_LEARNING_RATE = 5e-5
+
+
+@dataclass
+class Pretraining(Task):
+    """Pre-train a BERT on a corpus.
+
+    Args:
+        documents: the corpus; 5 % of its documents of two sentences are held out.
+        data_name: what the corpus is called in messages.
+        size: of a BERT from scratch; None is small.
+        vocabulary: how many word pieces at most, from scratch; None is 30,522.
+        cased: keep capitals and accents, from scratch.
+    """
+
+    documents: Iterable[Document]
+    data_name: str
+    size: BertSize | None = None
+    vocabulary: int | None = None
+    cased: bool = False
+    _goes_on: bool = field(default=False, init=False)
+    _notify: Notify = field(default=print, init=False)
+
+    name = "pretrain"
+    description = (
+        "A BERT, made by semsearch: pre-trained by masked language modelling and next-sentence "
+        "prediction (Devlin et al. 2019), or of random weights where it has 0 steps. It is no "
+        "sentence encoder yet: its vectors are pooled word vectors, to be fine-tuned."
+    )
+    recipe = Recipe(steps=10_000, batch_size=64, max_tokens=128)
+
+    def recipe_for(self, base: str | None) -> Recipe:
+        """The learning rate suits the size."""
+        rate = LEARNING_RATES[self.size or SIZE] if base is None else GENTLE_LEARNING_RATE
+        return replace(self.recipe, learning_rate=rate)
+
+    def choices(self) -> dict[str, Any]:
+        """What a model from scratch is."""
+        if self._goes_on:
+            return {}
+        return {
+            "size": (self.size or SIZE).name.lower(),
+            "vocabulary": self.vocabulary or VOCABULARY,
+            "cased": self.cased,
+        }
+
+    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
+        """One stage; all texts and titles count for the vocabulary."""
+        (recipe,) = settings.recipes
+        self._notify = notify
+        self._goes_on = settings.base is not None
+        if not 16 <= (recipe.max_tokens or 0) <= MOST_TOKENS:
+            raise ArgumentError(
+                f"max_tokens must be from 16 to {MOST_TOKENS}, not {recipe.max_tokens}"
+            )
+        if recipe.batch_size < 2:
+            raise ArgumentError(f"batch_size must be at least 2, not {recipe.batch_size}")
+        documents = distinct_documents(self.documents)
+        if recipe.steps == 0:
+            return [Stage(self._examples(documents, ""), None, recipe)], []
+        usable = [len(sentences(document.text)) > 1 for document in documents]
+        places = [place for place, is_usable in enumerate(usable) if is_usable]
+        parts = held_out(len(places), recipe.seed, "of two sentences or more")
+        held = {places[place] for place in parts.held_out}
+        notify(
+            f"{len(parts.trained):,} documents of two sentences or more to train on, "
+            f"{len(held):,} held out"
+        )
+        training = [document for place, document in enumerate(documents) if place not in held]
+        development = self._examples([documents[place] for place in sorted(held)], " (held out)")
+        return [Stage(self._examples(training, ""), development, recipe)], []
+
+    def loss(self, number: int, training: Examples) -> str:
+        """Always the same."""
+        del number, training
+        return "masked words + next sentence"
+
+    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
+        """The BERT before its first step; where it goes on, that of the folder."""
+        del number
+        from transformers import TrainingArguments
+
+        from semsearch.training.masked_pairs import held_out_losses, loss_of
+        from semsearch.training.stage_trainer import EVALUATE_AT_LEAST_EVERY, StageTrainer
+        from semsearch.training.trainers import MaskedTrainer
+
+        training, development, recipe = stage
+        model, tokenizer, has_new_heads = self._start(folder, stage)
+
+        def save(folder: Path) -> None:
+            model.save_pretrained(folder)
+            save_tokenizer(tokenizer, folder)
+
+        if development is None:
+            return StageTrainer(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
+        data = _masked_pairs(training, tokenizer, recipe)
+        measured = _masked_pairs(development, tokenizer, recipe)
+        if has_new_heads:
+            predict_frequencies(model, data.tokens.ids)
+        self._notify(
+            f"{len(tokenizer):,} word pieces, {len(data.tokens.ids):,} tokens, "
+            f"{model.num_parameters():,} parameters"
+        )
+        model.forward = partial(loss_of, model)
+
+        def score() -> float:
+            losses = held_out_losses(model, measured)
+            self._notify(f"held out: {losses}")
+            return -losses.masked_loss - losses.next_loss
+
+        return StageTrainer(
+            model,
+            recipe,
+            EVALUATE_AT_LEAST_EVERY,
+            MaskedTrainer,
+            TrainingArguments,
+            {"train_dataset": data, "data_collator": data.collated},
+            score,
+            save,
+        )
+
+    def measured(
+        self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
+    ) -> list[Measured]:
+        """Both losses and accuracies on the held-out documents."""
+        del base, tests
+        if last.development is None:
+            return []
+        from semsearch.training.masked_pairs import held_out_losses
+
+        model, tokenizer, _ = load_bert(folder)
+        losses = held_out_losses(model, _masked_pairs(last.development, tokenizer, last.recipe))
+        values = {
+            "masked words, loss": losses.masked_loss,
+            "masked words found, %": 100 * losses.masked_accuracy,
+            "next sentence, loss": losses.next_loss,
+            "next sentence found, %": 100 * losses.next_accuracy,
+        }
+        name = last.development.name
+        return [Measured(name, measure, value) for measure, value in values.items()]
+
+    def _examples(self, documents: Sequence[Document], part: str) -> Examples:
+        texts = (
+            [document.text for document in documents],
+            [document.title or "" for document in documents],
+        )
+        name = f"{self.data_name}{part}"
+        return Examples(name, Kind.DOCUMENTS, texts, [name] * len(documents), [])
+
+    def _start(self, folder: Path, stage: Stage) -> LoadedBert:
+        """The model before its first step."""
+        from transformers import set_seed
+
+        most = stage.recipe.max_tokens or MOST_TOKENS
+        set_seed(stage.recipe.seed)
+        if not self._goes_on:
+            sets = filter(None, (stage.training, stage.development))
+            texts = [text for one in sets for column in one.texts for text in column]
+            tokenizer = learn_word_pieces(
+                lambda: chain.from_iterable(map(sentences, texts)),
+                self.vocabulary or VOCABULARY,
+                most,
+                cased=self.cased,
+            )
+            return LoadedBert(new_bert(self.size or SIZE, tokenizer), tokenizer, new_heads=True)
+        found = load_bert(folder)
+        if found.new_heads:
+            self._notify(f"{folder} has no heads of pre-training; they begin with random weights")
+        known = found.model.config.max_position_embeddings
+        if most > known:
+            raise ArgumentError(f"{folder} reads {known} tokens, not {most}; lower --max-tokens")
+        return found
+
+
+def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Recipe) -> MaskedPairs:
+    from semsearch.training.masked_pairs import MaskedPairs
+
+    most = recipe.max_tokens or MOST_TOKENS
+    documents = map(sentences, examples.texts[0])
+    return MaskedPairs(documents, tokenizer, most, recipe.batch_size, recipe.seed)

@@ -1,0 +1,297 @@
+"""The training of one stage: a model, its data, a loss; checkpoints, and the best is kept.
+
+Imported only when training begins, for it imports torch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import (
+    CrossEncoder,
+    CrossEncoderTrainingArguments,
+    SentenceTransformerTrainingArguments,
+)
+from transformers import EarlyStoppingCallback
+from transformers.trainer_callback import PrinterCallback
+
+from semsearch.encoders.openvino_runtime import float_precision
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.torch_models import quiet_transformers
+from semsearch.errors import TrainingError
+from semsearch.runs import Interruption
+from semsearch.training.batching import LikeLengthBatches
+from semsearch.training.examples import Callbacks, Examples
+from semsearch.training.recipe import Recipe
+from semsearch.training.trainers import (
+    NotFiniteError,
+    PairTrainer,
+    SiameseTrainer,
+    Watcher,
+)
+from semsearch.training.vocabulary import train_used_rows
+
+EVALUATE_AT_LEAST_EVERY = 1000
+#: How many evaluations there are at least of a training by steps.
+EVALUATIONS = 10
+LOSSES_AN_EPOCH = 50
+#: The best one and the last one.
+CHECKPOINTS_KEPT = 2
+TOKENISED_AT_ONCE = 8192
+#: More steps than any number of minutes has.
+UNLIMITED_STEPS = 10**9
+
+
+class StageResult(NamedTuple):
+    """What a stage came to."""
+
+    history: list[dict[str, float]]  #: by step: its loss, its score on the development set
+    steps: int
+    precision: str
+    seconds: float  #: without evaluations
+
+
+@dataclass
+class StageTrainer:
+    """A model, and how it is trained.
+
+    Args:
+        model: of sentence-transformers or transformers.
+        recipe: with its length.
+        steps_an_epoch: of data that are seen more than once.
+        trainer: the class that trains such a model, of `semsearch.training.trainers`.
+        arguments: the class of its arguments.
+        options: of the trainer: its data and loss.
+        score: how good the model is now; None where there is no development set.
+        save: writes the model into a folder; None calls its own method.
+        settings: further arguments.
+    """
+
+    model: Any
+    recipe: Recipe
+    steps_an_epoch: int
+    trainer: type[Any]
+    arguments: type[Any]
+    options: dict[str, Any]
+    score: Callable[[], float] | None = None
+    save: Callable[[Path], None] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, folder: Path, checkpoint: Path | None, callbacks: Callbacks) -> StageResult:
+        """Train; afterwards the model is the one with the best score, or the last one.
+
+        Args:
+            folder: where checkpoints go.
+            checkpoint: the one to go on from.
+            callbacks: called with the progress.
+
+        Raises:
+            TrainingError: the loss is not finite, or the checkpoint is damaged.
+            TrainingStoppedError: it was interrupted; a checkpoint is written.
+        """
+        precision = "bf16" if computes_in_bf16(self.recipe.precision) else "fp32"
+        if self.recipe.steps == 0:
+            return StageResult([], 0, precision, 0.0)
+        with quiet_transformers(), Interruption() as interruption:
+            watcher = Watcher(self.recipe, callbacks, lambda: interruption.asked)
+            trainer = self._trainer(folder, watcher)
+            try:
+                trainer.train(
+                    resume_from_checkpoint=None if checkpoint is None else str(checkpoint)
+                )
+            except NotFiniteError as error:
+                raise TrainingError(
+                    f"{error}; lower --learning-rate (now {self.recipe.learning_rate:g})"
+                ) from None
+            except Exception as error:
+                if checkpoint is None or watcher.has_begun:
+                    raise
+                raise TrainingError(
+                    f"the checkpoint {checkpoint} is damaged; remove it and --resume"
+                ) from error
+        state = trainer.state
+        if interruption.asked and watcher.fraction(state) < 1:
+            raise interruption.stopped(state.global_step)
+        history = _history(state.log_history)
+        return StageResult(history, state.global_step, precision, watcher.clock["seconds"])
+
+    def write(self, folder: Path) -> None:
+        """Write the model as its library does, without a card."""
+        if self.save is not None:
+            self.save(folder)
+        else:
+            self.model.save_pretrained(str(folder), create_model_card=False)
+
+    def _trainer(self, folder: Path, watcher: Watcher) -> Any:
+        patience = self.recipe.patience if self.score is not None else None
+        trainer = self.trainer(
+            model=self.model,
+            args=self._arguments(folder),
+            eval_dataset=self.options["train_dataset"],  # wanted, and not used: see `evaluate`
+            callbacks=[watcher, *([EarlyStoppingCallback(patience)] if patience else [])],
+            **self.options,
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.watcher, trainer.score, trainer.save = watcher, self.score, self.write
+        watcher.trainer = trainer
+        return trainer
+
+    def _arguments(self, folder: Path) -> Any:
+        recipe = self.recipe
+        every = recipe.evaluate_every or min(self.steps_an_epoch, EVALUATE_AT_LEAST_EVERY)
+        logged = self.steps_an_epoch
+        if recipe.steps:
+            logged = min(logged, recipe.steps)
+            every = recipe.evaluate_every or min(every, math.ceil(recipe.steps / EVALUATIONS))
+        has_accelerator = torch.accelerator.is_available()
+        return self.arguments(
+            output_dir=str(folder),
+            num_train_epochs=recipe.epochs or 1,
+            max_steps=recipe.steps or (UNLIMITED_STEPS if recipe.minutes else -1),
+            per_device_train_batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            warmup_steps=recipe.warmup,
+            weight_decay=recipe.weight_decay,
+            seed=recipe.seed,
+            bf16=computes_in_bf16(recipe.precision),
+            use_cpu=not has_accelerator,
+            dataloader_pin_memory=has_accelerator,
+            eval_strategy="no" if self.score is None else "steps",
+            eval_steps=every,
+            save_strategy="steps",
+            save_steps=every,
+            save_total_limit=CHECKPOINTS_KEPT,
+            load_best_model_at_end=self.score is not None,
+            metric_for_best_model="eval_score",
+            greater_is_better=True,
+            logging_steps=max(1, logged // LOSSES_AN_EPOCH),
+            logging_nan_inf_filter=False,
+            disable_tqdm=True,
+            report_to="none",
+            **self.settings,
+        )
+
+
+def text_trainer(
+    model: Any,
+    loss: torch.nn.Module,
+    examples: Examples,
+    recipe: Recipe,
+    score: Callable[[], float] | None,
+    *,
+    distinct: bool = False,
+) -> StageTrainer:
+    """The training of a model of sentence-transformers on columns of texts.
+
+    Args:
+        model: a bi- or cross-encoder.
+        loss: a module of theirs or ours that holds the model.
+        examples: the training set.
+        recipe: with its length.
+        score: how good the model is now; None where there is no development set.
+        distinct: whether a batch must not hold a text twice.
+    """
+    from datasets import Dataset
+
+    columns: dict[str, list[Any]] = dict(
+        zip(("anchor", "positive", "negative"), examples.texts, strict=False)
+    )
+    if examples.targets:
+        columns["label"] = list(examples.targets)
+    trainer, arguments = SiameseTrainer, SentenceTransformerTrainingArguments
+    together: Any = numpy.max  # the columns of a batch are padded to the longest text of all …
+    if isinstance(model, CrossEncoder):
+        trainer, arguments = PairTrainer, CrossEncoderTrainingArguments
+        together = numpy.sum  # … or joined
+    if model.transformers_model is None:  # averaged word vectors
+        lengths = numpy.array([list(map(len, column)) for column in examples.texts])
+    else:
+        lengths, used = _tokens_of(model, examples.texts)
+        train_used_rows(model, used)
+    return StageTrainer(
+        model,
+        recipe,
+        math.ceil(len(examples) / recipe.batch_size),
+        trainer,
+        arguments,
+        {"train_dataset": Dataset.from_dict(columns), "loss": loss},
+        score,
+        settings={
+            "batch_sampler": partial(
+                LikeLengthBatches,
+                together(lengths, axis=0),
+                examples.texts if distinct else (),
+            ),
+            "learning_rate_mapping": learning_rates(loss, recipe),
+        },
+    )
+
+
+def _tokens_of(
+    model: Any, columns: Sequence[Sequence[str]]
+) -> tuple[NDArray[numpy.int64], set[int]]:
+    """How many tokens the model reads of each text, and the ids of all tokens."""
+    texts = [text for column in columns for text in column]
+    counts: list[int] = []
+    used: set[int] = set()
+    for start in range(0, len(texts), TOKENISED_AT_ONCE):
+        part = texts[start : start + TOKENISED_AT_ONCE]
+        for ids in model.tokenizer(part, verbose=False)["input_ids"]:
+            counts.append(len(ids))
+            used.update(ids)
+    longest = model.max_seq_length or 512
+    counted = numpy.minimum(numpy.array(counts, numpy.int64), longest)
+    return counted.reshape(len(columns), -1), used
+
+
+def computes_in_bf16(precision: Precision) -> bool:
+    """Whether training runs in bf16; weights and optimiser stay in fp32.
+
+    Raises:
+        EncoderError: bf16 is asked for, and the processor computes it no faster than fp32.
+    """
+    if torch.cuda.is_available():
+        return precision is not Precision.FP32 and torch.cuda.is_bf16_supported()
+    if torch.accelerator.is_available():
+        return False
+    return float_precision(precision) is Precision.BF16
+
+
+def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
+    """The learning rates of those parameters that have one of their own, by a pattern of names.
+
+    With a decay of d, the last of n layers has d times the full rate, the first d to the power
+    of n, the embeddings d to the power of n + 1; the head of a cross-encoder has the full rate.
+    """
+    names = [name for name, _ in module.named_parameters()]
+    rates = {}
+    if any(name.startswith("classifier.") for name in names):
+        rates[r"^classifier\."] = recipe.head_learning_rate
+    if recipe.embedding_learning_rate is not None:
+        rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
+    if recipe.layer_decay == 1:
+        return rates
+    found = (re.search(r"\.layer\.(\d+)\.", name) for name in names)
+    layers = 1 + max((int(match[1]) for match in found if match), default=-1)
+    rate, decay = recipe.learning_rate, recipe.layer_decay
+    rates |= {rf"\.layer\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
+    return rates | {r"\.embeddings\.": rate * decay ** (layers + 1)}
+
+
+def _history(log: list[dict[str, Any]]) -> list[dict[str, float]]:
+    history = []
+    for entry in log:
+        if "loss" in entry:
+            history.append({"step": entry["step"], "loss": entry["loss"]})
+        if "eval_score" in entry:
+            history.append({"step": entry["step"], "score": entry["eval_score"]})
+    return history

@@ -1,1 +1,0 @@
-"""Models made or improved here: pre-training, adaptation to a corpus, distillation."""

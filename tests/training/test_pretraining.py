@@ -1,0 +1,329 @@
+"""BERT from scratch, in miniature: both losses are BERT's, they fall, and the result is a BERT."""
+
+from __future__ import annotations
+
+import os
+import signal
+from itertools import chain
+
+import numpy
+import pytest
+import torch
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from transformers import BertForPreTraining, BertModel
+
+from semsearch import Document
+from semsearch.encoders import load_encoder
+from semsearch.errors import ArgumentError, EncoderError, TrainingError, TrainingStoppedError
+from semsearch.training import Pretraining, Recipe, Settings, train
+from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
+from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
+from semsearch.training.wordpieces import learn_word_pieces
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def single():
+    """One thread: the tiny products here are not worth more."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def recipe(steps=40, **others):
+    chosen = {"batch_size": 16, "max_tokens": 32, "learning_rate": 1e-3, "seed": 0} | others
+    return Recipe(**({} if "minutes" in others else {"steps": steps}) | chosen)
+
+
+def pretrain(documents, folder, wanted=None, base=None, resume=False, **options):
+    """A tiny BERT; what it returns and the lines of `told`."""
+    told = []
+    task = Pretraining(documents, "topics", **({} if base else TINY))
+    settings = Settings(base, folder, ["topics"], [wanted or recipe()], resume=resume)
+    return train(task, settings, told.append, **options), told
+
+
+TINY = {"size": BertSize.TINY, "vocabulary": 200}
+
+
+def scores(trained):
+    return {test.measure: test.score for test in trained.tests}
+
+
+@pytest.fixture(scope="module")
+def trained(documents, tmp_path_factory):
+    """A model of 40 steps, and the messages."""
+    return pretrain(documents, tmp_path_factory.mktemp("pretrained") / "tiny")
+
+
+def test_no_steps_are_random_weights(tmp_path):
+    """Texts of one sentence and titles count for the vocabulary; the seed decides the weights."""
+    corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
+    for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
+        assert pretrain(corpus, tmp_path / name, recipe(0, seed=seed))[0].tests == []
+    one, again, other = (
+        load_file(tmp_path / name / "model.safetensors") for name in ("one", "again", "other")
+    )
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(one[name], again[name])
+    assert not torch.equal(one[name], other[name])
+    assert float(one[name].std()) == pytest.approx(0.02, rel=0.05)  # BertConfig.initializer_range
+    assert "entitled" in (tmp_path / "one" / "vocab.txt").read_text("utf-8").split()
+
+
+def made_pairs(texts, size, max_tokens=32, seed=0):
+    tokenizer = learn_word_pieces(lambda: chain(*texts, *texts), size, max_tokens)
+    return MaskedPairs(texts, tokenizer, max_tokens, 100, seed), tokenizer
+
+
+def test_the_loss_is_that_of_transformers():
+    """Computed for the masked tokens alone, against BertForPreTraining over all tokens."""
+    texts = [["one two three", "four five six"], ["seven eight", "nine ten one"]] * 3
+    data, tokenizer = made_pairs(texts, 120)
+    torch.manual_seed(0)
+    model = new_bert(BertSize.TINY, tokenizer).eval()
+    (batch,) = data.evaluated()
+    with torch.no_grad():
+        expected = float(model(**batch).loss)
+        assert float(loss_of(model, **batch)["loss"]) == pytest.approx(expected, rel=1e-5)
+    measured = held_out_losses(model, data)
+    assert measured.masked_loss + measured.next_loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_pairs_become_what_bert_reads():
+    """[CLS] first [SEP] second [SEP], segments 0 and 1, as a tokenizer writes two texts."""
+    texts = [[f"alpha{n} beta", f"gamma{n} delta epsilon"] for n in range(6)]
+    data, tokenizer = made_pairs(texts, 120, 64)
+    ((pairs, rows),) = data.epoch(0)
+    batch = data.collated([data[Row(0, pairs, row)] for row in rows])
+    ids = torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"])
+    by_words = {tuple(tokenizer(a, b).input_ids) for a, _ in texts for _, b in texts}
+    for row, place in enumerate(rows):
+        length = int(batch["attention_mask"][row].sum())
+        assert tuple(ids[row, :length].tolist()) in by_words
+        segments = batch["token_type_ids"][row].tolist()
+        assert segments[:length].index(1) == ids[row].tolist().index(tokenizer.sep_token_id) + 1
+        assert bool(batch["next_sentence_label"][row]) != bool(pairs.is_next[place])
+
+
+def test_fifteen_percent_are_masked():
+    """Of these 80 % are [MASK], 10 % other tokens, 10 % the same (Devlin et al. 2019, 3.1)."""
+    random = numpy.random.default_rng(0)
+    words = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+    texts = [[" ".join(random.choice(words, 20)) for _ in range(2)] for _ in range(400)]
+    data, tokenizer = made_pairs(texts, 300, 64)
+    found = {"words": 0, "chosen": 0, "hidden": 0, "same": 0}
+    for batch in data.evaluated():
+        is_word = batch["attention_mask"].bool() & ~torch.isin(
+            torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"]),
+            torch.tensor([tokenizer.cls_token_id, tokenizer.sep_token_id]),
+        )
+        chosen = batch["labels"] >= 0
+        assert not (chosen & ~is_word).any()
+        found["words"] += int(is_word.sum())
+        found["chosen"] += int(chosen.sum())
+        found["hidden"] += int((batch["input_ids"] == tokenizer.mask_token_id)[chosen].sum())
+        found["same"] += int((batch["input_ids"] == batch["labels"])[chosen].sum())
+    assert found["chosen"] / found["words"] == pytest.approx(0.15, abs=0.01)
+    assert found["hidden"] / found["chosen"] == pytest.approx(0.8, abs=0.03)
+    assert found["same"] / found["chosen"] == pytest.approx(0.1, abs=0.03)
+
+
+def test_batches_depend_on_their_number_and_the_seed():
+    texts = [[f"alpha{n} beta", f"gamma{n} delta", "epsilon"] for n in range(250)]
+
+    def batches(seed):
+        data, _ = made_pairs(texts, 120, seed=seed)
+        rows = (batch for batch, _ in zip(data.batches, range(6), strict=False))
+        return [data.collated([data[row] for row in batch])["input_ids"] for batch in rows]
+
+    first, again, other = batches(0), batches(0), batches(1)
+    assert all(map(torch.equal, first, again))
+    assert not any(map(torch.equal, first, other))
+    assert not any(torch.equal(first[0], one) for one in first[1:])  # drawn anew each time
+
+
+def test_sizes():
+    """Turc et al. 2019; BERT-base has 199 named parameters without a head, 110 million."""
+    tokenizer = learn_word_pieces(lambda: ["some words here"] * 2, 60, 32)
+    layers = {size: (size.layers, size.width) for size in BertSize}
+    assert list(layers.values()) == [(2, 128), (4, 256), (4, 512), (12, 768)]
+    with torch.device("meta"):
+        base = new_bert(BertSize.BASE, tokenizer).bert
+    assert len(list(base.named_parameters())) == 199
+    count = sum(parameter.numel() for parameter in base.parameters())
+    assert count + (30_522 - len(tokenizer)) * 768 == 109_482_240  # bert-base-uncased
+
+
+def test_masked_words_begin_with_their_frequencies():
+    """log((count + 1/2) / (all + 1/2 for each)), by hand."""
+    tokenizer = learn_word_pieces(lambda: ["one two"] * 2, 60, 32)
+    model = new_bert(BertSize.TINY, tokenizer)
+    one, two = tokenizer.convert_tokens_to_ids(["one", "two"])
+    predict_frequencies(model, numpy.array([one, two, one, one]))
+    bias = model.cls.predictions.decoder.bias.detach().exp()
+    pieces = len(tokenizer)
+    assert float(bias[one]) == pytest.approx(3.5 / (4 + pieces / 2))
+    assert float(bias[two]) == pytest.approx(1.5 / (4 + pieces / 2))
+    assert float(bias.sum()) == pytest.approx(1)
+
+
+def test_rare_words_do_not_become_alike(tmp_path):
+    """After 600 steps; from a bias of zeros, the rare half of these words came to 0.36."""
+    random = numpy.random.default_rng(0)
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
+    zipf = 1 / numpy.arange(1, len(words) + 1)
+    texts = [
+        ". ".join(" ".join(random.choice(words, 8, p=zipf / zipf.sum())) for _ in range(4))
+        for _ in range(600)
+    ]
+    documents = [Document(str(number), text) for number, text in enumerate(texts)]
+    task = Pretraining(documents, "c", size=BertSize.TINY, vocabulary=700)
+    train(task, Settings(None, tmp_path / "bert", [], [recipe(600, batch_size=8)]))
+    bert, tokenizer, _ = load_bert(tmp_path / "bert")
+    ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
+    counts = numpy.bincount(ids, minlength=len(tokenizer))
+    by_count = numpy.argsort(-counts)[: numpy.count_nonzero(counts)]
+    rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
+    unit = torch.nn.functional.normalize(rare.detach())
+    mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
+    assert mean_cosine < 0.2
+
+
+def test_the_losses_fall(trained):
+    result, told = trained
+    before = next(line for line in told if line.startswith("held out:"))
+    loss = float(before.split("masked words: loss ")[1].split(",")[0])
+    found = scores(result)
+    assert found["masked words, loss"] < loss - 1
+    assert found["masked words found, %"] > 5
+    assert told[0] == "114 documents of two sentences or more to train on, 6 held out"
+
+
+def test_round_trip(trained):
+    """As sentence-transformers pools it, and as its own heads predict."""
+    folder = trained[0].folder
+    model = SentenceTransformer(str(folder), device="cpu")
+    assert model.max_seq_length == 32
+    vectors = load_encoder(str(folder), device="cpu").encode_documents(["The wave salt harbour."])
+    bert, tokenizer, new_heads = load_bert(folder)
+    assert not new_heads
+    with torch.no_grad():
+        tokens = bert.eval().bert(**tokenizer("The wave salt harbour.", return_tensors="pt"))[0][0]
+    expected = tokens.mean(0).numpy()
+    numpy.testing.assert_allclose(vectors[0], expected / numpy.linalg.norm(expected), atol=1e-5)
+    card = (folder / "README.md").read_text("utf-8")
+    assert "| topics (held out) | next sentence found, % |" in card
+    assert "| size | tiny |" in card
+    assert not list(folder.glob("*.bin"))
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
+    def stop(done, fraction):
+        if done == 17 * 16:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    folder = tmp_path / "m"
+    with pytest.raises(TrainingStoppedError, match="stopped after step 17; .* --resume goes on"):
+        pretrain(documents, folder, on_progress=stop)
+    assert not folder.exists()
+    with pytest.raises(ArgumentError, match="began with batch_size 16, not 8"):
+        pretrain(documents, folder, recipe(batch_size=8), resume=True)
+    with pytest.raises(ArgumentError, match="began with"):
+        pretrain(documents[1:], folder, resume=True)
+    again, _ = pretrain(documents, folder, resume=True)
+    assert again.tests == trained[0].tests
+    expected = load_file(trained[0].folder / "model.safetensors")
+    found = load_file(folder / "model.safetensors")
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt", "trainer_state.json"])
+def test_a_damaged_checkpoint_is_reported(documents, tmp_path, name):
+    def stop(done, fraction):
+        if done == 3 * 16:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(TrainingStoppedError):
+        pretrain(documents, tmp_path / "m", on_progress=stop)
+    (file,) = tmp_path.glob(f"m.training/stage-0/checkpoint-3/{name}")
+    for other in file.parent.parent.glob("checkpoint-*"):
+        (other / name).write_bytes(file.read_bytes()[:20])
+    with pytest.raises(TrainingError, match="is damaged; remove it"):
+        pretrain(documents, tmp_path / "m", resume=True)
+
+
+def test_minutes(documents, tmp_path):
+    """The time of steps ends the training, and a resumed run goes on counting."""
+    steps = []
+
+    def stop(done, fraction):
+        steps.append((done, fraction))
+        if 0.3 < fraction < 0.6 and len(steps) > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    wanted = recipe(minutes=1 / 30)
+    with pytest.raises(TrainingStoppedError):
+        pretrain(documents, tmp_path / "m", wanted, on_progress=stop)
+    stopped, steps = steps[-1], []
+
+    def note(*step):
+        steps.append(step)
+
+    pretrain(documents, tmp_path / "m", wanted, resume=True, on_progress=note)
+    assert steps[0][0] == stopped[0] > 0
+    assert steps[0][1] == pytest.approx(stopped[1], abs=1e-6)
+    fractions = [fraction for _, fraction in steps]
+    assert fractions == sorted(fractions)
+    assert fractions[-2] < 1 == fractions[-1]
+
+
+def test_it_goes_on_from_a_bert(trained, documents, tmp_path):
+    result, _ = trained
+    further, _ = pretrain(documents, tmp_path / "m", recipe(20), base=str(result.folder))
+    name = "masked words, loss"
+    assert scores(further)[name] < scores(result)[name]
+
+
+def test_it_goes_on_from_a_bert_without_heads(trained, documents, tmp_path):
+    folder = trained[0].folder
+    plain = tmp_path / "plain"
+    bert = BertForPreTraining.from_pretrained(folder).bert
+    assert isinstance(bert, BertModel)
+    bert.save_pretrained(plain)
+    load_bert(folder).tokenizer.save_pretrained(plain)
+    _, told = pretrain(documents, tmp_path / "m", recipe(2), base=str(plain))
+    assert any("has no heads of pre-training" in line for line in told)
+
+
+def test_other_models_are_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "roberta"}')
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(EncoderError, match="is a roberta; use a BERT"):
+        load_bert(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "0 different documents of two sentences"),
+        (["One sentence."] * 50, "0 different documents of two sentences"),
+        (["One. Two."] * 50, "1 different documents of two sentences"),
+    ],
+)
+def test_too_little_is_reported_first(texts, message, tmp_path):
+    documents = [Document(None, text) for text in texts]
+    with pytest.raises(TrainingError, match=message):
+        pretrain(documents, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [{"max_tokens": 600}, {"max_tokens": 4}, {"batch_size": 1}])
+def test_settings_that_cannot_be(wrong, tmp_path):
+    with pytest.raises(ArgumentError):
+        pretrain([], tmp_path / "m", recipe(**wrong))
