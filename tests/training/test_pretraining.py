@@ -231,9 +231,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
     with pytest.raises(TrainingStoppedError, match="stopped after step 17; .* --resume goes on"):
         pretrain(documents, folder, on_progress=stop)
     assert not folder.exists()
-    with pytest.raises(ArgumentError, match="began with batch_size 16, not 8"):
+    with pytest.raises(ArgumentError, match="was started with batch_size 16, not 8"):
         pretrain(documents, folder, recipe(batch_size=8), resume=True)
-    with pytest.raises(ArgumentError, match="began with"):
+    with pytest.raises(ArgumentError, match="was started with"):
         pretrain(documents[1:], folder, resume=True)
     again, _ = pretrain(documents, folder, resume=True)
     assert again.tests == trained[0].tests
