@@ -211,7 +211,7 @@ class TestApproximate:
             patch.setattr(cells, "MAX_PROBES", 4)
             found = set(similar_pairs(vectors, None, 0.55, exact_up_to=1000, notify=told.append))
         exact = set(similar_pairs(vectors, None, 0.55))
-        claimed = float(told[0].partition(" finds ")[2].partition("%")[0]) / 100
+        claimed = float(told[0].partition(" recall of ")[2].partition("%")[0]) / 100
         assert found < exact
         assert claimed == pytest.approx(len(found) / len(exact), abs=0.08)
 

@@ -112,7 +112,9 @@ class TestWriteAheadLog:
 
         connect = partial(sqlite3.connect, factory=WithoutSharedMemory)
         monkeypatch.setattr(sqlite3, "connect", connect)
-        with pytest.raises(IndexStoreError, match="file system of .*x cannot hold"):
+        with pytest.raises(
+            IndexStoreError, match="file system of .*x does not support SQLite's write-ahead log"
+        ):
             Index.create(tmp_path / "x", ["hashing:32"])
 
     def test_a_file_system_that_cannot_hold_it_is_reported(self, tmp_path, monkeypatch, caplog):
