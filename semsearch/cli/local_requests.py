@@ -1,4 +1,4 @@
-"""What processes of the same user ask of a service, through its socket."""
+"""The requests that other processes of the same user send to a service, through its socket."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from semsearch.service.worker import Worker
 
 
 class LocalRequests:
-    """Answers `semsearch query` as it would answer itself, and `semsearch serve --stop`.
+    """Answers `semsearch query` with what the command would print, and `semsearch serve --stop`.
 
     Args:
-        program: of this process when it started; see `semsearch.cli.service_client.program`.
-        address: under which it serves.
-        workers: those of the indexes, by name. They may come after this call.
+        program: the program at the start of this process; see
+            `semsearch.cli.service_client.program`.
+        address: the address of the service.
+        workers: the workers of the indexes by name; may be filled after this call.
     """
 
     def __init__(self, program: str, address: str, workers: Mapping[str, Worker]) -> None:
@@ -47,14 +48,14 @@ class LocalRequests:
         self._workers = workers
 
     def routes(self) -> Sequence[Route]:
-        """What is asked, and by which path."""
+        """The routes under /local/."""
         return [
             Route("/local/query", self.query, methods=["POST"]),
             Route("/local/stop", self.stop, methods=["POST"]),
         ]
 
     async def query(self, request: Request) -> Response:
-        """What the command prints, if this process would print the same."""
+        """The output of the command, if this process would print the same."""
         asked = await request.json()
         try:
             return JSONResponse(await self._answer(asked))
@@ -90,14 +91,14 @@ class LocalRequests:
 
 
 class _ClientFile(io.StringIO):
-    """Collects what another process will write to its standard output."""
+    """Collects the text that another process will write to its standard output."""
 
     def __init__(self, *, is_terminal: bool) -> None:
         super().__init__()
         self._is_terminal = is_terminal
 
     def isatty(self) -> bool:
-        """Whether that is a terminal."""
+        """Whether that output is a terminal."""
         return self._is_terminal
 
 
@@ -107,7 +108,7 @@ def _printed(
     request: Mapping[str, Any],
     index: Index,
 ) -> dict[str, Any]:
-    """Hits as the command prints them, the messages that came, and what they are of."""
+    """The output of the command, its messages, and the identity of the index."""
     if worker.file is None:
         raise ArgumentError("it is in no directory")
     file = _ClientFile(is_terminal=request["is_terminal"])
@@ -130,7 +131,7 @@ def _printed(
 
 @contextmanager
 def _messages() -> Iterator[list[str]]:
-    """The messages of this thread, as the command prints them."""
+    """Collect the messages of this thread as the command prints them."""
     messages: list[str] = []
     thread = get_ident()
 

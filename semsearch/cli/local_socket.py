@@ -1,4 +1,4 @@
-"""The socket by which processes of the same user find a service; its folder and its files."""
+"""The Unix socket through which processes of the same user find a service."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from semsearch.cli.service_client import is_private, runtime_folder, sockets
 
 
 class LocalSocket:
-    """A socket in the user's runtime directory, which nobody finds before `publish`.
+    """A socket in the user's runtime directory, hidden until `publish`.
 
     Raises:
-        OSError: there can be none.
+        OSError: it cannot be created.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class LocalSocket:
             raise OSError(f"{folder} is open to other users")
         _remove_dead()
         self._public = folder / f"{os.getpid()}.sock"
-        self.path = folder / f"{os.getpid()}.new"  #: that it is bound to
+        self.path = folder / f"{os.getpid()}.new"  #: the path that it is bound to
         self.path.unlink(missing_ok=True)
         self.socket = socket.socket(socket.AF_UNIX)
         before = os.umask(0o177)
@@ -41,11 +41,11 @@ class LocalSocket:
             os.umask(before)
 
     def publish(self) -> None:
-        """Let others find it; it listens by now."""
+        """Make it visible to clients, once it listens."""
         self.path.rename(self._public)
 
     def remove(self) -> None:
-        """Let nobody find it."""
+        """Remove it."""
         for path in (self.path, self._public):
             path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What ``semsearch`` says without a command: the indexes that are here, and what to do next."""
+"""The output of ``semsearch`` without a command: the indexes here, and what to do next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semsearch.texts import quantity
 
 
 def show_overview() -> None:
-    """Print it."""
+    """Print the overview."""
     places = {visible(str(place)): place for place in indexes_here()}
     if not places:
         click.echo(f"No index under {INDEXES}/ yet.\n")
@@ -35,7 +35,7 @@ def show_overview() -> None:
 
 
 def _documents(place: Path) -> str:
-    """How many an index has, or what is wrong with it."""
+    """The number of documents of an index, or the error of opening it."""
     from semsearch.index import Index
 
     try:

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work: a bar on a terminal, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LINE_EVERY_SECONDS = 10.0
 
 
 class IndexingProgress:
-    """Shows how many things are done, their rate and the time that remains, on standard error.
+    """Shows the number of processed items, their rate and the remaining time on standard error.
 
-    Use it in a ``with``; `update` it after each batch and `note` what must be said meanwhile.
+    A context manager: call `update` after each batch, and `note` for messages in between.
 
     Args:
-        things: what is counted.
-        beginning: what is said before the first of them is done.
+        things: the name of the items, in the plural.
+        beginning: the text until the first item is processed.
     """
 
     def __init__(self, things: str, beginning: str = "loading, encoding the first batch") -> None:
@@ -46,15 +46,15 @@ class IndexingProgress:
         self.stop()
 
     def stop(self) -> None:
-        """Take the bar away, before a question or at the end."""
+        """Remove the bar, before a question or at the end."""
         if self._bar:
             self._bar.progress.stop()
 
     def update(self, done: int, fraction: float | None, where: str = "") -> None:
-        """Tell how many things are done (and where), and which part of all that is, if known.
+        """Show the number of processed items, and the fraction of the work if it is known.
 
-        The rate is that of the work after the first call, however long a model took to load
-        before; a lower number than last time begins another stage, with a rate of its own.
+        The rate is measured from the first call, without the time for loading a model. A lower
+        number than in the last call starts a new stage with its own rate.
         """
         if self._last is None or done < self._last:
             self._started = time.perf_counter()
@@ -76,7 +76,7 @@ class IndexingProgress:
             self.note(text)
 
     def note(self, message: str) -> None:
-        """Say something above the bar."""
+        """Print a message above the bar."""
         if self._bar:
             self._bar.note(message)
         else:
@@ -84,7 +84,7 @@ class IndexingProgress:
 
 
 class _Bar:
-    """The bar on a terminal. Without one its library is not imported, which takes its time."""
+    """The bar on a terminal. Only this class imports rich, which is slow to import."""
 
     def __init__(self, beginning: str) -> None:
         from rich.console import Console
@@ -100,12 +100,12 @@ class _Bar:
         self._task = self.progress.add_task(beginning, total=None)
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Which part is done; None when that is not known."""
+        """Show the fraction of the work that is done; None if it is unknown."""
         total = None if fraction is None else 1.0
         self.progress.update(self._task, description=text, completed=fraction, total=total)
 
     def note(self, message: str) -> None:
-        """Say something above the bar."""
+        """Print a message above the bar."""
         from rich.text import Text
 
         self.progress.console.print(Text(message))
@@ -113,7 +113,7 @@ class _Bar:
 
 @contextmanager
 def working(on: str) -> Iterator[None]:
-    """Tell on a terminal what is being done, as long as it is."""
+    """Show a spinner with a text on a terminal while a block runs."""
     from rich.console import Console
     from rich.text import Text
 

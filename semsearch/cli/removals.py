@@ -1,4 +1,4 @@
-"""The options of commands that remove documents, and the question before many are removed."""
+"""The options of commands that remove documents, and the question before removing many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ dry_run_option = click.option(
 
 
 def allowance(allowed: bool, progress: IndexingProgress | None = None) -> Allowance:
-    """Whether many documents may be removed: as allowed by option; else a terminal is asked."""
+    """Whether many documents may be removed: by the option or, on a terminal, by a question."""
     if allowed or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return allowed
 

@@ -17,13 +17,13 @@ SECONDS_TO_STOP = 10
 
 
 class Server(uvicorn.Server):
-    """Listens on the socket of its user, too, and stops when nothing is asked.
+    """Also listens on the socket of its user, and stops after a time without requests.
 
     Args:
-        app: what answers.
-        local: the socket of its user; None for none.
-        idle_seconds: after how long without a request it stops; None for never.
-        on_ready: called when it can answer.
+        app: the application.
+        local: the socket of its user; None to have none.
+        idle_seconds: the time without requests after which it stops; None for never.
+        on_ready: called when it accepts requests.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Server(uvicorn.Server):
         self._last_busy = 0.0
 
     def run(self, sockets: list[socket] | None = None) -> None:
-        """Serve until a signal comes, or nothing is asked for long."""
+        """Serve until a signal, or until it has been idle for too long."""
         local = [self._local.socket] if self._local else []
         super().run([*(sockets or []), *local])
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Load and listen."""
+        """Load the indexes and listen."""
         await super().startup(sockets)
         self._last_busy = time.monotonic()
         if self._local:
@@ -56,7 +56,7 @@ class Server(uvicorn.Server):
         self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether it is time to stop; asked ten times a second."""
+        """Whether to stop; called ten times a second."""
         requests, now = self.server_state.total_requests, time.monotonic()
         if self.server_state.tasks or requests != self._requests:
             self._requests, self._last_busy = requests, now
@@ -66,7 +66,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        """Finish what is being answered."""
+        """Finish open requests."""
         await super().shutdown(sockets)
-        if self._local:  # now, as the signal that ends the server may end the process
+        if self._local:  # now, since the signal that ends the server may end the process
             self._local.remove()

@@ -1,4 +1,4 @@
-"""Completion as shells need it: options written ``--name=value``, and names with spaces in them."""
+"""Shell completion for options written as ``--name=value`` and for names with spaces."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
 
 @add_completion_class
 class Bash(BashComplete):
-    """Bash takes ``=`` for a word, and what it is offered as it stands."""
+    """Bash treats ``=`` as a word, and inserts completions without quoting them."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before, and the one that is being typed."""
+        """The words before the cursor, and the incomplete one."""
         words, incomplete = super().get_completion_args()
         return [word for word in words if word != "="], "" if incomplete == "=" else incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """A line for the script."""
+        """The line of a completion for the script."""
         typed = os.environ["COMP_WORDS"].split("\n")[int(os.environ["COMP_CWORD"])]
         if item.type == "plain" and not typed.startswith(("'", '"')):
             # The script reads two backslashes as one.
@@ -37,7 +37,7 @@ class Bash(BashComplete):
 
 @add_completion_class
 class Zsh(ZshComplete):
-    """Zsh replaces the whole word, and completes nothing before `compinit` was run."""
+    """Zsh replaces the whole word, and needs `compinit` to have been run."""
 
     def source(self) -> str:
         """The script."""
@@ -45,7 +45,7 @@ class Zsh(ZshComplete):
         return f"{tag}\n{COMPINIT}\n{script}"
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """What can stand there."""
+        """The completions of a word."""
         return _with_option(incomplete, super().get_completions(args, incomplete))
 
 
@@ -54,12 +54,12 @@ class Fish(FishComplete):
     """Fish replaces the whole word."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """What can stand there."""
+        """The completions of a word."""
         return _with_option(incomplete, super().get_completions(args, incomplete))
 
 
 def _with_option(incomplete: str, items: list[CompletionItem[str]]) -> list[CompletionItem[str]]:
-    """The same, behind the ``--name=`` that was typed."""
+    """The completions, each after the ``--name=`` that was typed."""
     option, equals, _ = incomplete.partition("=")
     if equals and option.startswith("--"):
         for item in items:
