@@ -95,9 +95,9 @@ def explained(head: Head | None = None) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ray.exceptions.RayError) as error:
-        told = str(error)
-        if "ersion mismatch" in told:
-            reason = "it runs other versions of Ray or Python: " + " ".join(told.split())
+        message = str(error)
+        if "ersion mismatch" in message:
+            reason = "it runs other versions of Ray or Python: " + " ".join(message.split())
         elif isinstance(error, ray.exceptions.AuthenticationError):
             reason = "it refuses access; RAY_AUTH_TOKEN or ~/.ray/auth_token must hold its token"
         elif isinstance(error, ConnectionAbortedError):

@@ -254,13 +254,13 @@ class RayWorkers:
 
     def _leave(self, seat: _Seat, reason: str) -> None:
         """Stop using a seat; after the last one, everything that waits fails."""
-        told = f"node {seat.address} is left out: {reason}"
+        message = f"node {seat.address} is left out: {reason}"
         with self._lock:
             self._serving.remove(seat)
             if self._serving:
-                logger.warning("%s", told)
+                logger.warning("%s", message)
                 return
-            self._failure = ClusterError(f"no node is left to encode: {told}")
+            self._failure = ClusterError(f"no node is left to encode: {message}")
             while not self._tasks.empty():
                 self._tasks.get().task.future.set_exception(self._failure)
 
