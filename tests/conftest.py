@@ -46,17 +46,6 @@ def pytest_configure(config):
         config.option.hypothesis_seed = str(given)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Tests that may take minutes run first, so that no process waits for one at the end."""
-
-    def allowed_seconds(item):
-        marker = item.get_closest_marker("timeout")
-        return marker.args[0] if marker else 0
-
-    items.sort(key=allowed_seconds, reverse=True)
-
-
 def pytest_report_header(config):
     return f"random tests: --seed {config.option.seed}"
 

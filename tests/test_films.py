@@ -48,7 +48,7 @@ def films(data):
                 documents.append(
                     Document(f"{file.stem}-{number}", film["extract"], film["title"], metadata)
                 )
-    return documents if chosen else documents[::2]
+    return documents if chosen else documents[::4]
 
 
 @pytest.fixture(scope="module")

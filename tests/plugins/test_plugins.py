@@ -7,7 +7,7 @@ import logging
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,9 @@ CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A folder into which pip has installed the sample package, without a network."""
-    if find_spec("pip") is None:
+    try:
+        metadata.version("pip")
+    except metadata.PackageNotFoundError:
         pytest.skip("pip is not installed (uv venv --seed makes an environment with it)")
     folder = tmp_path_factory.mktemp("plugins")
     built = folder / "source"
