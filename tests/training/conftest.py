@@ -23,6 +23,12 @@ def tiny(write_bert) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_without_dropout(write_bert) -> Path:
+    """The same, whose training is not random."""
+    return write_bert(WORDS, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+
+@pytest.fixture(scope="session")
 def files(tmp_path_factory) -> Path:
     """A folder with a file of each kind of examples, 64 in each."""
     folder = tmp_path_factory.mktemp("files")

@@ -93,14 +93,15 @@ def test_the_columns_tell_the_loss(learn, name, loss):
     assert f"| loss | {loss} |" in (folder / "README.md").read_text("utf-8")
 
 
-def test_large_batches_are_cached(learn, monkeypatch):
+def test_large_batches_are_cached(learn, tiny_without_dropout, monkeypatch):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
+    base = tiny_without_dropout
     recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)
-    first = losses(learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe).folder)
+    first = losses(learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base).folder)
     monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
-    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, overwrite=True)
-    assert losses(again.folder) == pytest.approx(first, rel=0.1)  # other dropout
+    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base, overwrite=True)
+    assert losses(again.folder) == pytest.approx(first, rel=0.01)
 
 
 class TestDimensions:
@@ -154,7 +155,7 @@ class TestDimensions:
 def test_cross_encoder(learn, files, name):
     from sentence_transformers import CrossEncoder
 
-    recipe = replace(QUICK, epochs=20)
+    recipe = replace(QUICK, epochs=12, seed=2)
     held = {"development": str(files / name), "tests": [str(files / name)], "keep_leaks": True}
     folder, (test,), _ = learn(CrossEncoding(), name, recipe=recipe, **held)
     assert falls(losses(folder))
