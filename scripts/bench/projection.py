@@ -22,6 +22,8 @@ MONTH_HOURS = 730
 
 DIMENSION = 384
 VECTOR_BYTES = 4 * DIMENSION
+#: What a machine's memory holds besides.
+SYSTEM_GIB = 2
 #: A million passages are a segment of Milvus at its default of 1 GB, or one FAISS file of ours.
 SEGMENT = 10**6
 
@@ -124,7 +126,7 @@ class Projection:
         #: What a million takes, and how each of them grows with the number of millions.
         rows = {
             "load, without encoding": lambda n: duration(n * million["load s"] / 3600),
-            "memory of loading": lambda n: amount(n * SEGMENT * VECTOR_BYTES + self._beside()),
+            "memory of loading": lambda n: amount(self._loaded_bytes(n * SEGMENT)),
             "files": lambda n: amount(n * files),
             "codes in memory": lambda n: amount(n * SEGMENT * self.bytes_of(CODES[3])),
             "semantic query (√n)": lambda n: milliseconds(math.sqrt(n) * million["p50 ms"]),
@@ -137,14 +139,16 @@ class Projection:
         )
 
     def most_loaded(self, gib: float) -> float:
-        """How many passages can be loaded in a memory."""
-        return (gib * GIBI - self._beside()) / VECTOR_BYTES
+        """How many passages can be loaded in a memory, some of which the system needs."""
+        none, one = (self._loaded_bytes(count) for count in (0, 1))
+        return ((gib - SYSTEM_GIB) * GIBI - none) / (one - none)
 
-    def _beside(self) -> float:
-        """The memory that loading takes beside the vectors, at most."""
-        return max(
-            one["load MiB"] * MEBI - int(count) * VECTOR_BYTES for count, one in self._scale.items()
+    def _loaded_bytes(self, count: float) -> float:
+        """The peak of loading: the snapshot, with codes, and what was most beside one."""
+        beside = max(
+            one["load MiB"] * MEBI - 1e6 * one["vectors MB"] for one in self._scale.values()
         )
+        return count * self._scale["1000000"]["vectors MB"] + beside
 
     def machines(self) -> str:
         """Milvus: query nodes, what they answer, what they cost."""
