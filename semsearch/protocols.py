@@ -103,6 +103,15 @@ class Reranker(Protocol):
         """One score per pair of texts, higher is better, shape (len(pairs),)."""
 
 
+@runtime_checkable
+class CombinesScores(Protocol):
+    """A reranker whose scores are combined with those of the first stage."""
+
+    @property
+    def first_stage_weight(self) -> float:
+        """The weight of the first stage, from 0 to below 1; the reranker has the rest."""
+
+
 class SearchBackend(Protocol):
     """An index that can be searched, local or remote."""
 

@@ -15,7 +15,6 @@ from semsearch.datasets.folder import data_folder
 from semsearch.evaluation import evaluate_sts, load_pair_scorer
 
 SIZE = ["--size", "tiny"]
-MASKED_STEPS = "3000"
 #: How many labelled pairs are learnt from, and how often each is seen.
 LABELS = {500: "20", 5749: "4"}
 #: The learning rates among which each model's is chosen, on the development set.
@@ -23,7 +22,7 @@ RATES = ("2e-4", "5e-4", "1e-3")
 
 
 def raw_text(work: Work) -> str:
-    """Random weights, masked words, contrast, labels: each after the other."""
+    """Random weights, contrast, labels: each after the other."""
     corpus = _corpus(work)
     pooled: dict[str, list[float]] = {}
     labelled: dict[tuple[str, int], list[Path]] = {}
@@ -42,12 +41,11 @@ def raw_text(work: Work) -> str:
     return "\n\n".join(
         [
             "### From raw text to a sentence encoder",
-            "`semsearch train pretrain CORPUS --size tiny` (`--steps 0` for random weights, "
-            f"`--steps {MASKED_STEPS}` for masked words and next sentences), `semsearch train "
-            "contrast CORPUS`, `semsearch train siamese` on pairs of STS Benchmark's training "
-            "set; CORPUS holds films, SciFact's abstracts and WordNet's definitions with their "
-            f"titles. The learning rate of `siamese` is the best of {', '.join(RATES)} on the "
-            "development set, for each model. Spearman x 100 on the test set:",
+            "`semsearch train pretrain CORPUS --size tiny --steps 0` for random weights, "
+            "`semsearch train contrast CORPUS`, `semsearch train siamese` on pairs of STS "
+            "Benchmark's training set; CORPUS holds films, SciFact's abstracts and WordNet's "
+            "definitions with their titles. The learning rate of `siamese` is the best of "
+            f"{', '.join(RATES)} on the development set, for each model. Spearman x 100 on the test set:",
             table(["", "pooled", *(f"{count:,} labelled pairs" for count in LABELS)], rows),
             "Contrast above random weights, after the same labels, paired:",
             table(["", *(f"{count:,} labelled pairs" for count in LABELS)], _gains(labelled, work)),
@@ -58,19 +56,11 @@ def raw_text(work: Work) -> str:
 def _stages(work: Work, corpus: Path, seed: str) -> dict[str, Path]:
     """The models before labels, by what was done."""
     seeded = ["--seed", seed]
-    made = {}
-    for title, name, steps in (
-        ("random weights", "random", "0"),
-        ("masked words", "masked", MASKED_STEPS),
-    ):
-        start = work.once(
-            f"{name}-{seed}", "pretrain", str(corpus), *SIZE, "--steps", steps, *seeded
-        )
-        made[title] = start
-        made[f"{title}, then contrast"] = work.once(
-            f"{name}-contrast-{seed}", "contrast", str(corpus), "--base", str(start), *seeded
-        )
-    return made
+    start = work.once(f"random-{seed}", "pretrain", str(corpus), *SIZE, "--steps", "0", *seeded)
+    contrasted = work.once(
+        f"random-contrast-{seed}", "contrast", str(corpus), "--base", str(start), *seeded
+    )
+    return {"random weights": start, "random weights, then contrast": contrasted}
 
 
 def _fine_tuned(work: Work, model: Path, count: int, seed: str) -> Path:
@@ -121,17 +111,25 @@ def _corpus(work: Work) -> Path:
 
 
 def _titled() -> Iterator[tuple[str, str]]:
-    folder = data_folder() / "corpora"
-    for films in sorted((folder / "movies").glob("*.json")):
-        for film in json.loads(films.read_text("utf-8")):
-            if film.get("extract"):
-                yield film["title"], film["extract"]
-    with (folder / "wordnet_definitions.jsonl").open(encoding="utf-8") as lines:
-        for line in lines:
-            entry = json.loads(line)
-            yield entry["lemma"], entry["text"]
+    yield from titled_texts("films")
+    yield from titled_texts("definitions")
     for text in load_retrieval_set("scifact").documents.values():
         yield "", text
+
+
+def titled_texts(name: str) -> Iterator[tuple[str, str]]:
+    """Titles and extracts of films, or words and WordNet's definitions."""
+    folder = data_folder() / "corpora"
+    if name == "films":
+        for films in sorted((folder / "movies").glob("*.json")):
+            for film in json.loads(films.read_text("utf-8")):
+                if film.get("extract"):
+                    yield film["title"], film["extract"]
+    else:
+        with (folder / "wordnet_definitions.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                entry = json.loads(line)
+                yield entry["lemma"], entry["text"]
 
 
 def _test_score(model: Path) -> float:

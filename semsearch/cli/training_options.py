@@ -17,7 +17,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import Precision
-from semsearch.errors import BadRowError, refuse
+from semsearch.errors import BadRowError, CombinationError, refuse
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.stages import one_each
@@ -64,7 +64,6 @@ training_options = together(
     click.option(
         "--data",
         multiple=True,
-        required=True,
         metavar="NAME|FILE",
         help="What to train on; given more than once, in turn.",
     ),
@@ -231,7 +230,12 @@ def train_on_pairs(
         epochs: one for all sets, or one for each; none takes the default.
         learning_rates: the same.
         choices: further fields of `Recipe` and `Settings`.
+
+    Raises:
+        ArgumentError: there is no training set.
     """
+    if not data:
+        raise CombinationError("name what to train on: --data NAME|FILE")
     parts = 1 if choices["mix"] else len(data)
     recipe = Recipe(**_taken(choices, Recipe))
     recipes = [

@@ -343,6 +343,8 @@ MODEL_TYPES = {
     "xlm-roberta",
 }
 MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
+#: A cross-encoder's key in config.json.
+FIRST_STAGE_WEIGHT = "first_stage_weight"
 
 
 class NotConvertibleError(EncoderError):
@@ -366,6 +368,22 @@ def why_not_bert_like(folder: ModelFolder) -> str | None:
     if config.get("model_type") not in MODEL_TYPES:
         return f"its type is {config.get('model_type')}, which is not BERT-like"
     return None
+
+
+def first_stage_weight(folder: Path) -> float:
+    """The weight of the first stage's scores beside a cross-encoder's; 0 if it says nothing."""
+    try:
+        found = json.loads((folder / "config.json").read_text("utf-8"))[FIRST_STAGE_WEIGHT]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+    return float(found) if isinstance(found, (int, float)) and 0 <= found < 1 else 0.0
+
+
+def set_first_stage_weight(folder: Path, weight: float) -> None:
+    """Store it in the model's config.json."""
+    file = folder / "config.json"
+    config = json.loads(file.read_text("utf-8"))
+    file.write_text(json.dumps(config | {FIRST_STAGE_WEIGHT: weight}, indent=2) + "\n", "utf-8")
 
 
 def check_head(folder: ModelFolder) -> None:

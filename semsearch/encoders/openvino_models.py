@@ -14,6 +14,7 @@ from semsearch.encoders.model_folder import (
     ConversionFailedError,
     ModelFolder,
     NotConvertibleError,
+    first_stage_weight,
     why_not_bert_like,
 )
 from semsearch.encoders.openvino_runtime import Converted, float_precision, import_openvino
@@ -117,6 +118,7 @@ class OpenVINOReranker:
 
     def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
         self.spec = CROSS_ENCODER_PREFIX + folder.spec
+        self.first_stage_weight = first_stage_weight(folder.path)
         floats = float_precision(precision)
         self.precision = floats.value
         self._model = converted.text_model(floats)

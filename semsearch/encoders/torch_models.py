@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.arguments import check_pairs, check_text, check_texts
-from semsearch.encoders.model_folder import ModelFolder, why_not_bert_like
+from semsearch.encoders.model_folder import ModelFolder, first_stage_weight, why_not_bert_like
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Pooling, Precision
 from semsearch.encoders.text_model import (
     INPUTS,
@@ -209,6 +209,7 @@ class TorchReranker:
     def __init__(
         self, folder: ModelFolder, device: str | None = None, attention: str | None = None
     ) -> None:
+        self.first_stage_weight = first_stage_weight(folder.path)
         self._folder = folder
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default

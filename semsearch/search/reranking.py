@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy
+from numpy.typing import NDArray
 
 from semsearch.arguments import shown
 from semsearch.errors import ArgumentError
-from semsearch.protocols import Reranker
+from semsearch.protocols import CombinesScores, Reranker
 from semsearch.records import Hits
 
 #: Passages scored first, to measure the speed.
@@ -17,6 +19,8 @@ FIRST_BLOCK = 8
 
 def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = None) -> Hits:
     """Sort the first hits by the scores of a cross-encoder; equal scores keep their order.
+
+    A cross-encoder may want its scores combined with those of the first stage (`CombinesScores`).
 
     Args:
         hits: best first; they are scored in this order.
@@ -40,13 +44,39 @@ def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = 
             if taken < 1:
                 break
         scores += _scores(hits.query, first[len(scores) : len(scores) + taken], reranker)
-    read = sorted(zip(scores, first, strict=False), key=lambda pair: -pair[0])
+    read = first[: len(scores)]
+    weight = reranker.first_stage_weight if isinstance(reranker, CombinesScores) else 0.0
+    final = combined([hit.score for hit in read], scores, weight)
     found = [
-        hit._replace(score=score, scores=hit.scores._replace(reranked=score)) for score, hit in read
+        hit._replace(score=score, scores=hit.scores._replace(reranked=own))
+        for score, own, hit in sorted(
+            zip(final, scores, read, strict=True), key=lambda one: -one[0]
+        )
     ]
     found += hits[len(scores) :]
     ranked = (hit._replace(rank=rank) for rank, hit in enumerate(found, start=1))
     return Hits(hits.query, ranked, reranked=len(scores))
+
+
+def combined(first: Sequence[float], second: Sequence[float], weight: float) -> list[float]:
+    """The scores of two stages as one: the weighted mean of their z-scores.
+
+    Args:
+        first: those of the first stage.
+        second: those of the reranker for the same hits.
+        weight: of the first stage; with 0, the reranker's scores are returned as they are.
+    """
+    if not weight:
+        return list(second)
+    mean: list[float] = (weight * _standard(first) + (1 - weight) * _standard(second)).tolist()
+    return mean
+
+
+def _standard(scores: Sequence[float]) -> NDArray[numpy.float64]:
+    """The z-scores; 0 where all scores are equal."""
+    values = numpy.asarray(scores, numpy.float64)
+    found: NDArray[numpy.float64] = (values - values.mean()) / (values.std() or 1.0)
+    return found
 
 
 def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:

@@ -6,6 +6,7 @@ from semsearch.training.cross_encoder import CrossEncoding
 from semsearch.training.distillation import Distillation
 from semsearch.training.pretraining import Pretraining
 from semsearch.training.recipe import Loss, Recipe
+from semsearch.training.reranking import Reranking
 from semsearch.training.run import Trained, train
 from semsearch.training.siamese import Siamese
 from semsearch.training.stages import Settings
@@ -20,6 +21,7 @@ __all__ = [
     "Loss",
     "Pretraining",
     "Recipe",
+    "Reranking",
     "Settings",
     "Siamese",
     "Task",

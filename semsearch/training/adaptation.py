@@ -1,28 +1,39 @@
 """Fit an encoder to a corpus without labels, and keep the result only where it helps.
 
 Titles, or sentences taken out of their context, are questions; in-batch and mined hard negatives
-are the wrong answers (multiple negatives ranking, Henderson et al. 2017). Whether it helped is
-measured by questions of documents that were held out.
+are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights are
+averaged with the old ones (Wortsman et al. 2022, Robust fine-tuning of zero-shot models). How much
+of the new ones is best, and whether the result is better than the old model at all, is measured
+with questions of other kinds than those of the training: the user's own, with judgements, or made
+from documents that were held out; and on STS Benchmark, where that is at hand.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy
 from numpy.random import default_rng
 
+from semsearch.correlations import Values
+from semsearch.datasets import RetrievalSet
 from semsearch.encoders.model_folder import ModelFolder, find_model
 from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.errors import ExamplesError
 from semsearch.records import Document
+from semsearch.texts import quantity
 from semsearch.training.data import found_sts
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.known_item import Gain, gain, hard_negatives, reciprocal_ranks
-from semsearch.training.questions import Question, questions
+from semsearch.training.gains import Gain, gain, spearman_gain
+from semsearch.training.hard_negatives import hard_negatives
+from semsearch.training.questions import fragments, keywords, questions
 from semsearch.training.recipe import Recipe
-from semsearch.training.scoring import Measured
+from semsearch.training.scoring import Measured, columns_of
+from semsearch.training.search_test import Asked, SearchTest
 from semsearch.training.sentences import distinct_documents, held_out
 from semsearch.training.siamese import BiEncoderTask
 from semsearch.training.stages import Settings, Stage
@@ -33,8 +44,35 @@ if TYPE_CHECKING:
 HELD_OUT_PART = 0.1
 #: How many documents are trained on; of more, some are drawn.
 MOST_TRAINED = 50_000
-#: How many passages of trained documents stand beside the held-out ones when it is measured.
-MOST_OTHERS = 5_000
+#: How many other passages stand beside those that are asked for.
+MOST_OTHERS = 2_000
+#: The shares of the new weights that are tried.
+SHARES = (0.25, 0.5, 1.0)
+#: By so much, times 100, STS Benchmark's score may certainly not fall.
+STS_MARGIN = 1.0
+
+
+class Verdict(NamedTuple):
+    """What the training did, and whether the result is better than the old model."""
+
+    share: float  #: of the new weights
+    pooled: Gain  #: of all questions
+    by_kind: dict[str, Gain]
+    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if it is at hand
+
+    @property
+    def objections(self) -> list[str]:
+        """Why the model is not better than the old one."""
+        found = [] if self.pooled.is_certain else ["the gain is not certain"]
+        found += [
+            f"{kind} found less" for kind, one in self.by_kind.items() if one.after < one.before
+        ]
+        if self.sts is not None and self.sts.low < -STS_MARGIN:
+            found.append(f"STS Benchmark may fall by more than {STS_MARGIN:g}")
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.pooled}, with {self.share:.0%} of the new weights"
 
 
 @dataclass
@@ -42,46 +80,59 @@ class Adaptation(BiEncoderTask):
     """Fit an encoder to a corpus.
 
     Args:
-        documents: the corpus; a tenth of its documents is held out.
+        documents: the corpus.
         data_name: what the corpus is called in messages.
         keep_anyway: write the model even if it did not help.
+        judged: queries with judgements of these documents, to measure with. Without, a tenth of
+            the documents is held out, and questions are made from them.
     """
 
     documents: Iterable[Document]
     data_name: str
     keep_anyway: bool = False
-    #: What the training did to the held-out questions, once it is measured.
-    gain: Gain = field(init=False)
-    _asked: list[Question] = field(init=False)
-    _others: list[Question] = field(init=False)
+    judged: RetrievalSet | None = None
+    #: What the training did, once it is measured.
+    verdict: Verdict = field(init=False)
+    _test: SearchTest = field(init=False)
+    _sts: list[Examples] = field(init=False)
 
     name = "adapt"
     description = (
         "An encoder fitted to a corpus without labels by semsearch, from `{base}`: titles, or "
         "sentences taken out of their context, find their documents among in-batch and mined hard "
-        "negatives. It was measured by such questions of documents that were held out; other tasks "
-        "can have lost by it."
+        "negatives. Its weights are a mean of the old and the new ones."
     )
     keeps_its_task = True
     attention_dropout = False
     recipe = Recipe(batch_size=32)
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
-        """One stage, without a development set: the held-out questions are the test."""
+        """One stage, without a development set: what is kept is decided at the end."""
         (recipe,) = settings.recipes
-        found = questions(distinct_documents(self.documents), recipe.seed)
-        parts = held_out(
-            len(found), recipe.seed, "with a title of its own or two sentences", HELD_OUT_PART
-        )
-        drawn = default_rng(recipe.seed).permutation(parts.trained)[:MOST_TRAINED]
-        trained = [found[place] for place in drawn]
-        self._asked = [found[place] for place in parts.held_out]
-        self._others = trained[:MOST_OTHERS]
+        documents = distinct_documents(self.documents)
+        found = questions(documents, recipe.seed)
+        trained = found
+        if self.judged is None:
+            parts = held_out(
+                len(found),
+                recipe.seed,
+                "different documents with a title of their own or two sentences",
+                HELD_OUT_PART,
+            )
+            trained = [found[place] for place in parts.trained]
+            asked = [found[place].document for place in parts.held_out]
+            self._test = made_test(asked, [one.document for one in trained], recipe.seed)
+        else:
+            self._test = judged_test(self.judged, documents, recipe.seed)
+        drawn = default_rng(recipe.seed).permutation(len(trained))[:MOST_TRAINED]
+        trained = [trained[place] for place in drawn]
         titles = sum(question.is_title for question in trained)
+        kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in self._test.asked)
         notify(
             f"{len(trained):,} questions to train on ({titles:,} titles, "
-            f"{len(trained) - titles:,} sentences), {len(self._asked):,} held out"
+            f"{len(trained) - titles:,} sentences); measured with {kinds}"
         )
+        self._sts = found_sts(["stsbenchmark"], "dev", notify)
         encoder = TorchEncoder(find_model(str(settings.base)))
         texts = (
             [question.query for question in trained],
@@ -91,7 +142,7 @@ class Adaptation(BiEncoderTask):
         places = [f"{self.data_name}, question {number}" for number in range(1, len(trained) + 1)]
         training = Examples(self.data_name, Kind.TRIPLETS, texts, places, [])
         stage = Stage(training, None, recipe.for_kind(training.kind))
-        return [stage], found_sts(["stsbenchmark"], "test", notify)
+        return [stage], found_sts(["stsbenchmark"], "test", notify) if self._sts else []
 
     def prompted(self, training: Examples, model: SentenceTransformer) -> Examples:
         """The texts with the model's prompts, as they are searched."""
@@ -100,21 +151,131 @@ class Adaptation(BiEncoderTask):
         texts = tuple([prompt + text for text in column] for prompt, column in columns)
         return replace(training, texts=texts)
 
+    def finished(self, folder: Path, base: Path) -> Path:
+        """The mean of the old and the new weights, with the share that is best."""
+        encoder = TorchEncoder(ModelFolder(str(folder), folder))
+        old, new = (self.load(one).state_dict() for one in (base, folder))
+        found: dict[float, list[Values]] = {}
+        sts: dict[float, list[Values]] = {}
+        for share in (0.0, *SHARES):
+            encoder.model.load_state_dict(_mean(old, new, share))
+            found[share] = self._test.values(encoder)
+            sts[share] = [_cosines(encoder, examples) for examples in self._sts]
+        share = max(SHARES, key=lambda one: _mean_gain(found[0.0], found[one]))
+        self.verdict = _verdict(
+            share,
+            self._test,
+            found,
+            [
+                spearman_gain(sts[0.0][place], sts[share][place], examples.targets)
+                for place, examples in enumerate(self._sts)
+            ],
+        )
+        mixed = folder.with_name("mixed")
+        shutil.rmtree(mixed, ignore_errors=True)
+        shutil.copytree(folder, mixed)
+        encoder.model.load_state_dict(_mean(old, new, share))
+        encoder.model.save_pretrained(str(mixed), create_model_card=False)
+        return mixed
+
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:
-        """The ranks of the passages of held-out questions, before and after; STS Benchmark."""
-        before, after = (
-            reciprocal_ranks(
-                TorchEncoder(ModelFolder(str(model), model)), self._asked, self._others
+        """The questions of each kind, before and after; STS Benchmark."""
+        found = [
+            Measured(
+                f"{self.data_name}, {kind}", "nDCG@10 x 100", 100 * one.after, 100 * one.before
             )
-            for model in (base, folder)
-        )
-        self.gain = gain(before, after, last.recipe.seed)
-        name = f"{self.data_name} (held out)"
-        ranks = Measured(name, "MRR x 100", 100 * self.gain.after, 100 * self.gain.before)
-        return [ranks, *super().measured(folder, base, tests, last)]
+            for kind, one in self.verdict.by_kind.items()
+        ]
+        return [*found, *super().measured(folder, base, tests, last)]
 
     def is_worth_keeping(self) -> bool:
-        """Whether the held-out questions find their passages better than before."""
-        return self.gain.is_certain or self.keep_anyway
+        """Whether nothing speaks against it."""
+        return not self.verdict.objections or self.keep_anyway
+
+
+def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
+    """Questions made from documents, of kinds that are not trained on.
+
+    Args:
+        asked: the texts of the documents that are asked for.
+        others: texts that stand beside them.
+        seed: decides which sentences are taken.
+    """
+    passages = {str(place): text for place, text in enumerate((*asked, *others[:MOST_OTHERS]))}
+    kinds = []
+    for kind, queries in (
+        ("queries of keywords", keywords(list(passages.values()))[: len(asked)]),
+        ("queries of half a sentence", fragments(asked, seed)),
+    ):
+        fit = [place for place, query in enumerate(queries) if query]
+        if len(fit) > 1:
+            judged = [{str(place): 1} for place in fit]
+            kinds.append(Asked(kind, [queries[place] for place in fit], judged))
+    return SearchTest(passages, kinds)
+
+
+def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) -> SearchTest:
+    """The judged queries, their documents, and others beside them.
+
+    Raises:
+        ArgumentError: fewer than two queries have a relevant document in the corpus.
+    """
+    texts = {one.id: one.text for one in documents if one.id is not None}
+    names = [
+        name
+        for name in judged.queries
+        if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
+    ]
+    if len(names) < 2:
+        raise ExamplesError(
+            f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
+            "document in this corpus; measuring needs 2 or more"
+        )
+    wanted = {one for name in names for one in judged.qrels[name] if one in texts}
+    others = [one for one in texts if one not in wanted]
+    drawn = default_rng(seed).permutation(len(others))[:MOST_OTHERS]
+    shown = {*wanted, *(others[place] for place in drawn)}
+    asked = Asked(
+        "judged queries",
+        [judged.queries[name] for name in names],
+        [judged.qrels[name] for name in names],
+    )
+    return SearchTest({name: text for name, text in texts.items() if name in shown}, [asked])
+
+
+def _verdict(
+    share: float, test: SearchTest, found: dict[float, list[Values]], sts: Sequence[Gain]
+) -> Verdict:
+    """Measured on those questions that did not choose the share."""
+    before, after = ([values[1::2] for values in found[one]] for one in (0.0, share))
+    measure = "nDCG@10"
+    return Verdict(
+        share,
+        gain(measure, numpy.concatenate(before), numpy.concatenate(after), 0),
+        {
+            asked.kind: gain(measure, old, new, 0)
+            for asked, old, new in zip(test.asked, before, after, strict=True)
+        },
+        next(iter(sts), None),
+    )
+
+
+def _mean_gain(before: Sequence[Values], after: Sequence[Values]) -> float:
+    """The mean over the kinds, by every other question."""
+    return float(numpy.mean([(a[::2] - b[::2]).mean() for b, a in zip(before, after, strict=True)]))
+
+
+def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, Any]:
+    """The mean of the weights; what is not a fraction is the new model's."""
+    return {
+        name: old[name].lerp(tensor, share) if tensor.is_floating_point() else tensor
+        for name, tensor in new.items()
+    }
+
+
+def _cosines(encoder: TorchEncoder, examples: Examples) -> Values:
+    left, right = columns_of(encoder.encode_documents, examples)
+    cosines: Values = (left * right).sum(axis=1, dtype=numpy.float64)
+    return cosines

@@ -68,7 +68,9 @@ class Contrast(BiEncoderTask):
             for document in distinct_documents(self.documents)
             if len(chain := _chain(document)) > 1
         ]
-        parts = held_out(len(found), recipe.seed, "with a title or two sentences")
+        parts = held_out(
+            len(found), recipe.seed, "different documents with a title or two sentences"
+        )
         training = self._pairs([found[place] for place in parts.trained], "", MOST_PAIRS, recipe)
         development = self._pairs(
             [found[place] for place in parts.held_out], " (held out)", MOST_SCORED, recipe

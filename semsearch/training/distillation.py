@@ -85,7 +85,7 @@ class Distillation(BiEncoderTask):
             untrained = Recipe(steps=0, learning_rate=recipe.learning_rate, seed=recipe.seed)
             return [Stage(self._examples([], ""), None, untrained)], tests
         found = distinct_documents(self.documents)
-        parts = held_out(len(found), recipe.seed, "in this corpus")
+        parts = held_out(len(found), recipe.seed, "different documents in this corpus")
         trained, measured = (
             list(
                 dict.fromkeys(

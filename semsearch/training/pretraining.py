@@ -104,7 +104,7 @@ class Pretraining(Task):
             return [Stage(self._examples(documents, ""), None, recipe)], []
         usable = [len(sentences(document.text)) > 1 for document in documents]
         places = [place for place, is_usable in enumerate(usable) if is_usable]
-        parts = held_out(len(places), recipe.seed, "of two sentences or more")
+        parts = held_out(len(places), recipe.seed, "different documents of two sentences or more")
         held = {places[place] for place in parts.held_out}
         notify(
             f"{len(parts.trained):,} documents of two sentences or more to train on, "

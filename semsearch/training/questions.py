@@ -1,12 +1,17 @@
 """Questions whose answers are known without labels: a title, or a sentence without its context.
 
 The latter is the inverse cloze task (Lee, Chang & Toutanova 2019, section 4): a sentence is taken
-out of its document, and what stood around it is to be found.
+out of its document, and what stood around it is to be found. An encoder that is trained on such
+questions is tested with others: the most specific words of a document, and half of the words of a
+sentence that stays in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy
@@ -18,14 +23,19 @@ from semsearch.training.sentences import sentences
 LEAST_WORDS = 4
 #: How many sentences around the one taken out are its context, on each side.
 AROUND = 4
+#: How many words a question of keywords has.
+KEYWORDS = 4
+#: A sentence of fewer words is not halved.
+LEAST_HALVED = 8
 
 
 class Question(NamedTuple):
-    """A query, the passage that answers it, and whether the query is a title."""
+    """A query, and the passage that answers it."""
 
     query: str
     passage: str
-    is_title: bool
+    is_title: bool  #: whether the query is a title
+    document: str  #: the text of the whole document
 
 
 def questions(documents: Iterable[Document], seed: int) -> list[Question]:
@@ -41,13 +51,48 @@ def questions(documents: Iterable[Document], seed: int) -> list[Question]:
         title = " ".join((document.title or "").split())
         choices = []
         if title and title.casefold() not in text.casefold():
-            choices.append(Question(title, text, True))
+            choices.append(Question(title, text, True, text))
         parts = sentences(text)
         fit = [number for number, part in enumerate(parts) if len(part.split()) >= LEAST_WORDS]
         if len(parts) > 1 and fit:
             taken = int(generator.choice(fit))
             context = parts[max(0, taken - AROUND) : taken] + parts[taken + 1 : taken + AROUND + 1]
-            choices.append(Question(parts[taken], " ".join(context), False))
+            choices.append(Question(parts[taken], " ".join(context), False, text))
         if choices:
             found.append(choices[int(generator.integers(len(choices)))])
+    return found
+
+
+def keywords(texts: Sequence[str]) -> list[str]:
+    """The most specific words of each text, in their order; empty where there are too few.
+
+    Specific are words that are frequent in the text and in few others (tf-idf, Spärck Jones 1972).
+    """
+    listed = [
+        [word for word in re.findall(r"\w+", text.lower()) if len(word) > 2] for text in texts
+    ]
+    spread = Counter(word for words in listed for word in set(words))
+    found = []
+    for words in listed:
+        counts = Counter(words)
+        ordered = sorted(
+            counts, key=lambda word: (-counts[word] * math.log(len(texts) / spread[word]), word)
+        )
+        best = set(ordered[:KEYWORDS])
+        found.append(" ".join(sorted(best, key=words.index)) if len(best) == KEYWORDS else "")
+    return found
+
+
+def fragments(texts: Sequence[str], seed: int) -> list[str]:
+    """Half of the words of a sentence of each text, both drawn; empty where all are short."""
+    found = []
+    for place, text in enumerate(texts):
+        generator = numpy.random.default_rng([seed, place])
+        long = [words for part in sentences(text) if len(words := part.split()) >= LEAST_HALVED]
+        if not long:
+            found.append("")
+            continue
+        words = long[int(generator.integers(len(long)))]
+        kept = numpy.sort(generator.permutation(len(words))[: len(words) // 2])
+        found.append(" ".join(words[place] for place in kept.tolist()))
     return found

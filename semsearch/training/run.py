@@ -98,6 +98,7 @@ def train(
                 _announce(stage, task.loss(number, stage.training), notify)
                 _run(trainer, place, Callbacks(notify, on_progress))
             folder = place.model
+        folder = task.finished(folder, base)
         measured = task.measured(folder, base, tests, stages[-1])
         if not task.is_worth_keeping():
             workspace.discard()

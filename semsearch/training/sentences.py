@@ -33,23 +33,24 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
     return list(first.values())
 
 
-def held_out(count: int, seed: int, kind: str, part: float = HELD_OUT_PART) -> HeldOut:
-    """Hold out a part of `count` documents, drawn by the seed.
+def held_out(
+    count: int, seed: int, what: str, part: float = HELD_OUT_PART, most: int = HELD_OUT_MOST
+) -> HeldOut:
+    """Hold out a part of `count` documents, or other things, drawn by the seed.
 
     Args:
         count: of documents that can be used.
         seed: decides which.
-        kind: what makes a document usable, for the message.
-        part: how many, between some least and most number.
+        what: they are, in the plural, for the message.
+        part: how many, but at least `HELD_OUT_LEAST`.
+        most: how many at most.
 
     Raises:
         TrainingError: there are too few.
     """
     if count < LEAST_DOCUMENTS:
-        raise TrainingError(
-            f"{count} different documents {kind}; it takes {LEAST_DOCUMENTS} or more to train"
-        )
-    size = min(max(round(part * count), HELD_OUT_LEAST), HELD_OUT_MOST)
+        raise TrainingError(f"{count} {what}; training needs {LEAST_DOCUMENTS} or more")
+    size = min(max(round(part * count), HELD_OUT_LEAST), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
     return HeldOut(sorted(order[size:].tolist()), sorted(order[:size].tolist()))
 

@@ -57,6 +57,16 @@ class Task(ABC):
         """How good a finished model is, by so many leading dimensions of its vectors."""
         raise NotImplementedError
 
+    def finished(self, folder: Path, base: Path) -> Path:
+        """The folder of the model after choices on held-out data; they can be made again.
+
+        Args:
+            folder: the trained model, in a folder of the run.
+            base: the base model.
+        """
+        del base
+        return folder
+
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:

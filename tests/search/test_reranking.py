@@ -91,6 +91,43 @@ def test_budget(index, clock, seconds, blocks):
     assert ids(hits) == sorted(first[:read], reverse=True) + first[read:]
 
 
+class Combining(Counting):
+    """The same, beside the first stage."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.first_stage_weight = weight
+
+
+def test_scores_of_both_stages_are_combined(index):
+    """By hand: 0.75 and 0.25 of the z-scores of each."""
+    first = index.search("item", 3)
+    hits = index.search("item", 3, rerank=Combining(0.75), rerank_depth=3)
+    own = [0.0, 1.0, 2.0]
+    cosines = [hit.score for hit in first]
+
+    def standard(values, value):
+        mean = sum(values) / 3
+        return (value - mean) / (sum((one - mean) ** 2 for one in values) / 3) ** 0.5
+
+    expected = {
+        hit.document_id: 0.75 * standard(cosines, hit.score) + 0.25 * standard(own, number)
+        for number, hit in enumerate(first)
+    }
+    assert ids(hits) == sorted((0, 1, 2), key=lambda n: -expected[str(n)])
+    assert {hit.document_id: hit.score for hit in hits} == pytest.approx(expected)
+    assert {hit.scores.reranked for hit in hits} == set(own)
+    assert [hit.scores.cosine for hit in hits] == [
+        next(one.score for one in first if one.document_id == hit.document_id) for hit in hits
+    ]
+
+
+def test_combined_scores_that_are_all_equal():
+    assert reranking.combined([0.5, 0.5], [1.0, 3.0], 0.5) == [-0.5, 0.5]
+    assert reranking.combined([0.5], [1.0], 0.5) == [0.0]
+    assert reranking.combined([], [], 0.0) == []
+
+
 def test_nothing_to_read(tmp_path):
     with Index.create(tmp_path / "x", "hashing") as index:
         reranker = Counting()

@@ -7,11 +7,14 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from semsearch import Document
+from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Adaptation, Recipe, Settings, train
-from semsearch.training.known_item import gain, hard_negatives, reciprocal_ranks
-from semsearch.training.questions import Question, questions
+from semsearch.training.gains import gain
+from semsearch.training.hard_negatives import hard_negatives
+from semsearch.training.questions import Question, fragments, keywords, questions
+from semsearch.training.search_test import Asked, SearchTest
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +35,7 @@ class TestQuestions:
         (found,) = questions([Document("a", " ".join(parts))], 0)
         place = parts.index(found.query)
         around = parts[max(0, place - 4) : place] + parts[place + 1 : place + 5]
-        assert found == Question(parts[place], " ".join(around), False)
+        assert found == Question(parts[place], " ".join(around), False, " ".join(parts))
 
     def test_titles_that_the_text_does_not_repeat(self):
         told = questions(
@@ -43,7 +46,8 @@ class TestQuestions:
             ],
             0,
         )
-        assert told == [Question("Night Train", "A single sentence about it.", True)]
+        text = "A single sentence about it."
+        assert told == [Question("Night Train", text, True, text)]
 
     def test_the_seed_decides(self, documents):
         assert questions(documents, 1) == questions(documents, 1)
@@ -62,26 +66,47 @@ class Fixed:
     encode_queries = encode_documents
 
 
-def test_reciprocal_ranks_by_hand():
+def test_ndcg_by_hand():
+    """One relevant passage of rank r gives 1 / log2(r + 1) (Järvelin & Kekäläinen 2002)."""
     encoder = Fixed({"q": [1, 0], "r": [0, 1], "p": [0.8, 0.6], "s": [0.6, 0.8], "t": [1, 0]})
-    asked = [Question("q", "p", False), Question("r", "s", False)]
+    passages = {name: name for name in "pst"}
+    asked = [
+        Asked("one", ["q"], [{"p": 1}]),
+        Asked("two", ["r", "q"], [{"s": 1}, {"s": 2, "t": 0}]),
+    ]
     # q: t scores 1, p 0.8, s 0.6; r: s 0.8, p 0.6, t 0.
-    assert reciprocal_ranks(encoder, asked, [Question("x", "t", False)]).tolist() == [0.5, 1.0]
-    same = Fixed({"q": [1, 0], "r": [1, 0], "p": [1, 0], "s": [1, 0]})
-    assert reciprocal_ranks(same, asked, []).tolist() == [0.5, 0.5]  # nothing is told apart
+    one, two = SearchTest(passages, asked).values(encoder)
+    assert one.tolist() == pytest.approx([1 / numpy.log2(3)])
+    assert two.tolist() == pytest.approx([1, 0.5])
+
+
+def test_keywords_are_specific():
+    """By hand: "the" is in all texts, "whale" twice in one."""
+    texts = ["The whale and the whale ship sail northward", "the and wide sail", "and the ship"]
+    assert keywords(texts) == ["whale ship sail northward", "the and wide sail", ""]
+
+
+def test_fragments_are_half_a_sentence():
+    long = "The seven seas are wide and blue and deep."
+    (found,) = fragments([f"One two three. {long} Four five."], 1)
+    words = long.split()
+    assert len(found.split()) == len(words) // 2
+    rest = iter(words)
+    assert all(word in rest for word in found.split())  # in order
+    assert fragments(["Too short."], 1) == [""]
 
 
 def test_the_interval_is_that_of_the_normal_law():
     """Over many questions, the bootstrap's interval is mean ± 1.96 standard errors."""
     generator = numpy.random.default_rng(0)
     before, after = generator.random(2000), generator.random(2000)
-    result = gain(before, after, 0)
+    result = gain("MRR", before, after, 0)
     difference = after - before
     error = difference.std() / 2000**0.5
     assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.1 * error)
     assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.1 * error)
-    assert not gain(before, before, 0).is_certain
-    assert gain(before, before + 0.1, 0).is_certain
+    assert not gain("MRR", before, before, 0).is_certain
+    assert gain("MRR", before, before + 0.1, 0).is_certain
 
 
 def test_hard_negatives_are_near_but_not_too_near():
@@ -89,23 +114,25 @@ def test_hard_negatives_are_near_but_not_too_near():
         {"q": [1, 0], "p": [0.9, 0.4], "q2": [0, 1], "twin": [0.89, 0.4], "q3": [0, 1]}
         | {"near": [0.8, 0.6], "q4": [0, 1], "far": [0, 1]}
     )
-    asked = [Question("q", "p", False), Question("q2", "twin", False)]
-    asked += [Question("q3", "near", False), Question("q4", "far", False)]
+    asked = [Question("q", "p", False, ""), Question("q2", "twin", False, "")]
+    asked += [Question("q3", "near", False, ""), Question("q4", "far", False, "")]
     assert hard_negatives(encoder, asked)[0] == "near"
 
 
 def test_it_helps(tiny_encoder, documents, tmp_path):
     """Numbers and words of a topic tell which sentences belong together."""
     told = []
-    task = Adaptation(documents, "topics")
+    asked = {str(place): one.query for place, one in enumerate(questions(documents, 7))}
+    judged = RetrievalSet("mine", {}, asked, {name: {name: 1} for name in asked})
+    task = Adaptation(documents, "topics", judged=judged)
     trained = train(task, settings(tiny_encoder, tmp_path / "m"), told.append)
-    assert any(line.endswith(" sentences), 12 held out") for line in told)
-    assert task.gain.after > task.gain.before
-    assert task.gain.is_certain
+    assert any("measured with 120 judged queries" in line for line in told)
+    assert task.verdict.pooled.is_certain
+    assert task.verdict.objections == []
+    assert task.verdict.sts is None  # STS Benchmark is not here
     assert trained.is_kept
-    (test,) = trained.tests  # STS Benchmark is not here
-    assert test.score == 100 * task.gain.after
-    assert test.before == 100 * task.gain.before
+    (test,) = trained.tests
+    assert test.score == 100 * task.verdict.by_kind["judged queries"].after
     again = load_encoder(str(tmp_path / "m"), device="cpu")
     vectors = again.encode_documents(["The wave salt harbour."])
     plain = SentenceTransformer(str(tmp_path / "m"), device="cpu")
@@ -113,14 +140,18 @@ def test_it_helps(tiny_encoder, documents, tmp_path):
     numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
     old = load_encoder(str(tiny_encoder), device="cpu").encode_documents(["The wave salt harbour."])
     assert abs(vectors - old).max() > 0.01
-    assert "| topics (held out) | MRR x 100 |" in (tmp_path / "m" / "README.md").read_text("utf-8")
+    assert "| topics, judged queries | nDCG@10 x 100 |" in (tmp_path / "m" / "README.md").read_text(
+        "utf-8"
+    )
 
 
 def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path):
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
-    assert not train(task, gentle).is_kept
-    assert task.gain.low <= 0
+    told = []
+    assert not train(task, gentle, told.append).is_kept
+    assert any("measured with 12 queries of keywords" in line for line in told)
+    assert "the gain is not certain" in task.verdict.objections
     assert list(tmp_path.iterdir()) == []
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
@@ -143,6 +174,6 @@ def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):
 
 def test_too_little_is_reported_first(tiny_encoder, tmp_path):
     documents = [Document(None, f"Text {number}.") for number in range(40)]
-    with pytest.raises(TrainingError, match="0 different documents with a title of its own"):
+    with pytest.raises(TrainingError, match="0 different documents with a title of their own"):
         train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []

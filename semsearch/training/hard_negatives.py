@@ -1,0 +1,40 @@
+"""Hard negatives: passages that are near to a question they do not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from semsearch.protocols import Encoder
+from semsearch.training.questions import Question
+
+#: How many queries are compared with all passages at once.
+BLOCK = 512
+#: How many passages of a ranking can become hard negatives.
+DEPTH = 50
+#: A passage that scores more than this part of the right one's score may be right, too (de Souza P.
+#: Moreira et al. 2024, NV-Retriever, section 3: positive-aware mining).
+LARGEST_PART = 0.95
+
+
+def hard_negatives(encoder: Encoder, asked: Sequence[Question]) -> list[str]:
+    """The nearest passage of another question that is not too near, for each question.
+
+    Where the first places are all too near, it is the last one looked at.
+    """
+    passages = [question.passage for question in asked]
+    depth = min(DEPTH, len(asked) - 1)
+    vectors = encoder.encode_documents(passages)
+    queries = encoder.encode_queries([question.query for question in asked])
+    found: list[str] = []
+    for start in range(0, len(asked), BLOCK):
+        scores = queries[start : start + BLOCK] @ vectors.T
+        rows = numpy.arange(len(scores))
+        own = scores[rows, start + rows]
+        scores[rows, start + rows] = -numpy.inf
+        nearest = numpy.argsort(-scores, axis=1)[:, :depth]
+        too_near = numpy.take_along_axis(scores, nearest, axis=1) > LARGEST_PART * own[:, None]
+        chosen = numpy.minimum(too_near.sum(axis=1), depth - 1)
+        found += [passages[place] for place in nearest[rows, chosen]]
+    return found

@@ -1,0 +1,101 @@
+"""A reranker in miniature: what the first search cannot tell apart, it learns."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.datasets import RetrievalSet
+from semsearch.encoders import load_reranker
+from semsearch.errors import TrainingError
+from semsearch.training import Recipe, Reranking, Settings, train
+from tests.training.conftest import DEEDS, THINGS
+
+pytestmark = pytest.mark.slow
+
+STARTS = ["the", "one", "now", "the one"]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """What each thing does. The encoder compares words: it finds a query's thing, but no deed."""
+    with Index.create(tmp_path_factory.mktemp("indexes") / "things", "hashing") as index:
+        index.add(
+            Document(f"{thing}'s {deed}", f"one {thing} {deed}")
+            for thing in THINGS
+            for deed in DEEDS
+        )
+        yield index
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """Of all that a thing does, sleeping is relevant."""
+    queries = {f"{start} {thing}": f"{start} {thing}" for start in STARTS for thing in THINGS}
+    qrels = {query: {f"{query.split()[-1]}'s sleeps": 1} for query in queries}
+    return RetrievalSet("things", {}, queries, qrels)
+
+
+def settings(tiny, folder):
+    recipe = Recipe(epochs=16, learning_rate=3e-3, head_learning_rate=3e-3)
+    return Settings(str(tiny), folder, ["things"], [recipe])
+
+
+def test_both_stages_together(tiny, index, judged, tmp_path):
+    told = []
+    task = Reranking(index, judged)
+    trained = train(task, settings(tiny, tmp_path / "m"), told.append)
+    assert (
+        "26 queries to train on, with 26 relevant passages and 104 others of their 50 nearest; "
+        "6 queries held out" in told
+    )
+    # The reranker alone cannot know the thing of a query it never saw; the first search cannot know
+    # the deed.
+    assert 0 < task.weight < 1
+    assert task.gain.before < 0.8
+    assert task.gain.after > 0.95
+    (test,) = trained.tests
+    assert (test.before, test.score) == (100 * task.gain.before, 100 * task.gain.after)
+    folder = tmp_path / "m"
+    assert json.loads((folder / "config.json").read_text())["first_stage_weight"] == task.weight
+    for options in ({}, {"device": "cpu"}):  # OpenVINO and torch
+        reranker = load_reranker(folder, **options)
+        for thing in THINGS:
+            first = index.search(f"now {thing}", 3, rerank=reranker)[0]
+            assert first.document_id == f"{thing}'s sleeps"
+            assert first.scores.reranked != first.score
+
+
+def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
+    task = Reranking(index, judged, negatives=3)
+    (stage,), _ = task.stages(settings(tiny, tmp_path), lambda message: None)
+    rows = list(zip(*stage.training.texts, stage.training.targets, strict=True))
+    for query, passage, target in rows:
+        assert target == (passage == f"one {query.split()[-1]} sleeps")
+    for query in {query for query, _, _ in rows}:
+        passages = [passage for asked, passage, _ in rows if asked == query]
+        assert len(passages) == len(set(passages)) == 4
+
+
+def test_quotes_in_ids(tiny, index, judged, tmp_path):
+    """The ids of all documents here have one; grades count by the highest."""
+    graded = judged._replace(
+        qrels={
+            query: {f"{query.split()[-1]}'s sleeps": 2, f"{query.split()[-1]}'s waits": 1}
+            for query in judged.queries
+        }
+    )
+    (stage,), _ = Reranking(index, graded).stages(settings(tiny, tmp_path), lambda message: None)
+    for query, passage, target in zip(*stage.training.texts, stage.training.targets, strict=True):
+        thing = query.split()[-1]
+        assert target == {f"one {thing} sleeps": 1, f"one {thing} waits": 0.5}.get(passage, 0)
+
+
+def test_too_few_queries(tiny, index, judged, tmp_path):
+    few = judged._replace(queries=dict(list(judged.queries.items())[:11]))
+    message = "11 queries with relevant documents; training needs 12 or more"
+    with pytest.raises(TrainingError, match=message):
+        train(Reranking(index, few), settings(tiny, tmp_path / "m"))
+    assert list(tmp_path.iterdir()) == []
