@@ -23,7 +23,7 @@ from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders.model_folder import ModelFolder, find_model
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ExamplesError
+from semsearch.errors import ExamplesError, TrainingError
 from semsearch.records import Document
 from semsearch.texts import quantity
 from semsearch.training.data import found_sts
@@ -46,6 +46,8 @@ HELD_OUT_PART = 0.1
 MOST_TRAINED = 50_000
 #: How many other passages stand beside those that are asked for.
 MOST_OTHERS = 2_000
+#: Fewer queries of a kind measure nothing.
+LEAST_ASKED = 4
 #: The shares of the new weights that are tried.
 SHARES = (0.25, 0.5, 1.0)
 #: By so much, times 100, STS Benchmark's score may certainly not fall.
@@ -202,6 +204,9 @@ def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchT
         asked: the texts of the documents that are asked for.
         others: texts that stand beside them.
         seed: decides which sentences are taken.
+
+    Raises:
+        TrainingError: the texts are too short.
     """
     passages = {str(place): text for place, text in enumerate((*asked, *others[:MOST_OTHERS]))}
     kinds = []
@@ -210,9 +215,14 @@ def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchT
         ("queries of half a sentence", fragments(asked, seed)),
     ):
         fit = [place for place, query in enumerate(queries) if query]
-        if len(fit) > 1:
+        if len(fit) >= LEAST_ASKED:
             judged = [{str(place): 1} for place in fit]
             kinds.append(Asked(kind, [queries[place] for place in fit], judged))
+    if not kinds:
+        raise TrainingError(
+            "the texts are too short to make queries that measure the training; give some of your "
+            "own, with judgements"
+        )
     return SearchTest(passages, kinds)
 
 
@@ -220,7 +230,7 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
     """The judged queries, their documents, and others beside them.
 
     Raises:
-        ArgumentError: fewer than two queries have a relevant document in the corpus.
+        ArgumentError: fewer than `LEAST_ASKED` queries have a relevant document in the corpus.
     """
     texts = {one.id: one.text for one in documents if one.id is not None}
     names = [
@@ -228,10 +238,10 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
         for name in judged.queries
         if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
     ]
-    if len(names) < 2:
+    if len(names) < LEAST_ASKED:
         raise ExamplesError(
             f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
-            "document in this corpus; measuring needs 2 or more"
+            f"document in this corpus; measuring needs {LEAST_ASKED} or more"
         )
     wanted = {one for name in names for one in judged.qrels[name] if one in texts}
     others = [one for one in texts if one not in wanted]

@@ -1,4 +1,4 @@
-"""What training did to the same questions, with an interval."""
+"""What training did to the same queries, with an interval."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from semsearch.correlations import Values, spearman
 
 
 class Gain(NamedTuple):
-    """The difference that training made to the mean of a measure over the same questions."""
+    """The difference that training made to the mean of a measure over the same queries."""
 
     measure: str  #: its name, such as MRR
     before: float
     after: float
     low: float  #: of the 95 % interval of the difference of the means
     high: float
-    questions: int
+    queries: int
 
     @property
     def is_certain(self) -> bool:
-        """Whether it is above zero beyond what the choice of the questions explains."""
+        """Whether it is above zero beyond what the choice of the queries explains."""
         return self.low > 0
 
     def __str__(self) -> str:
         return (
             f"{self.measure} {self.after:.3f} after {self.before:.3f} "
             f"({self.after - self.before:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}, "
-            f"{self.questions:,} held-out questions)"
+            f"{self.queries:,} held-out queries)"
         )
 
 
 def gain(measure: str, before: Values, after: Values, seed: int) -> Gain:
-    """The difference of the means with its interval, by the bootstrap over paired questions.
+    """The difference of the means with its interval, by the bootstrap over paired queries.
 
     Args:
         measure: its name.
-        before: the value of each question, shape (n,).
+        before: the value of each query, shape (n,).
         after: the same, in the same order.
         seed: of the bootstrap.
     """

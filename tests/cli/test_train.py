@@ -17,6 +17,7 @@ from semsearch.cli import main
 
 pytestmark = pytest.mark.slow
 
+JUDGED = ["--index", "i", "--queries", "p.csv", "--qrels", "p.csv"]
 PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
 
 
@@ -70,6 +71,30 @@ def test_a_model_that_an_index_takes(run, base):
         assert retriever.search("a cat 3", k=1)[0].document_id == "d"
 
 
+def test_a_reranker_for_an_index(run, base, tmp_path):
+    """It is trained on judged queries, and says whether it helps."""
+    with Index.create("indexes/i", "hashing") as index:
+        index.add(Document(str(n), f"one cat {n}") for n in range(20))
+    lines = [f"{n},a cat {n}" for n in range(15)]
+    Path("queries.csv").write_text("\n".join(["id,text", *lines]))
+    lines = [f"{n},{n},1" for n in range(15)]
+    Path("qrels.csv").write_text("\n".join(["query-id,document-id,relevance", *lines]))
+    arguments = ["--queries", "queries.csv", "--qrels", "qrels.csv", "--negatives", 2]
+    arguments += ["--base", base, "--epochs", 1, "--output", "reranker"]
+    result = run("cross-encoder", "--index", "indexes/i", *arguments)
+    assert "11 queries to train on, with 11 relevant passages and 22 others" in result.stderr
+    tested, made, verdict = result.stdout.splitlines()
+    assert tested.startswith("queries (held out): ")
+    assert tested.endswith("(nDCG@10 x 100)")
+    assert made == "reranker: the model, its card, its curve (training.png)"
+    assert verdict.startswith("reranking ")
+    assert "4 held-out queries); weight of the first stage 0" in verdict
+    found = CliRunner().invoke(
+        main, ["query", "a cat 3", "--index", "indexes/i", "--rerank", "reranker"]
+    )
+    assert found.exit_code == 0, found.output
+
+
 def test_recipes_by_stage(run, base):
     run(
         *("siamese", "--base", base, "--output", "model", "--dev", "none", "--batch-size", 8),
@@ -98,6 +123,14 @@ def test_recipes_by_stage(run, base):
         ),
         (["--data", "p.csv", "--batch-size", 0], "batch_size must be at least 1, not 0"),
         (["--data", "stsbenchmark"], "semsearch datasets fetch stsbenchmark"),
+        ([], "name what to train on: --data NAME|FILE"),
+        (["--data", "p.csv", "--queries", "p.csv"], "--queries and --qrels need --index DIR"),
+        (["--index", "i"], "--index needs --queries FILE and --qrels FILE"),
+        (
+            [*JUDGED, "--data", "p.csv"],
+            "use either --index or --data, not both",
+        ),
+        ([*JUDGED, "--dev", "p.csv"], "use either --index or --dev, not both"),
     ],
 )
 def test_mistakes_are_one_line(run, base, monkeypatch, tmp_path, arguments, message):

@@ -63,12 +63,12 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     short = ("--steps", 1, "--learning-rate", 1e-9)
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, code=1)
     ranks, verdict = result.stdout.splitlines()
-    assert ranks.startswith("c (held out): ")
-    assert verdict.startswith("it did not help: MRR ")
-    assert verdict.endswith("nothing was written, keep using models/c-tiny")
+    assert ranks.startswith("c, queries of keywords: ")
+    assert verdict.startswith("not kept, the gain is not certain: nDCG@10 ")
+    assert verdict.endswith("nothing was written, use models/c-tiny")
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
-    assert "it did not help, and is kept as --keep-anyway wants: MRR" in result.stdout
+    assert "kept because of --keep-anyway, although the gain is not certain:" in result.stdout
     assert sorted(file.name for file in (tmp_path / "models").iterdir()) == [
         "c-adapted",
         "c-tiny",
@@ -157,3 +157,21 @@ def test_help_lists_them_without_loading_them(run):
     assert "pretrain" in run("--help").stdout
     for name in ("pretrain", "adapt", "distil"):
         assert "semsearch train" in run(name, "--help").stdout
+
+
+def test_adapt_is_measured_with_judged_queries(run, tmp_path):
+    run("pretrain", "c.jsonl", *SHORT, "--steps", 1)
+    asked = "\n".join(f"q{n},cat {n}" for n in range(6))
+    (tmp_path / "queries.csv").write_text(f"id,text\n{asked}\n")
+    judgements = "\n".join(f"q{n},{n},1" for n in range(6))
+    (tmp_path / "qrels.csv").write_text(f"query-id,document-id,relevance\n{judgements}\n")
+    short = ("--encoder", "models/c-tiny", "--steps", 1, "--learning-rate", 1e-9)
+    judged = ("--queries", "queries.csv", "--qrels", "qrels.csv")
+    result = run("adapt", "c.jsonl", *short, *judged, code=1)
+    assert "measured with 6 judged queries" in result.stderr
+    assert result.stdout.startswith("c, judged queries: ")
+    result = run("adapt", "c.jsonl", *short, *judged[:2], code=1)
+    assert result.stderr == "Error: --queries and --qrels go together\n"
+    (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
+    result = run("adapt", "c.jsonl", *short, *judged, code=1)
+    assert "queries has 1 query with a relevant document in this corpus" in result.stderr

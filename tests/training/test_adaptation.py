@@ -177,3 +177,10 @@ def test_too_little_is_reported_first(tiny_encoder, tmp_path):
     with pytest.raises(TrainingError, match="0 different documents with a title of their own"):
         train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_too_short_to_measure_with(tiny_encoder, tmp_path):
+    documents = [Document(None, f"Text {number}.", title=f"T{number}") for number in range(60)]
+    with pytest.raises(TrainingError, match="too short to make queries"):
+        train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
+    assert list(tmp_path.iterdir()) == []
