@@ -17,13 +17,16 @@ from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.records import STORED_TYPES
 from semsearch.stores.local.schema import (
     DamageError,
+    checked_columns,
     chunks,
     documents,
     get_setting,
+    read_rows,
     snapshots,
     spaces,
+    stored_bytes,
+    stored_integer,
     stored_json,
-    vectors,
 )
 from semsearch.stores.local.snapshot import (
     Snapshot,
@@ -114,7 +117,7 @@ def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
         IndexFormatError: a row does not have the size of a vector of this space.
     """
     width = _vector_bytes(space)
-    if any(len(row) != width for row in rows):
+    if set(map(len, rows)) - {width}:
         raise _damage(space)
     flat = numpy.frombuffer(b"".join(rows), _stored_type(space))
     return flat.reshape(len(rows), space.dimension).astype(numpy.float32)
@@ -154,6 +157,10 @@ def _damage(space: Space) -> IndexFormatError:
 
 #: Vectors read from the database at once.
 BLOCK_ROWS = 8192
+
+_VECTORS = """
+SELECT chunk_id, vector FROM vectors WHERE space_id = ? AND chunk_id > ? ORDER BY chunk_id
+"""
 
 #: The largest rounding difference between the scores of equal unit vectors in float32.
 ROUNDING = 2e-6
@@ -354,15 +361,10 @@ def vector_blocks(
     connection: Connection, space: Space, after: int = 0
 ) -> Iterator[tuple[Ids, Matrix]]:
     """Blocks of ids and vectors of the chunks above an id, in ascending order of ids."""
-    query = (
-        select(vectors.c.chunk_id, vectors.c.vector)
-        .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
-        .order_by(vectors.c.chunk_id)
-    )
-    with connection.execution_options(yield_per=BLOCK_ROWS).execute(query) as result:
-        for rows in result.partitions():
-            ids = numpy.fromiter((row.chunk_id for row in rows), numpy.int64, len(rows))
-            yield ids, from_bytes(space, [row.vector for row in rows])
+    with read_rows(connection, _VECTORS, (space.id, after)) as cursor:
+        while rows := cursor.fetchmany(BLOCK_ROWS):
+            ids, stored = checked_columns(rows, stored_integer, stored_bytes)
+            yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 
 def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:

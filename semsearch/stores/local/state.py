@@ -29,7 +29,6 @@ from sqlalchemy import (
     table,
     true,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, metadata_name
@@ -45,6 +44,7 @@ from semsearch.stores.local.schema import (
     get_index_type,
     get_language,
     get_setting,
+    insert_rows,
     stored_json,
     values,
     values_later,
@@ -590,12 +590,5 @@ def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
 
 def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
     """Remember documents; of those that were seen before, how often they were repeated."""
-    statement = insert(seen)
-    rows = [{"external_id": name, **one._asdict()} for name, one in documents.items()]
-    if rows:
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["external_id"], set_={"repeats": statement.excluded.repeats}
-            ),
-            rows,
-        )
+    rows = [(name, *one) for name, one in documents.items()]
+    insert_rows(connection, seen, seen.columns.keys(), rows, key="external_id")
