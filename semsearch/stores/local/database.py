@@ -50,6 +50,8 @@ _DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column"
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
+    # Of a new database: a page holds five vectors of 384 numbers, one of the default size only two.
+    "PRAGMA page_size = 8192",
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # what was committed survives a power cut
     "PRAGMA secure_delete = ON",
