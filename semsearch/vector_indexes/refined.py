@@ -115,8 +115,8 @@ TRAINING_VECTORS = 20_000
 #: If more than this share of the vectors would be candidates, all are compared.
 MANY_CANDIDATES = 0.1
 
-#: Scores computed at once.
-SCORES_AT_ONCE = 1 << 22
+#: Scores computed at once; those of more do not fit the processor's cache.
+SCORES_AT_ONCE = 1 << 18
 
 
 class RefinedIndex(FaissIndex):
