@@ -15,6 +15,8 @@ from semsearch.stores.protocol import Seen, StoreState, text_hash
 #: The maximum size of a batch.
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 class Change(Enum):
     """How a document differs from the index."""
@@ -86,9 +88,7 @@ def plan_batch(
 
 def _metadata_json(document: Document) -> str:
     """Metadata as JSON; it was validated, but the mapping may have been changed since."""
-    written = json.dumps(
-        document.metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    written = _JSON.encode(document.metadata)
     written.encode()  # raises for unpaired surrogates, which a database cannot store
     return written
 

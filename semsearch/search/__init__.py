@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -167,7 +168,7 @@ def _answers(
 ) -> list[Answer]:
     """At most `wanted` hits per query from one committed state, before reranking."""
     needs_vectors = options.fold_duplicates or options.mmr is not None
-    with index.read() as state:
+    with _garbage_uncollected(), index.read() as state:
         condition = None if options.where is None else index.filter(state, options.where)
         rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
         if condition is not None and not any(rankings):
@@ -226,8 +227,8 @@ def _fused(
     """The ranking by vectors or by words, or both fused."""
     if options.mode is SearchMode.SEMANTIC:
         return [
-            Ranked(*item, HitScores(cosine=item.score), dense_rank=place)
-            for place, item in enumerate(dense, start=1)
+            Ranked(document_id, chunk_id, score, HitScores(score), place)
+            for place, (document_id, chunk_id, score) in enumerate(dense, start=1)
         ]
     if options.mode is SearchMode.BM25:
         return [
@@ -275,6 +276,22 @@ def _fetched(
             for query, ranked in zip(queries[start : start + step], block, strict=True)
         ]
     return found
+
+
+@contextmanager
+def _garbage_uncollected() -> Iterator[None]:
+    """Pause Python's search for cyclic garbage.
+
+    Hits make none, but each few hundred start a search through all of them, which takes as long as
+    making them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _hits(
@@ -330,8 +347,11 @@ def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
             if options.mmr is not None:
                 first, rest = kept[:MMR_DEPTH], kept[MMR_DEPTH:]
                 kept = maximal_marginal_relevance(first, vectors[:MMR_DEPTH], options.mmr) + rest
-    ranked = (hit._replace(rank=rank) for rank, hit in enumerate(kept[:wanted], start=1))
-    return Hits(hits.query, list(ranked)[options.offset :], reranked=hits.reranked)
+    ranked = [
+        hit if hit.rank == rank else hit._replace(rank=rank)
+        for rank, hit in enumerate(kept[:wanted], start=1)
+    ]
+    return Hits(hits.query, ranked[options.offset :], reranked=hits.reranked)
 
 
 class Stopwatch:

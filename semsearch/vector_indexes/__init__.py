@@ -91,7 +91,7 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
     if wanted.kind in (AUTO, IVF):
         if count < IVF_LEAST:
             return FLAT
-        lists = max(1, round(4 * math.sqrt(count)))
+        lists = max(1, round(math.sqrt(count)))
         return f"IVF{lists},PQ{_sub_quantisers(count, dimension, wanted.memory)}x4fs"
     return wanted.kind
 

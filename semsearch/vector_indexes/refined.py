@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -26,7 +27,7 @@ from semsearch.vector_indexes.flat import (
 QUERIES = 400
 NEIGHBOURS = 10
 #: The length of a query's random part; its other part, between two vectors, has length 1.
-NOISE = numpy.float32(1.4)
+NOISE = numpy.float32(1.2)
 #: The largest rounding difference between equal scores in float32.
 ROUNDING = 1e-5
 
@@ -54,7 +55,7 @@ class RecallTest(NamedTuple):
         random = numpy.random.default_rng(seed)
         near, far = (index.vectors(random.choice(index.ids, QUERIES)) for _ in range(2))
         noise = random.standard_normal(near.shape).astype(numpy.float32)
-        queries = _unit(_unit(near + far / 2) + NOISE * _unit(noise))
+        queries = _unit(_unit(near + far) + NOISE * _unit(noise))
         scores, _ = index.exact_search(queries, min(NEIGHBOURS, len(index)))
         return cls(queries, scores[:, -1])
 
@@ -114,8 +115,8 @@ TRAINING_VECTORS = 20_000
 #: If more than this share of the vectors would be candidates, all are compared.
 MANY_CANDIDATES = 0.1
 
-#: Scores computed at once.
-SCORES_AT_ONCE = 1 << 22
+#: Scores computed at once; those of more do not fit the processor's cache.
+SCORES_AT_ONCE = 1 << 18
 
 
 class RefinedIndex(FaissIndex):
@@ -192,26 +193,33 @@ class RefinedIndex(FaissIndex):
         ranked by exact vectors.
         """
         test = RecallTest.of(self)
-        fewest, most = self._candidates, 1024 if self._is_hnsw else int(self._base.nlist)
+
+        def reaches(effort: int) -> bool:
+            self._effort = effort
+            return test.recall(self) >= recall
+
+        efforts, fewest = self._efforts(), self._candidates
         for times in CANDIDATES_TIMES:
             self._candidates = fewest * times
             is_last = times == CANDIDATES_TIMES[-1]
-            if self._tune_effort(test, recall, most if is_last else most // 4):
+            tried = [one for one in efforts if is_last or 4 * one <= efforts[-1]]
+            place = bisect_left(tried, True, key=reaches)
+            if place < len(tried):
                 break
+        self._effort = efforts[min(place, len(efforts) - 1)]
         self._parts[0].k_factor = self._candidates
         if self._is_hnsw:
             self._base.hnsw.efSearch = self._effort
         else:
             self._base.nprobe = self._effort
 
-    def _tune_effort(self, test: RecallTest, recall: float, most: int) -> bool:
-        """Whether an effort up to `most` reaches the recall."""
-        self._effort = 16 if self._is_hnsw else 1
-        while test.recall(self) < recall:
-            if self._effort >= most:
-                return False
-            self._effort = min(math.ceil(self._effort * EFFORT_STEP), most)
-        return True
+    def _efforts(self) -> list[int]:
+        """The efforts to try, ascending."""
+        least, most = (16, 1024) if self._is_hnsw else (1, int(self._base.nlist))
+        efforts = [least]
+        while efforts[-1] < most:
+            efforts.append(min(math.ceil(efforts[-1] * EFFORT_STEP), most))
+        return efforts
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest vectors of each query that the index finds; see `VectorIndex`.

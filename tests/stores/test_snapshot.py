@@ -218,7 +218,7 @@ class TestIndexTypes:
             writer.set_index_type(kind, recall=0.99)
             writer.optimise()
         ((name, recall),) = kinds(index).values()
-        assert name == {"hnsw": "HNSW32,SQ8", "ivf": "IVF40,PQ8x4fs"}.get(kind, kind)
+        assert name == {"hnsw": "HNSW32,SQ8", "ivf": "IVF10,PQ8x4fs"}.get(kind, kind)
         assert 0.9 <= recall <= 1
         assert index.search("word3 thing4", k=20) == before
         with Index.open(index.path) as again:
@@ -250,7 +250,7 @@ class TestIndexTypes:
         index.add([Document("a", "a text")])
         assert kinds(index)["hashing-32"][0] == "flat"
         index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
-        assert kinds(index)["hashing-32"][0] == "IVF57,PQ8x4fs"
+        assert kinds(index)["hashing-32"][0] == "IVF14,PQ8x4fs"
 
     def test_what_faiss_cannot_build(self, index):
         """The vectors are searched as before."""

@@ -13,16 +13,16 @@ from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kin
     [
         (IndexType(), 0, "flat"),
         (IndexType(), 50_000, "flat"),
-        (IndexType(), 50_001, "IVF894,PQ96x4fs"),
-        (IndexType(), 1_000_000, "IVF4000,PQ96x4fs"),
-        (IndexType(memory=56_000_000), 1_000_000, "IVF4000,PQ96x4fs"),
-        (IndexType(memory=55_999_999), 1_000_000, "IVF4000,PQ64x4fs"),
-        (IndexType(memory=1), 1_000_000, "IVF4000,PQ1x4fs"),
+        (IndexType(), 50_001, "IVF224,PQ96x4fs"),
+        (IndexType(), 1_000_000, "IVF1000,PQ96x4fs"),
+        (IndexType(memory=56_000_000), 1_000_000, "IVF1000,PQ96x4fs"),
+        (IndexType(memory=55_999_999), 1_000_000, "IVF1000,PQ64x4fs"),
+        (IndexType(memory=1), 1_000_000, "IVF1000,PQ1x4fs"),
         (IndexType("flat"), 1_000_000, "flat"),
         (IndexType("hnsw"), 10, "HNSW32,SQ8"),
         (IndexType("hnsw"), 0, "flat"),
         (IndexType("ivf"), 999, "flat"),
-        (IndexType("ivf"), 10_000, "IVF400,PQ96x4fs"),
+        (IndexType("ivf"), 10_000, "IVF100,PQ96x4fs"),
         (IndexType("IVF100,PQ48x4fs"), 10_000, "IVF100,PQ48x4fs"),
     ],
 )
@@ -59,10 +59,10 @@ def test_what_there_is_not(wanted):
 
 
 def test_too_little_memory_is_reported(caplog):
-    assert chosen_kind(IndexType(memory=1), 1_000_000, 384) == "IVF4000,PQ1x4fs"
+    assert chosen_kind(IndexType(memory=1), 1_000_000, 384) == "IVF1000,PQ1x4fs"
     assert caplog.messages == [
         "the codes of 1,000,000 vectors need at least 8500000 bytes, more than the 1 of --memory"
     ]
     caplog.clear()
-    assert chosen_kind(IndexType(memory=8_500_000), 1_000_000, 384) == "IVF4000,PQ1x4fs"
+    assert chosen_kind(IndexType(memory=8_500_000), 1_000_000, 384) == "IVF1000,PQ1x4fs"
     assert not caplog.messages

@@ -24,15 +24,17 @@ from semsearch.stores.local.snapshot import (
     snapshot_name,
     write_snapshot,
 )
-from semsearch.stores.local.spaces import snapshot_record, vector_blocks
+from semsearch.stores.local.spaces import (
+    DELETED,
+    deleted_before,
+    snapshot_record,
+    vector_blocks,
+)
 from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
 #: A snapshot is rewritten when deleted vectors and the tail exceed this share of it.
 STALE_SHARE = 0.1
-
-#: The setting with the number of passages ever deleted.
-DELETED = "deleted"
 
 
 def fold(
@@ -91,7 +93,7 @@ def fold(
             .values(row)
             .on_conflict_do_update(index_elements=["space_id"], set_=row)
         )
-        put_setting(connection, _deleted_before(space), deleted)
+        put_setting(connection, deleted_before(space), deleted)
     remove_leftovers(connection, directory, keep_previous=True)
     return True
 
@@ -141,12 +143,7 @@ def _stale_rows(connection: Connection, space: Space, record: SnapshotRecord) ->
         )
     )
     deleted = get_setting(connection, DELETED, 0)
-    before = get_setting(connection, _deleted_before(space), -1)
+    before = get_setting(connection, deleted_before(space), -1)
     if before < 0:  # written by a version that did not count
         return tail or 0, record.vectors - (_count(connection, space) - (tail or 0))
     return tail or 0, deleted - before
-
-
-def _deleted_before(space: Space) -> str:
-    """The setting with the number of passages deleted before the snapshot was written."""
-    return f"deleted_before_{space.id}"

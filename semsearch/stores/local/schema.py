@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy import (
@@ -66,7 +67,7 @@ class StoredInteger(Integer):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
         """The check of values that are read."""
-        return _integer
+        return stored_integer
 
 
 class StoredFloat(Float[float]):
@@ -82,7 +83,7 @@ class StoredText(Text):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
         """The check of values that are read."""
-        return _text
+        return stored_text
 
 
 class StoredTextOrNull(Text):
@@ -90,7 +91,7 @@ class StoredTextOrNull(Text):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
         """The check of values that are read."""
-        return _text_or_null
+        return stored_text_or_null
 
 
 class StoredBytes(LargeBinary):
@@ -98,7 +99,7 @@ class StoredBytes(LargeBinary):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
         """The check of values that are read."""
-        return _bytes
+        return stored_bytes
 
 
 class AnyValue(UserDefinedType[Any]):
@@ -128,7 +129,8 @@ def stored_json(text: str, kind: type[T]) -> T:
     return value
 
 
-def _integer(value: Any) -> Any:
+def stored_integer(value: Any) -> Any:
+    """An integer below `INTEGER_LIMIT`, checked."""
     if type(value) is int and -INTEGER_LIMIT < value < INTEGER_LIMIT:
         return value
     raise _misplaced(value, "a whole number")
@@ -140,19 +142,22 @@ def _float(value: Any) -> Any:
     raise _misplaced(value, "a number")
 
 
-def _text(value: Any) -> Any:
+def stored_text(value: Any) -> Any:
+    """A text, checked."""
     if type(value) is str:
         return value
     raise _misplaced(value, "a text")
 
 
-def _text_or_null(value: Any) -> Any:
+def stored_text_or_null(value: Any) -> Any:
+    """A text or None, checked."""
     if value is None or type(value) is str:
         return value
     raise _misplaced(value, "a text")
 
 
-def _bytes(value: Any) -> Any:
+def stored_bytes(value: Any) -> Any:
+    """Bytes, checked."""
     if type(value) is bytes:
         return value
     raise _misplaced(value, "a vector")
@@ -327,16 +332,58 @@ def insert_rows(
     table: TableClause,
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
+    *,
+    key: str | None = None,
 ) -> None:
     """Insert rows with values of SQLite's own types.
 
     SQLAlchemy would process each value of each row, which takes longer than writing them.
+
+    Args:
+        connection: in a transaction.
+        table: the table.
+        names: its columns that the rows have.
+        rows: the rows.
+        key: a unique column; a row with its value is updated.
     """
     if rows:
-        columns = ", ".join(f'"{table.columns[name].name}"' for name in names)
+        quoted = {name: f'"{table.columns[name].name}"' for name in names}
         places = ", ".join("?" * len(names))
-        statement = f'INSERT INTO "{table.name}" ({columns}) VALUES ({places})'  # noqa: S608 - ours
+        statement = f'INSERT INTO "{table.name}" ({", ".join(quoted.values())}) VALUES ({places})'  # noqa: S608 - ours
+        if key is not None:
+            others = ", ".join(
+                f"{quoted[name]} = excluded.{quoted[name]}" for name in names if name != key
+            )
+            statement += f" ON CONFLICT ({quoted[key]}) DO UPDATE SET {others}"
         connection.exec_driver_sql(statement, list(rows))
+
+
+@contextmanager
+def read_rows(
+    connection: Connection, statement: str, parameters: Sequence[Any]
+) -> Iterator[sqlite3.Cursor]:
+    """Run a query whose rows are read without SQLAlchemy, which takes longer than SQLite does."""
+    raw = connection.connection.driver_connection
+    if raw is None:
+        raise AssertionError("the connection is open")
+    with closing(raw.execute(statement, parameters)) as cursor:
+        yield cursor
+
+
+def checked_columns(rows: Sequence[tuple[Any, ...]], *checks: _Check) -> list[tuple[Any, ...]]:
+    """The columns of one or more rows that `read_rows` read, with values that pass these checks.
+
+    Raises:
+        DamageError: a value does not.
+    """
+    columns = list(zip(*rows, strict=True))
+    for found, check in zip(columns, checks, strict=True):
+        for value in dict(zip(map(type, found), found, strict=True)).values():
+            check(value)  # one of each type stands for all
+        if check is stored_integer:
+            check(min(found))
+            check(max(found))
+    return columns
 
 
 _SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))

@@ -126,7 +126,7 @@ def write_snapshot(
         vectors=len(index),
         last_chunk_id=int(index.ids[-1]) if len(index) else 0,
         kind=kind,
-        recall=measured_recall(index),
+        recall=1.0 if kind == FLAT else measured_recall(index),
     )
 
 

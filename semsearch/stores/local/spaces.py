@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -17,13 +18,16 @@ from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.records import STORED_TYPES
 from semsearch.stores.local.schema import (
     DamageError,
+    checked_columns,
     chunks,
     documents,
     get_setting,
+    read_rows,
     snapshots,
     spaces,
+    stored_bytes,
+    stored_integer,
     stored_json,
-    vectors,
 )
 from semsearch.stores.local.snapshot import (
     Snapshot,
@@ -114,7 +118,7 @@ def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
         IndexFormatError: a row does not have the size of a vector of this space.
     """
     width = _vector_bytes(space)
-    if any(len(row) != width for row in rows):
+    if set(map(len, rows)) - {width}:
         raise _damage(space)
     flat = numpy.frombuffer(b"".join(rows), _stored_type(space))
     return flat.reshape(len(rows), space.dimension).astype(numpy.float32)
@@ -155,8 +159,23 @@ def _damage(space: Space) -> IndexFormatError:
 #: Vectors read from the database at once.
 BLOCK_ROWS = 8192
 
+_VECTORS = """
+SELECT chunk_id, vector FROM vectors WHERE space_id = ? AND chunk_id > ? ORDER BY chunk_id
+"""
+
 #: The largest rounding difference between the scores of equal unit vectors in float32.
 ROUNDING = 2e-6
+
+#: Passages searched in place of deleted ones and further ones of a document.
+SPARE = 8
+
+#: The setting with the number of passages ever deleted.
+DELETED = "deleted"
+
+
+def deleted_before(space: Space) -> str:
+    """The setting with the number of passages deleted before the snapshot was written."""
+    return f"deleted_before_{space.id}"
 
 
 class _Origin(NamedTuple):
@@ -168,6 +187,21 @@ class _Origin(NamedTuple):
     @classmethod
     def of(cls, connection: Connection, space: Space) -> _Origin:
         return cls(snapshot_record(connection, space), get_setting(connection, "filled", 0))
+
+
+class _Estimates(NamedTuple):
+    passages_per_document: float  # by the highest numbers, as counting takes long
+    deleted: int  # passages that the snapshot may still have
+
+    @classmethod
+    def of(cls, connection: Connection, space: Space) -> _Estimates:
+        highest = [
+            connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one()
+            for number in (chunks.c.chunk_id, documents.c.document_id)
+        ]
+        deleted = get_setting(connection, DELETED, 0)
+        before = get_setting(connection, deleted_before(space), -1)
+        return cls(float(highest[0] / highest[1]) if highest[1] else 1.0, deleted - before)
 
 
 class SpaceView:
@@ -183,13 +217,13 @@ class SpaceView:
         snapshot: Snapshot | None,
         tail_ids: Ids,
         tail: Matrix,
-        passages_per_document: float,
+        estimates: _Estimates,
     ) -> None:
         self._origin = origin
         self._snapshot = snapshot
         self._tail_ids = tail_ids
         self._tail = tail
-        self.passages_per_document = passages_per_document  # an estimate
+        self._estimates = estimates
 
     @classmethod
     def load(
@@ -220,7 +254,7 @@ class SpaceView:
                 snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
         ids, tail = read_vectors(connection, space, after)
-        return cls(origin, snapshot, ids, tail, _passages_per_document(connection))
+        return cls(origin, snapshot, ids, tail, _Estimates.of(connection, space))
 
     def extended(self, connection: Connection, space: Space) -> SpaceView | None:
         """The view of a later state; None unless only the tail has grown."""
@@ -235,7 +269,7 @@ class SpaceView:
             self._snapshot,
             numpy.concatenate([self._tail_ids, ids]),
             numpy.concatenate([self._tail, tail]),
-            _passages_per_document(connection),
+            _Estimates.of(connection, space),
         )
 
     def is_intact(self) -> bool:
@@ -244,6 +278,15 @@ class SpaceView:
 
     def __len__(self) -> int:
         return len(self._tail_ids) + (len(self._snapshot.index) if self._snapshot else 0)
+
+    def reach(self, k: int) -> int:
+        """How many of the nearest passages to search for the best ones of `k` documents.
+
+        Further passages of a document and deleted ones take up places.
+        """
+        per_document, deleted = self._estimates
+        spare = SPARE if per_document > 1 or deleted else 0
+        return math.ceil(k * min(2, per_document)) + spare
 
     @property
     def plan(self) -> str:
@@ -279,8 +322,9 @@ class SpaceView:
     ) -> tuple[Matrix, Ids]:
         """`search` among the `reach` nearest chunks, or more if the n-th score is not unique."""
         scores, ids = self._nearest(queries, reach, allowed)
-        for query, row_scores, row_ids in zip(queries, scores, ids, strict=True):
-            self._settle_ties(query, row_scores, row_ids)
+        close = (scores[:, :-1] - scores[:, 1:] <= ROUNDING) & (ids[:, 1:] >= 0)
+        for row in numpy.flatnonzero(close.any(axis=1)):
+            self._settle_ties(queries[row], scores[row], ids[row], numpy.flatnonzero(close[row]))
         order = numpy.lexsort((ids, -scores, ids < 0), axis=1)[:, :n]
         best = numpy.take_along_axis(scores, order, axis=1)
         best_ids = numpy.take_along_axis(ids, order, axis=1)
@@ -304,13 +348,12 @@ class SpaceView:
             numpy.take_along_axis(ids, order, axis=1),
         )
 
-    def _settle_ties(self, query: Matrix, scores: Matrix, ids: Ids) -> None:
-        """Recompute scores that differ by rounding only, in place.
+    def _settle_ties(self, query: Matrix, scores: Matrix, ids: Ids, close: Ids) -> None:
+        """Recompute scores that differ by rounding only from the next ones, in place.
 
         A matrix product rounds a row depending on its position. Recomputed, equal vectors have
         equal scores, in the snapshot and in the tail.
         """
-        close = numpy.flatnonzero((scores[:-1] - scores[1:] <= ROUNDING) & (ids[1:] >= 0))
         places = numpy.union1d(close, close + 1)
         exact = query.astype(numpy.float64)
         for start in range(0, len(places), BLOCK_ROWS):
@@ -335,15 +378,6 @@ class SpaceView:
         return self._tail_ids[kept], self._tail[kept]
 
 
-def _passages_per_document(connection: Connection) -> float:
-    """An estimate by the highest numbers, as counting takes long."""
-    highest = [
-        connection.execute(select(func.coalesce(func.max(number), 0))).scalar_one()
-        for number in (chunks.c.chunk_id, documents.c.document_id)
-    ]
-    return float(highest[0] / highest[1]) if highest[1] else 1.0
-
-
 def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
     """The database's record of a space's snapshot, if it has one."""
     row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
@@ -354,15 +388,10 @@ def vector_blocks(
     connection: Connection, space: Space, after: int = 0
 ) -> Iterator[tuple[Ids, Matrix]]:
     """Blocks of ids and vectors of the chunks above an id, in ascending order of ids."""
-    query = (
-        select(vectors.c.chunk_id, vectors.c.vector)
-        .where(vectors.c.space_id == space.id, vectors.c.chunk_id > after)
-        .order_by(vectors.c.chunk_id)
-    )
-    with connection.execution_options(yield_per=BLOCK_ROWS).execute(query) as result:
-        for rows in result.partitions():
-            ids = numpy.fromiter((row.chunk_id for row in rows), numpy.int64, len(rows))
-            yield ids, from_bytes(space, [row.vector for row in rows])
+    with read_rows(connection, _VECTORS, (space.id, after)) as cursor:
+        while rows := cursor.fetchmany(BLOCK_ROWS):
+            ids, stored = checked_columns(rows, stored_integer, stored_bytes)
+            yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 
 def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:

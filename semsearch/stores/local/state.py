@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,6 @@ from sqlalchemy import (
     table,
     true,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, metadata_name
@@ -40,12 +39,18 @@ from semsearch.stores.local.schema import (
     FORMAT_VERSION,
     DamageError,
     StoredFloat,
+    checked_columns,
     chunks,
     documents,
     get_index_type,
     get_language,
     get_setting,
+    insert_rows,
+    read_rows,
+    stored_integer,
     stored_json,
+    stored_text,
+    stored_text_or_null,
     values,
     values_later,
     vectors,
@@ -94,21 +99,23 @@ MOST_LEFT_OUT = 50
 MARK = "\x02"
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
-_OWNERS = select(chunks.c.chunk_id, chunks.c.document_id).where(
-    chunks.c.chunk_id.in_(values_later("chunk_ids"))
-)
-_PASSAGES = (
-    select(
-        chunks.c.chunk_id,
-        chunks.c.start,
-        chunks.c.end,
-        chunks.c.text,
-        documents.c.external_id,
-        documents.c.title,
-        documents.c.metadata,
-    )
+_MATCHING_OWNERS = (
+    select(chunks.c.chunk_id, chunks.c.document_id)
     .join(documents, documents.c.document_id == chunks.c.document_id)
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
+)
+_OWNERS = """
+SELECT chunk_id, document_id FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))
+"""
+_OWNERS_CHECKS = (stored_integer, stored_integer)
+_PASSAGES = """
+SELECT chunk_id, external_id, start, "end", text, metadata, title
+FROM chunks JOIN documents USING (document_id)
+WHERE chunk_id IN (SELECT value FROM json_each(?))
+"""
+_PASSAGES_CHECKS = (
+    *(stored_integer, stored_text, stored_integer, stored_integer, stored_text),
+    *(stored_text, stored_text_or_null),
 )
 
 _words = table("chunks_fts")
@@ -369,9 +376,7 @@ class LocalState:
         is_listed = not share
         allowed = self._restrictions.chunks(restriction) if is_listed else None
         clause = None if is_listed else self._restrictions.clause(restriction)
-        # Further passages of a document and deleted ones take up places. An approximate index also
-        # finds more of the `k` nearest among a few more.
-        wanted = math.ceil(k * min(2, view.passages_per_document)) + 8
+        wanted = view.reach(k)
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
         most = wanted * MOST_LEFT_OUT
@@ -382,7 +387,7 @@ class LocalState:
             owners = self._owners(numpy.unique(ids), clause)
             for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
                 scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
-                found[query] = _best(scored, owners, per_document)[:k]
+                found[query] = _best(scored, owners, k, per_document)
             if n == reach:
                 break
             # Further chunks of a document, deleted ones, or ones that do not match the condition
@@ -436,7 +441,8 @@ class LocalState:
         while True:
             rows = self.connection.execute(query, parameters | {"n": n}).all()
             owners = self._owners(numpy.array([row.chunk_id for row in rows], numpy.int64), clause)
-            found = _best(((row.score, row.chunk_id) for row in rows), owners, per_document)[:k]
+            scored = ((row.score, row.chunk_id) for row in rows)
+            found = _best(scored, owners, k, per_document)
             if len(found) == k or len(rows) < n:
                 return found
             n *= 4
@@ -469,14 +475,12 @@ class LocalState:
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        rows = self.connection.execute(_PASSAGES, {"chunk_ids": chunk_ids})
+        with read_rows(self.connection, _PASSAGES, [json.dumps(list(chunk_ids))]) as cursor:
+            rows = cursor.fetchall()
+        if rows:
+            checked_columns(rows, *_PASSAGES_CHECKS)
         found = {
-            row.chunk_id: FoundPassage(
-                Chunk(row.chunk_id, row.external_id, row.start, row.end, row.text),
-                stored_json(row.metadata, dict),
-                row.title,
-            )
-            for row in rows
+            row[0]: FoundPassage(Chunk(*row[:5]), stored_json(row[5], dict), row[6]) for row in rows
         }
         for chunk_id in chunk_ids:
             if chunk_id not in found and not missing_ok:
@@ -544,25 +548,39 @@ class LocalState:
 
     def _owners(self, chunk_ids: Ids, clause: ColumnElement[bool] | None) -> dict[int, int]:
         """The document of each chunk that still exists, if it matches a condition."""
-        query = _OWNERS
-        if clause is not None:
-            query = query.join(documents, documents.c.document_id == chunks.c.document_id)
-            query = query.where(clause)
-        rows = self.connection.execute(query, {"chunk_ids": chunk_ids.tolist()})
-        return {row.chunk_id: row.document_id for row in rows}
+        wanted = chunk_ids.tolist()
+        if clause is None:
+            with read_rows(self.connection, _OWNERS, [json.dumps(wanted)]) as cursor:
+                rows = cursor.fetchall()
+            return dict(zip(*checked_columns(rows, *_OWNERS_CHECKS), strict=True)) if rows else {}
+        query = _MATCHING_OWNERS.where(clause)
+        matching = self.connection.execute(query, {"chunk_ids": wanted})
+        return {row.chunk_id: row.document_id for row in matching}
 
 
 def _best(
-    scored: Iterable[tuple[float, int]], owners: dict[int, int], per_document: int
+    scored: Iterable[tuple[float, int]], owners: dict[int, int], k: int, per_document: int
 ) -> list[Candidate]:
-    """The best chunks of each document, given scores and chunk ids, best first."""
+    """The `k` best chunks, at most `per_document` of each, given scores and chunk ids, best first.
+
+    Args:
+        scored: best first.
+        owners: the documents of chunks; those of other chunks do not count.
+        k: the number of chunks.
+        per_document: the number of chunks of a document.
+    """
     found: list[Candidate] = []
-    taken: Counter[int] = Counter()
+    taken: dict[int, int] = {}
     for score, chunk_id in scored:
         document_id = owners.get(chunk_id)
-        if document_id is not None and taken[document_id] < per_document:
-            taken[document_id] += 1
+        if document_id is None:
+            continue
+        count = taken.get(document_id, 0)
+        if count < per_document:
+            taken[document_id] = count + 1
             found.append(Candidate(document_id, chunk_id, score))
+            if len(found) == k:
+                break
     return found
 
 
@@ -590,12 +608,5 @@ def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
 
 def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
     """Remember documents; of those that were seen before, how often they were repeated."""
-    statement = insert(seen)
-    rows = [{"external_id": name, **one._asdict()} for name, one in documents.items()]
-    if rows:
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["external_id"], set_={"repeats": statement.excluded.repeats}
-            ),
-            rows,
-        )
+    rows = [(name, *one) for name, one in documents.items()]
+    insert_rows(connection, seen, seen.columns.keys(), rows, key="external_id")

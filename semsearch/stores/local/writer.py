@@ -9,7 +9,6 @@ from pathlib import Path
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
 from sqlalchemy import Connection, delete, func, insert, select, text, update
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
@@ -200,28 +199,14 @@ class LocalWriter:
     def _put_documents(self, new: Sequence[NewDocument]) -> None:
         ids = documents.c.external_id.in_(values(one.id for one in new))
         subtract_kinds(self._connection, ids)
-        statement = sqlite_insert(documents)
-        columns = ("title", "metadata", "text_hash", "rest")
-        renewed = {name: statement.excluded[name] for name in columns}
         kept = spans_of(self._connection, [one.id for one in new if one.passages is None])
-        rows = [
-            {
-                "external_id": one.id,
-                "title": one.title,
-                "metadata": one.metadata,
-                "text_hash": one.text_hash,
-                "rest": rest_of(
-                    one.text,
-                    kept[one.id]
-                    if one.passages is None
-                    else ((passage.start, passage.end) for passage in one.passages),
-                ),
-            }
-            for one in new
-        ]
-        self._connection.execute(
-            statement.on_conflict_do_update(index_elements=["external_id"], set_=renewed), rows
-        )
+        rows = []
+        for one in new:
+            spans = kept[one.id] if one.passages is None else [each[:2] for each in one.passages]
+            rest = rest_of(one.text, spans)
+            rows.append((one.id, one.title, one.metadata, one.text_hash, rest))
+        names = ["external_id", "title", "metadata", "text_hash", "rest"]
+        insert_rows(self._connection, documents, names, rows, key="external_id")
         add_kinds(self._connection, ids)
         add_values(self._connection, ids)
 
