@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
@@ -24,6 +25,7 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
+from semsearch.index.sharing import SharingBatchWriter
 from semsearch.index.workers import LocalWorkers, Spaces, Workers
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
@@ -34,6 +36,7 @@ from semsearch.stores.protocol import (
     Space,
     StoreWriter,
     find_space,
+    sharing,
     warn_of_cut_passages,
 )
 from semsearch.vector_indexes import IndexType
@@ -148,7 +151,7 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._workers_for(encoders) as workers:
-            writer = BatchWriter(self._store, encoders, workers, max_tokens, on_bad_row)
+            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     summary = summary.plus(batch, time.perf_counter() - started)
@@ -159,6 +162,12 @@ class IndexWriter:
         summary = replace(summary, seconds=time.perf_counter() - started)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.read | files.unchanged
+
+    def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
+        sharing_writer = sharing(self._store)
+        if sharing_writer and workers.nodes:
+            return SharingBatchWriter(sharing_writer, workers.nodes, spaces, workers, *options)
+        return BatchWriter(self._store, spaces, workers, *options)
 
     def _see_unchanged(self, files: FolderFiles) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""

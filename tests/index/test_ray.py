@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -172,6 +173,94 @@ def test_into_milvus(run, package, tmp_path):
     with Index.open(address) as index, index.writer() as writer:
         assert writer.verify() == []
         assert [document.text for document in index] == texts
+
+
+#: Starts a Milvus server, which runs until standard input ends.
+MILVUS = """
+import pathlib, sys
+from milvus_server import Server
+folder = pathlib.Path(sys.argv[1])
+server = Server(folder, folder / "lock")
+server.start()
+print(server.port, flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def milvus(cluster, package, tmp_path_factory):
+    """The port of a Milvus server on the head."""
+    package("pymilvus")
+    package("milvus")
+    stores = str(Path(__file__).parents[1] / "stores")
+    path = os.pathsep.join([cluster.environment["PYTHONPATH"], stores])
+    folder = tmp_path_factory.mktemp("milvus")
+    server = subprocess.Popen(
+        cluster.head.command(sys.executable, "-c", MILVUS, folder),
+        env=cluster.environment | {"PYTHONPATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    yield server.stdout.readline().strip()
+    server.communicate(timeout=60)
+
+
+#: The command cannot write for nodes that fail to.
+ALONE = "from semsearch.stores.milvus.writer import MilvusWriter; del MilvusWriter.write_share"
+
+
+@pytest.mark.slow
+def test_nodes_write_to_milvus(cluster, second, milvus, run, tmp_path):
+    """One of them is killed while it has a batch, after it has written another one."""
+    texts = [f"Text {number} tells of bird {number % 7}." for number in range(5000)]
+    corpus, address = write(tmp_path, texts), f"milvus://{HEAD}:{milvus}/killed"
+    process = run(corpus, "--encoder", slow(tmp_path), "--index", address, code=ALONE)
+    until(lambda: sum(one in second.processes() for one in begun(tmp_path)) > 1, process)
+    second.kill()
+    told = ended(process)
+    assert f"node {second.address} is left out: it is gone" in told
+    assert f"({len(texts):,} added)" in told
+    compare_with_plain(cluster, address, corpus, tmp_path)
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_a_node_that_does_not_reach_milvus(
+    cluster, second, milvus, run, tmp_path, interruptible, monkeypatch
+):
+    monkeypatch.setitem(cluster.environment, "SEMSEARCH_MILVUS_TIMEOUT", "10")
+    texts = [f"Text {number} tells of bird {number % 7}." for number in range(6000)]
+    corpus, address = write(tmp_path, texts), f"milvus://127.0.0.1:{milvus}/interrupted"
+    command = [corpus, "--encoder", slow(tmp_path), "--index", address]
+    process = run(*command)
+    until(lambda: len(begun(tmp_path)) > 7, process)
+    process.send_signal(signal.SIGINT)
+    told = ended(process, 130)
+    safe = int(re.search(r"interrupted; ([\d,]+) documents saved", told)[1].replace(",", ""))
+    assert 0 < safe < len(texts)
+    told = ended(run(*command))
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in told
+    assert (
+        f"node {second.address} cannot write to the index, this command writes for it: Milvus "
+        f"does not answer at http://127.0.0.1:{milvus}"
+    ) in told
+    compare_with_plain(cluster, address, corpus, tmp_path)
+
+
+def compare_with_plain(cluster, address, corpus, folder):
+    """An index on Milvus equals one in a directory that one process has made."""
+    ended(cluster.run("verify", "--index", address))
+    ended(cluster.run("pull", address, folder / "pulled"))
+    plain = ["index", corpus, "--encoder", "hashing:32", "--index", folder / "plain"]
+    assert CliRunner().invoke(main, list(map(str, plain))).exit_code == 0
+    assert same(content(folder / "pulled"), content(folder / "plain"))
+    query = ["query", "bird 3 tells", "-k", 50, "--format", "csv", "--index"]
+    found = CliRunner().invoke(main, [*map(str, query), str(folder / "plain")])
+    lines = [line.split(",")[:3] for line in found.stdout.splitlines()]
+    output, _ = cluster.run(*query, address).communicate()
+    assert [line.split(",")[:3] for line in output.splitlines()] == lines
+    assert len(lines) == 51
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-"""Workers on a Ray cluster. This process reads the corpus, and is the only one that writes.
+"""Workers on a Ray cluster.
 
 A node has one actor, which holds the models and takes all processors, or one for each GPU. A thread
 of this process serves each actor: it takes the next batch and waits until the actor has done it. A
-batch whose actor dies goes to another one. Batches change nothing but what they return, and so each
-counts once, however often it was begun.
+batch whose actor dies goes to another one. What actors write counts once this process commits it,
+and so each batch counts once, however often it was begun.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Self
 from semsearch.errors import ClusterError, first_line
 from semsearch.index.cluster.actor import EncodingActor, Model, Refused
 from semsearch.index.cluster.connection import Head, connect, explained
-from semsearch.index.workers import Encoded, Spaces, Spans
-from semsearch.stores.protocol import Space
+from semsearch.index.workers import Encoded, Spaces, Spans, Written
+from semsearch.stores.protocol import Share, Space
 from semsearch.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -95,6 +95,12 @@ class RayWorkers:
         self._serving: set[_Seat] = set()
         self._actors: list[Any] = []
         self._failure: ClusterError | None = None
+        self._reported: set[str] = set()  # addresses of nodes that cannot write
+
+    @property
+    def nodes(self) -> Self:
+        """The machines of the cluster."""
+        return self
 
     @property
     def cutting_ahead(self) -> int:
@@ -113,6 +119,10 @@ class RayWorkers:
     def encode(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
         """Begin to encode passages for a space; what is returned waits for their vectors."""
         return self._begin(_ENCODE, _Task("encode", space.id, texts))
+
+    def write(self, share: Share) -> Callable[[], Written]:
+        """Begin to encode a share and to write it; what is returned waits for the result."""
+        return self._begin(_ENCODE, _Task("write", share))
 
     def __enter__(self) -> Self:
         self._ray, self._is_own = connect(self._head)
@@ -237,11 +247,25 @@ class RayWorkers:
             else:
                 if isinstance(found, Refused):
                     task.future.set_exception(_failed(seat, found.reason))
-                elif isinstance(found, Encoded):
+                elif isinstance(found, (Encoded, Written)):
+                    if isinstance(found, Written) and found.why:
+                        self._report(seat, found.why)
                     task.future.set_result(found._replace(node=seat.address))
                 else:
                     task.future.set_result(found)
             yield
+
+    def _report(self, seat: _Seat, why: str) -> None:
+        """Warn, once, that a node cannot write."""
+        with self._lock:
+            is_new = seat.address not in self._reported
+            self._reported.add(seat.address)
+        if is_new:
+            logger.warning(
+                "node %s cannot write to the index, this command writes for it: %s",
+                seat.address,
+                why,
+            )
 
     def _checked(self, found: Refused | None) -> None:
         if found is not None:
