@@ -17,6 +17,7 @@ from semsearch.index.plan import (
     BATCH_DOCUMENTS,
     Change,
     Planned,
+    Prepared,
     next_documents,
     plan_batch,
 )
@@ -81,8 +82,8 @@ class Batch:
                 plan.external_id,
                 plan.document.text,
                 plan.document.title,
-                plan.metadata,
-                plan.text_hash,
+                plan.document.metadata,
+                plan.document.text_hash,
                 self.passages.get(plan.external_id),
             )
             for plan in self.plans
@@ -124,7 +125,9 @@ class BatchWriter:
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
         self._encoding: dict[str, Batch] = {}  # by hash: where a text is being encoded
 
-    def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
+    def write_all(
+        self, corpus: Iterable[Document | Prepared]
+    ) -> Generator[BatchResult, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
 
         While batches are cut and encoded, later ones are read and compared, and earlier ones are
@@ -139,7 +142,7 @@ class BatchWriter:
         for batch, found in encoded:
             yield self._apply(batch, found)
 
-    def _planned(self, documents: Iterator[Document]) -> Iterator[list[Planned]]:
+    def _planned(self, documents: Iterator[Document | Prepared]) -> Iterator[list[Planned]]:
         """Read batches and compare them with the index."""
         while batch := next_documents(
             documents, min(self._documents, BATCH_DOCUMENTS), self._characters

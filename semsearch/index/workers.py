@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from semsearch.corpus.chunking import fitting_spans
+from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile
 from semsearch.protocols import Encoder, Matrix, encode_usable
 from semsearch.stores.protocol import Share, Space, TextVectors
 
@@ -51,6 +52,12 @@ class Nodes(Protocol):
 
     def write(self, share: Share) -> Callable[[], Written]:
         """Start to encode a share and to write it; the function returned waits for the result."""
+
+    def read(self, part: Part | WholeFile) -> Callable[[], ReadPart | Found]:
+        """Start to read a part of a corpus; the function returned waits for its documents.
+
+        These are `Prepared`.
+        """
 
 
 class Workers(AbstractContextManager["Workers"], Protocol):

@@ -8,16 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
+from semsearch.corpus.parts import Part, WholeFile
 from semsearch.errors import ArgumentError, BadRowError, FieldNotFoundError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter, complete_space
 from semsearch.index.files import FileMemory, ids_of_file
-from semsearch.index.plan import Change
+from semsearch.index.plan import Change, Prepared
 from semsearch.index.removal_plan import (
     Allowance,
     check_removal,
@@ -26,7 +28,7 @@ from semsearch.index.removal_plan import (
     unseen_documents,
 )
 from semsearch.index.sharing import SharingBatchWriter
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
+from semsearch.index.workers import LocalWorkers, Nodes, Spaces, Workers, begun_ahead
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -151,6 +153,8 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._workers_for(encoders) as workers:
+            if isinstance(documents, DocumentReader) and workers.nodes:
+                documents.elsewhere.read = partial(_read_by, workers, workers.nodes)
             writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
@@ -421,8 +425,17 @@ def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     return iter(corpus)
 
 
-def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
+def _read_by(workers: Workers, nodes: Nodes, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    """Let the nodes of a cluster read those units of a corpus that are parts of files."""
+
+    def begin(unit: Any) -> Callable[[], Any]:
+        return nodes.read(unit) if isinstance(unit, (Part, WholeFile)) else lambda: None
+
+    return begun_ahead(units, begin, lambda: workers.cutting_ahead)
+
+
+def _checked(corpus: Iterable[Document | Prepared]) -> Iterator[Document | Prepared]:
     for place, document in enumerate(corpus):
-        if not isinstance(document, Document):
+        if not isinstance(document, (Document, Prepared)):
             raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
         yield document

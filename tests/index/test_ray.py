@@ -152,12 +152,27 @@ def texts_of(count):
     ]
 
 
+#: The command divides files into small parts, which it cannot read.
+READ_ELSEWHERE = """
+from semsearch.corpus import elsewhere, parts
+parts.PART_BYTES = 5000
+del elsewhere.read_here
+"""
+#: The nodes see another version of each file.
+OTHER_VERSION = """
+from semsearch.corpus import parts
+parts.PART_BYTES = 1000
+present = parts.Version.of
+parts.Version.of = lambda path: present(path)._replace(modified=1)
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "count"), [("hashing", 2000), ("minilm", 60)])
 def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
     corpus = write(tmp_path, texts_of(count))
     options = [corpus, "--encoder", encoder, "--precision", "fp32"]
-    told = ended(run(*options, "--index", tmp_path / "there"))
+    told = ended(run(*options, "--index", tmp_path / "there", code=READ_ELSEWHERE))
     assert re.search(r"written in [\d.]+ s on [12] nodes? \(", told)
     here = ["index", *options, "--index", tmp_path / "here"]
     assert CliRunner().invoke(main, list(map(str, here))).exit_code == 0
@@ -316,9 +331,11 @@ def until(holds, process):
 @pytest.mark.slow
 def test_an_actor_that_dies_is_replaced(run, tmp_path):
     texts = [*texts_of(300), "die once", "The last one."]
-    told = ended(
-        run(write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x")
-    )
+    corpus = write(tmp_path, texts)
+    command = [corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    told = ended(run(*command, code=OTHER_VERSION))
+    assert told.count("text from 'text'") == 1
+    assert re.search(rf"^node .* cannot read {corpus}, this command reads it$", told, re.MULTILINE)
     assert "its actor died; another one is started" in told
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts

@@ -6,8 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile, read_elsewhere
 from semsearch.encoders import load_encoder
 from semsearch.errors import SemsearchError
+from semsearch.index.plan import Prepared
 from semsearch.index.workers import Encoded, Spans, Written, cut_texts, encode_texts
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Share, ShareAccess, SharedWriter, TextVectors
@@ -69,6 +71,13 @@ class EncodingActor:
             return encode_texts(self._encoders[space], texts)
         except SemsearchError as error:
             return Refused(str(error))
+
+    def read(self, part: Part | WholeFile) -> ReadPart | Found:
+        """The documents of a part of a corpus, as plain tuples of `Prepared`."""
+        found = read_elsewhere(part)
+        if isinstance(found, ReadPart):
+            return found._replace(documents=[(*Prepared.of(one),) for one in found.documents])
+        return found
 
     def write(self, share: Share) -> Written | Refused:
         """Encode the passages of a share, and write them; return the vectors if that fails."""
