@@ -548,6 +548,9 @@ class SharedWriter(Protocol):
         Documents with a passage without a vector are left out.
         """
 
+    def close(self) -> None:
+        """Close the connection."""
+
 
 class SharingWriter(StoreWriter, Protocol):
     """A writer that lets other machines write passages and vectors.

@@ -7,10 +7,11 @@ elsewhere in between. Whoever writes them reads in the index that this writer st
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from semsearch.addresses import place
 from semsearch.errors import IndexBusyError
@@ -59,14 +60,16 @@ class Access(NamedTuple):
             IndexBusyError: the index here is another one, or has another writer by now.
         """
         os.environ.update(self.environment)
-        folder = tempfile.TemporaryDirectory(prefix="semsearch-")
-        if self.authority:
-            certificate = Path(folder.name, "authority.pem")
-            certificate.write_bytes(self.authority)
-            os.environ[AUTHORITY] = str(certificate)
-        connection = Connection(target(place(self.address)), REACH_SECONDS)
-        connection.timeout = timeout_seconds()
-        return SharedWriter(connection, self.lease, folder)
+        with ExitStack() as stack:
+            if self.authority:
+                folder = stack.enter_context(TemporaryDirectory(prefix="semsearch-"))
+                certificate = Path(folder, "authority.pem")
+                certificate.write_bytes(self.authority)
+                os.environ[AUTHORITY] = str(certificate)
+            connection = Connection(target(place(self.address)), REACH_SECONDS)
+            stack.callback(connection.close)
+            connection.timeout = timeout_seconds()
+            return SharedWriter(connection, self.lease, stack.pop_all())
 
 
 class Share(NamedTuple):
@@ -87,14 +90,19 @@ class SharedWriter:
     Args:
         connection: to Milvus.
         lease: the token of that writer.
-        kept: what lives as long as the connection.
+        opened: what `close` closes.
     """
 
-    def __init__(self, connection: Connection, lease: str, kept: Any) -> None:
+    def __init__(self, connection: Connection, lease: str, opened: ExitStack) -> None:
         self._connection = connection
         self._lease = lease
-        self._kept = kept
+        self._opened = opened
         self._run = Run()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._run.close()
+        self._opened.close()
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         """The vectors that the index has for texts."""
