@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.documents import Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import Progress, Source, open_source, reading, text_of
 from semsearch.corpus.table import Layout, Table
@@ -30,6 +31,8 @@ from semsearch.records import Document
 
 #: The size of parts, and of the largest file that is read whole elsewhere.
 PART_BYTES, FILE_BYTES = 2 << 20, 8 << 20
+#: The formats by name of files that may be divided; one of JSON may hold JSON lines.
+_DIVISIBLE = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.JSONL, CorpusFormat.JSON)
 #: How many lines are added to a part until its quotes match, at most.
 MOST_LINES = 1000
 
@@ -168,7 +171,8 @@ def divided(
     Raises:
         CorpusError: its beginning cannot be read.
     """
-    if file.size <= PART_BYTES:
+    named = options.format or format_by_name(file.given)
+    if file.size <= PART_BYTES or named not in _DIVISIBLE:
         return None
     with open_source(file.path, Progress(None), file.name) as source:
         if not source.head or not source.is_plain:
