@@ -41,6 +41,7 @@ class RecordReader:
         self._lines = iter(lines)
         self._delimiter = dialect.delimiter
         self._characters = self._delimiters = 0
+        self.is_inside = False  #: whether the lines ended inside a record
         self._reader = csv.reader(
             iter(self._next_line, None),  # a generator would end after an error
             delimiter=dialect.delimiter,
@@ -61,7 +62,10 @@ class RecordReader:
         return next(self._reader)
 
     def _next_line(self) -> str:
-        line = next(self._lines)
+        line = next(self._lines, None)
+        if line is None:
+            self.is_inside = self.is_inside or self._characters > 0
+            raise StopIteration
         # A continuation line without a quote belongs to a single cell.
         if not self._characters or '"' in line:
             self._delimiters += line.count(self._delimiter)

@@ -27,6 +27,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from rich.console import Console
 from rich.table import Table
@@ -93,6 +94,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--texts", type=int, default=20_000, help="how many (20,000)")
     parser.add_argument("--repeats", type=int, default=3, help="how many rounds (3)")
     parser.add_argument("--encoder", default="minilm", help="(minilm)")
+    parser.add_argument(
+        "--store", help="milvus://HOST:PORT, where the indexes go and stay; a directory otherwise"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures into a file")
     parser.add_argument("--measure", choices=["here", "ray"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -181,6 +185,7 @@ def measured_apart(arguments: argparse.Namespace, environment: dict[str, str] | 
     """One run, in a process of its own."""
     command = [sys.executable, "-m", "scripts.bench.ray", "--texts", str(arguments.texts)]
     command += ["--encoder", arguments.encoder, "--measure", "ray" if environment else "here"]
+    command += ["--store", arguments.store] if arguments.store else []
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"a run failed: {done.stderr.strip().splitlines()[-1]}")
@@ -200,7 +205,10 @@ def measured(arguments: argparse.Namespace) -> Measured:
     on = "ray" if arguments.measure == "ray" else None
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
-        Index.create(Path(folder) / "index", load_encoder(arguments.encoder)) as index,
+        Index.create(
+            f"{arguments.store}/bench_{uuid4().hex}" if arguments.store else f"{folder}/index",
+            load_encoder(arguments.encoder),
+        ) as index,
         index.writer(on_batch=on_batch, on=on) as writer,
     ):
         writer.upsert(documents)

@@ -97,7 +97,7 @@ FIRST_DOCUMENTS = 256
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Cut and encode on a Ray cluster: ray for the cluster of this machine, "
+    help="Read, cut and encode on a Ray cluster: ray for the cluster of this machine, "
     "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")

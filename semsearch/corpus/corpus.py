@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
@@ -14,15 +15,18 @@ from semsearch.corpus.columns import Roles
 from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
     DocumentReader,
+    Elsewhere,
     Notify,
     OnBadRow,
     silent,
     table_documents,
 )
+from semsearch.corpus.elsewhere import ReadUnits, Unit, UnitReader
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.folder import Folder, fits_documents, folder_tables
-from semsearch.corpus.formats import CorpusFormat, without_gz
+from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
+from semsearch.corpus.parts import FILE_BYTES, Part, Version, WholeFile, divided
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
@@ -140,23 +144,86 @@ class Corpus:
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
-        files = FolderFiles()
-        return DocumentReader(partial(self._read, files), self._on_bad_row, files)
+        files, elsewhere = FolderFiles(), Elsewhere()
+        read = partial(self._read, files, elsewhere)
+        return DocumentReader(read, self._on_bad_row, files, elsewhere)
 
-    def _read(self, files: FolderFiles, on_bad_row: OnBadRow) -> Iterator[Document]:
+    def _read(
+        self, files: FolderFiles, elsewhere: Elsewhere, on_bad_row: OnBadRow
+    ) -> Iterator[Document]:
         total = None if self._sql is not None else self._total_size()
         self._progress = Progress(total)
-        for path in self._paths:
-            if self._sql is not None:
-                with open_query(_database(path), self._sql) as table:
-                    yield from self._documents(table, on_bad_row)
-            elif isinstance(path, Path) and _is_folder(path):
-                yield from self._folder_documents(path, files, on_bad_row)
-            else:
-                yield from self._file_documents(_file(path), on_bad_row)
+        rows = 0
 
-    def _file_documents(self, path: Location, on_bad_row: OnBadRow) -> Iterator[Document]:
-        with open_source(path, self._progress) as source:
+        def counting(error: BadRowError) -> None:
+            nonlocal rows
+            on_bad_row(error)
+            rows += 1
+
+        for place, path in enumerate(self._paths):
+            if elsewhere.read:
+                units = self._units(self._paths[place:], files, on_bad_row)
+                yield from self._unit_reader(elsewhere.read).documents(units, 0, on_bad_row)
+                return
+            rows, asked = 0, False
+            for document in self._documents_of(path, files, counting):
+                yield document
+                rows += 1  # noqa: SIM113 - bad rows count, too
+                if elsewhere.read and not asked:
+                    asked = True
+                    if (parts := self._parts(path, silent)) is not None:
+                        others = self._units(self._paths[place + 1 :], files, on_bad_row)
+                        reader = self._unit_reader(elsewhere.read)
+                        yield from reader.documents(chain(parts, others), rows, on_bad_row)
+                        return
+
+    def _unit_reader(self, read: ReadUnits) -> UnitReader:
+        def whole(unit: WholeFile, on_bad_row: OnBadRow) -> Iterator[Document]:
+            return self._file_documents(unit.file.given, on_bad_row, Progress(None))
+
+        return UnitReader(read, whole, self._notify, self._progress)
+
+    def _documents_of(
+        self, path: Location, files: FolderFiles, on_bad_row: OnBadRow
+    ) -> Iterator[Document]:
+        if self._sql is not None:
+            with open_query(_database(path), self._sql) as table:
+                yield from self._documents(table, on_bad_row)
+        elif isinstance(path, Path) and _is_folder(path):
+            yield from self._folder_documents(path, files, on_bad_row)
+        else:
+            yield from self._file_documents(_file(path), on_bad_row, self._progress)
+
+    def _units(
+        self, paths: Sequence[Location], files: FolderFiles, on_bad_row: OnBadRow
+    ) -> Iterator[Unit]:
+        """What is to be read, in order: parts of files, or documents that can only be read here."""
+        for path in paths:
+            if (parts := self._parts(path, self._notify)) is not None:
+                yield from parts
+            elif (file := self._version(path)) and self._is_small(file):
+                yield WholeFile(file, self._wanted, self._reading)
+            else:
+                yield self._documents_of(path, files, on_bad_row)
+
+    def _version(self, path: Location) -> Version | None:
+        """A regular file; None for anything else."""
+        if self._sql is not None or not isinstance(path, Path) or _is_folder(path):
+            return None
+        return None if file_size(path) is None else Version.of(path)
+
+    def _is_small(self, file: Version) -> bool:
+        is_known = self._reading.format or format_by_name(file.given)
+        return bool(is_known) and file.size <= FILE_BYTES and file.given.suffix.lower() != ".gz"
+
+    def _parts(self, path: Location, notify: Notify) -> Iterator[Part] | None:
+        file = self._version(path)
+        return None if file is None else divided(file, self._wanted, self._reading, notify)
+
+    def _file_documents(
+        self, path: Location, on_bad_row: OnBadRow, progress: Progress
+    ) -> Iterator[Document]:
+        with open_source(path, progress) as source:
             _refuse_database(source, path)
             table = read(source, self._reading)
             if isinstance(table, BadRowError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from semsearch.errors import BadRowError, EmptyCorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
+    from semsearch.corpus.table import CellType
     from semsearch.corpus.textstream import TextStream
 
 #: In order of preference.
@@ -58,7 +60,8 @@ def read_delimited(
     reader = dialect.reader(chain(head, lines))
     records = _records(reader, text.name)
     remark = ""
-    if header or (header is None and has_header(_beginning(dialect, head), wanted)):
+    is_named = header or (header is None and has_header(_beginning(dialect, head), wanted))
+    if is_named:
         columns = _header(records, text.name)
         expected = f"the header has {len(columns)}"
     else:
@@ -91,12 +94,55 @@ def read_delimited(
         remark=remark,
         sample=fields_of,
         not_decoded=text.not_decoded,
+        layout=Delimited(dialect, tuple(columns), is_named, expected, cell_types),
     )
 
 
-def _records(reader: RecordReader, name: str) -> Iterator[Record]:
+@dataclass(frozen=True)
+class Delimited:
+    """The layout of a CSV or TSV file.
+
+    Args:
+        dialect: delimiter and quoting.
+        columns: their names.
+        is_named: whether the first row names them.
+        expected: what a row of another length is compared with.
+        cell_types: the types of columns.
+    """
+
+    dialect: Dialect
+    columns: Sequence[str]
+    is_named: bool
+    expected: str
+    cell_types: Mapping[str, CellType]
+    newline = ""
+
+    @property
+    def has_quotes(self) -> bool:
+        """Whether a cell can have several lines."""
+        return self.dialect.quoted
+
+    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
+        """The table of some lines and, once it is read, whether they end inside a row."""
+        reader = self.dialect.reader(text.lines())
+        records = _records(reader, text.name, text.first_line)
+        if self.is_named and text.first_line == 1:
+            next(records)
+        table = Table(
+            text.name,
+            self.columns,
+            _rows(records, self.columns, self.expected),
+            self.cell_types,
+            NOTHING,
+            by_position=True,
+            not_decoded=text.not_decoded,
+        )
+        return table, lambda: reader.is_inside
+
+
+def _records(reader: RecordReader, name: str, first_line: int = 1) -> Iterator[Record]:
     while True:
-        source = f"{name}:{reader.line_num + 1}"
+        source = f"{name}:{reader.line_num + first_line}"
         try:
             cells = next(reader)
         except StopIteration:
@@ -106,7 +152,8 @@ def _records(reader: RecordReader, name: str) -> Iterator[Record]:
             continue
         except csv.Error as error:
             # The reader continues with the next line.
-            reason = f"its quotes do not match ({error}, line {reader.line_num})"
+            line = reader.line_num + first_line - 1
+            reason = f"its quotes do not match ({error}, line {line})"
             yield BadRowError(source, reason)
             continue
         if cells:  # a blank line has none

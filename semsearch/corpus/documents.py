@@ -58,6 +58,18 @@ class SkippedRows:
             self.ids.add(error.document_id)
 
 
+@dataclass
+class Elsewhere:
+    """Reading on other machines.
+
+    Args:
+        read: reads parts of a corpus, as `Corpus` makes them, and returns each with what it holds;
+            None while the corpus is read here.
+    """
+
+    read: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]] | None = None
+
+
 class DocumentReader(Iterator[Document]):
     """Iterates over the documents of a corpus, and counts skipped rows.
 
@@ -65,6 +77,7 @@ class DocumentReader(Iterator[Document]):
         read: reads the documents; its argument handles bad rows.
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
+        elsewhere: may be set while it is read.
     """
 
     def __init__(
@@ -72,7 +85,9 @@ class DocumentReader(Iterator[Document]):
         read: Callable[[OnBadRow], Iterator[Document]],
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self.elsewhere = elsewhere or Elsewhere()
         self.taken = 0  #: the number of documents iterated over
         self.skipped = skipped = SkippedRows()
         self.files = found = files or FolderFiles()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,26 @@ def read_json_lines(text: TextStream) -> Table:
     Raises:
         CorpusError: it has no rows, or none of the first rows can be used.
     """
-    return _table(text, _line_rows(text))
+    table = _table(text, _line_rows(text))
+    return replace(table, layout=JsonLines(tuple(table.columns)))
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """The layout of JSON lines.
+
+    Args:
+        columns: those of the first rows.
+    """
+
+    columns: Sequence[str]
+    newline = "\n"
+    has_quotes = False
+
+    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
+        """The table of some lines, none of which ends inside a row."""
+        rows = _line_rows(text)
+        return Table(text.name, self.columns, rows, not_decoded=text.not_decoded), lambda: False
 
 
 def read_json_array(text: TextStream) -> Table:
@@ -78,7 +98,7 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
-    for number, line in enumerate(text.lines(), start=1):
+    for number, line in enumerate(text.lines(), start=text.first_line):
         row = line.strip()
         if not row:
             continue

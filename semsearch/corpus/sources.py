@@ -114,6 +114,11 @@ class Source:
     _file: IO[bytes] | None
     _open_files: ExitStack
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a regular file that is not compressed."""
+        return self.path is not None and self._file is not None
+
     def seekable(self, longest: int | None = None) -> IO[bytes]:
         """A seekable file with the same bytes, if necessary a temporary one.
 
@@ -166,13 +171,18 @@ class _Limited:
 
 
 @contextmanager
-def open_source(path: Location, progress: Progress) -> Iterator[Source]:
+def open_source(path: Location, progress: Progress, name: str | None = None) -> Iterator[Source]:
     """Open a path, a URL, or standard input for None.
+
+    Args:
+        path: where it is.
+        progress: updated while it is read.
+        name: its name in messages, if not its path.
 
     Raises:
         CorpusError: it cannot be opened; reading from it raises the same.
     """
-    name = _name(path)
+    name = name or _name(path)
     named = None if path is None else format_by_name(PurePath(name))
     with ExitStack() as stack:
         file: IO[bytes]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from semsearch.errors import BadRowError
+
+if TYPE_CHECKING:
+    from semsearch.corpus.textstream import TextStream
 
 #: How far readers look ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
@@ -44,6 +47,7 @@ class Table:
         sample: the first rows, if they have been read.
         file: the name of its file inside a folder; None for a single file.
         not_decoded: explains bytes that could not be decoded, and what to do.
+        layout: how to read parts of its file; None if it has to be read as a whole.
     """
 
     name: str
@@ -58,6 +62,22 @@ class Table:
     sample: Sequence[Row] = ()
     file: str | None = None
     not_decoded: Callable[[], str] | None = None
+    layout: Layout | None = None
+
+
+class Layout(Protocol):
+    """How the rows of a file are read, as its beginning shows; picklable."""
+
+    @property
+    def newline(self) -> str:
+        """What ends a line, as in `open`."""
+
+    @property
+    def has_quotes(self) -> bool:
+        """Whether a row can go on after the end of a line, inside quotes."""
+
+    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
+        """The table of some lines and, once it is read, whether they end inside a row."""
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

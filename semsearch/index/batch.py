@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -17,6 +17,7 @@ from semsearch.index.plan import (
     BATCH_DOCUMENTS,
     Change,
     Planned,
+    Prepared,
     next_documents,
     plan_batch,
 )
@@ -62,7 +63,7 @@ class _Lacking(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Batch:
+class Batch:
     """A batch that is being processed."""
 
     plans: list[Planned]
@@ -70,9 +71,29 @@ class _Batch:
     texts: dict[str, str]  # by hash
     vectors: TextVectors
     #: By hash: the earlier batch in which the same text is being encoded.
-    lenders: dict[str, _Batch]
+    lenders: dict[str, Batch]
     #: By hash: the spec of the encoder that returns no vector for the text.
     refused: dict[str, str] = field(default_factory=dict)
+
+    def new_documents(self) -> list[NewDocument]:
+        """Its documents that differ from the index."""
+        return [
+            NewDocument(
+                plan.external_id,
+                plan.document.text,
+                plan.document.title,
+                plan.document.metadata,
+                plan.document.text_hash,
+                self.passages.get(plan.external_id),
+            )
+            for plan in self.plans
+            if plan.change is not Change.UNCHANGED
+        ]
+
+    def result(self, encoded: int, nodes: Counter[str]) -> BatchResult:
+        """What it changed, once it is written."""
+        changes = Counter(plan.change for plan in self.plans)
+        return BatchResult(changes, sum(map(len, self.passages.values())), encoded, nodes)
 
 
 class BatchWriter:
@@ -102,9 +123,11 @@ class BatchWriter:
         self._on_bad_row = on_bad_row
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
-        self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
+        self._encoding: dict[str, Batch] = {}  # by hash: where a text is being encoded
 
-    def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
+    def write_all(
+        self, corpus: Iterable[Document | Prepared]
+    ) -> Generator[BatchResult, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
 
         While batches are cut and encoded, later ones are read and compared, and earlier ones are
@@ -119,7 +142,7 @@ class BatchWriter:
         for batch, found in encoded:
             yield self._apply(batch, found)
 
-    def _planned(self, documents: Iterator[Document]) -> Iterator[list[Planned]]:
+    def _planned(self, documents: Iterator[Document | Prepared]) -> Iterator[list[Planned]]:
         """Read batches and compare them with the index."""
         while batch := next_documents(
             documents, min(self._documents, BATCH_DOCUMENTS), self._characters
@@ -133,10 +156,19 @@ class BatchWriter:
         texts = [plan.document.text for plan in plans if _is_new(plan) and not self._is_short(plan)]
         return self._workers.cut(texts, self._passage_tokens) if texts else list
 
-    def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> _Batch:
+    def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> Batch:
         """A batch with its passages and the vectors that the index has for their texts."""
+        passages = self._cut(plans, spans)
+        texts = {passage.text_hash: passage.text for cut in passages.values() for passage in cut}
+        lenders = {digest: self._encoding[digest] for digest in texts if digest in self._encoding}
+        with self._writer.state() as state:
+            stored = state.vectors_of([digest for digest in texts if digest not in lenders])
+        return Batch(plans, passages, texts, stored, lenders)
+
+    def _cut(self, plans: Sequence[Planned], spans: Sequence[Spans]) -> dict[str, list[NewPassage]]:
+        """The passages of new texts, by external id."""
         of_long = iter(spans)
-        passages = {
+        return {
             plan.external_id: _passages(
                 plan.document.text,
                 chunk_spans(plan.document.text, NO_TOKENS, self._passage_tokens)
@@ -146,13 +178,8 @@ class BatchWriter:
             for plan in plans
             if _is_new(plan)
         }
-        texts = {passage.text_hash: passage.text for cut in passages.values() for passage in cut}
-        lenders = {digest: self._encoding[digest] for digest in texts if digest in self._encoding}
-        with self._writer.state() as state:
-            stored = state.vectors_of([digest for digest in texts if digest not in lenders])
-        return _Batch(plans, passages, texts, stored, lenders)
 
-    def _begin_encoding(self, batch: _Batch) -> Callable[[], list[_Lacking]]:
+    def _begin_encoding(self, batch: Batch) -> Callable[[], Any]:
         """Start to encode the texts of a batch that have no vector in the index."""
         begun = []
         for space, encoder in self._spaces:
@@ -169,36 +196,33 @@ class BatchWriter:
             _Lacking(space, encoder, lacking, result()) for space, encoder, lacking, result in begun
         ]
 
-    def _apply(self, batch: _Batch, found: Sequence[_Lacking]) -> BatchResult:
-        """Write a batch in one transaction."""
-        encoded = self._complete(batch, found)
-        self._in_time = _in_time(batch, sum(part.encoded.seconds for part in found))
-        self._characters = BATCH_CHARACTERS
+    def _apply(self, batch: Batch, found: Any) -> BatchResult:
+        """Write a batch in one transaction.
+
+        Args:
+            batch: the batch.
+            found: the result of `_begin_encoding`, a list of `_Lacking`.
+        """
+        parts: list[_Lacking] = found
+        encoded = self._complete(batch, parts)
+        self._grow(batch, sum(part.encoded.seconds for part in parts))
         if batch.refused:
             self._leave_out_refused(batch)
-        changes = Counter(plan.change for plan in batch.plans)
-        new = [
-            NewDocument(
-                plan.external_id,
-                plan.document.text,
-                plan.document.title,
-                plan.metadata,
-                plan.text_hash,
-                batch.passages.get(plan.external_id),
-            )
-            for plan in batch.plans
-            if plan.change is not Change.UNCHANGED
-        ]
-        if new:
+        if new := batch.new_documents():
             self._writer.put(new, batch.vectors)
-        chunks_written = sum(map(len, batch.passages.values()))
         nodes = Counter[str]()
-        for part in found:
+        for part in parts:
             if part.encoded.node:
                 nodes[part.encoded.node] += len(part.lacking)
-        return BatchResult(changes, chunks_written, len(encoded), nodes)
+        return batch.result(len(encoded), nodes)
 
-    def _complete(self, batch: _Batch, found: Sequence[_Lacking]) -> set[str]:
+    def _grow(self, batch: Batch, seconds: float) -> None:
+        """Let later batches take about `BATCH_SECONDS`."""
+        documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
+        self._in_time = int(documents * BATCH_SECONDS / max(seconds, 1e-3))
+        self._characters = BATCH_CHARACTERS
+
+    def _complete(self, batch: Batch, found: Sequence[_Lacking]) -> set[str]:
         """Add encoded vectors to a batch; returns the hashes of their texts."""
         encoded: set[str] = set()
         for space, encoder, lacking, (vectors, places, *_) in found:
@@ -218,7 +242,7 @@ class BatchWriter:
         batch.lenders.clear()  # this batch needs them no longer
         return encoded
 
-    def _leave_out_refused(self, batch: _Batch) -> None:
+    def _leave_out_refused(self, batch: Batch) -> None:
         """Remove documents that have a passage without a vector; they are bad rows."""
         specs = {
             external_id: batch.refused[passage.text_hash]
@@ -255,12 +279,6 @@ def _passages(text: str, spans: Spans) -> list[NewPassage]:
     return [
         NewPassage(start, end, text[start:end], text_hash(text[start:end])) for start, end in spans
     ]
-
-
-def _in_time(batch: _Batch, seconds: float) -> int:
-    """How many documents like those of this batch are encoded in `BATCH_SECONDS`."""
-    documents = max(len(batch.plans), FIRST_BATCH_DOCUMENTS)
-    return int(documents * BATCH_SECONDS / max(seconds, 1e-3))
 
 
 BATCH_CHUNKS = 256

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError, DuplicateIdError
 from semsearch.records import Document
@@ -27,23 +27,51 @@ class Change(Enum):
     UNCHANGED = "unchanged"
 
 
+class Prepared(NamedTuple):
+    """A document of the corpus as it is compared with the index."""
+
+    id: str | None
+    text: str
+    title: str | None
+    metadata: str  #: JSON
+    text_hash: str
+    source: str
+
+    @classmethod
+    def of(cls, document: Document) -> Prepared:
+        """A document, prepared.
+
+        Raises:
+            BadRowError: its metadata are no longer JSON.
+        """
+        try:
+            metadata = _metadata_json(document)
+        except (TypeError, ValueError) as error:
+            name = document.id or _content_id(document)
+            reason = f"the metadata of '{name}' is no longer JSON: {error}"
+            raise BadRowError(document.source, reason, name) from error
+        digest = text_hash(document.text)
+        return cls(document.id, document.text, document.title, metadata, digest, document.source)
+
+
 class Planned(NamedTuple):
     """A document of the corpus and how it differs from the index."""
 
     change: Change
     external_id: str
-    document: Document
-    metadata: str
-    text_hash: str
+    document: Prepared
+
+
+_Read = TypeVar("_Read", Document, Prepared, Document | Prepared)
 
 
 def next_documents(
-    corpus: Iterator[Document],
+    corpus: Iterator[_Read],
     count: int = BATCH_DOCUMENTS,
     characters: int = BATCH_CHARACTERS,
-) -> list[Document]:
+) -> list[_Read]:
     """The next documents: at most `count`, with about `characters` in all; none at the end."""
-    documents: list[Document] = []
+    documents: list[_Read] = []
     for document in corpus:
         documents.append(document)
         characters -= len(document.text)
@@ -54,7 +82,7 @@ def next_documents(
 
 def plan_batch(
     state: StoreState,
-    batch: Sequence[Document],
+    batch: Sequence[Document | Prepared],
     on_bad_row: Callable[[BadRowError], None],
 ) -> list[Planned]:
     """Compare a batch with the index, by id and content.
@@ -67,22 +95,20 @@ def plan_batch(
     plans = []
     for external_id, document in named:
         try:
-            metadata = _metadata_json(document)
-        except (TypeError, ValueError) as error:
-            reason = f"the metadata of '{external_id}' is no longer JSON: {error}"
-            on_bad_row(BadRowError(document.source, reason, external_id))
+            found = document if isinstance(document, Prepared) else Prepared.of(document)
+        except BadRowError as error:
+            on_bad_row(error)
             continue
-        digest = text_hash(document.text)
         stored = known.get(external_id)
         if stored is None:
             change = Change.ADDED
-        elif stored.text_hash != digest:
+        elif stored.text_hash != found.text_hash:
             change = Change.CHANGED
-        elif (stored.title, stored.metadata, stored.whole) != (document.title, metadata, True):
+        elif (stored.title, stored.metadata, stored.whole) != (found.title, found.metadata, True):
             change = Change.METADATA_CHANGED
         else:
             change = Change.UNCHANGED
-        plans.append(Planned(change, external_id, document, metadata, digest))
+        plans.append(Planned(change, external_id, found))
     return plans
 
 
@@ -95,9 +121,9 @@ def _metadata_json(document: Document) -> str:
 
 def _named(
     state: StoreState,
-    batch: Sequence[Document],
+    batch: Sequence[Document | Prepared],
     on_bad_row: Callable[[BadRowError], None],
-) -> list[tuple[str, Document]]:
+) -> list[tuple[str, Document | Prepared]]:
     """The documents with their ids, marked as seen, without duplicates."""
     wanted = [document.id or _content_id(document) for document in batch]
     seen = state.seen(wanted)
@@ -117,5 +143,5 @@ def _named(
     return named
 
 
-def _content_id(document: Document) -> str:
+def _content_id(document: Document | Prepared) -> str:
     return hashlib.sha256(document.text.encode()).hexdigest()[:16]

@@ -8,15 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
+from semsearch.corpus.parts import Part, WholeFile
 from semsearch.errors import ArgumentError, BadRowError, FieldNotFoundError, SpaceError, refuse
 from semsearch.index.batch import BatchResult, BatchWriter, complete_space
 from semsearch.index.files import FileMemory, ids_of_file
-from semsearch.index.plan import Change
+from semsearch.index.plan import Change, Prepared
 from semsearch.index.removal_plan import (
     Allowance,
     check_removal,
@@ -24,7 +27,8 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
+from semsearch.index.sharing import SharingBatchWriter
+from semsearch.index.workers import LocalWorkers, Nodes, Spaces, Workers, begun_ahead
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -34,6 +38,7 @@ from semsearch.stores.protocol import (
     Space,
     StoreWriter,
     find_space,
+    sharing,
     warn_of_cut_passages,
 )
 from semsearch.vector_indexes import IndexType
@@ -148,7 +153,9 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._workers_for(encoders) as workers:
-            writer = BatchWriter(self._store, encoders, workers, max_tokens, on_bad_row)
+            if isinstance(documents, DocumentReader) and workers.nodes:
+                documents.elsewhere.read = partial(_read_by, workers, workers.nodes)
+            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     summary = summary.plus(batch, time.perf_counter() - started)
@@ -159,6 +166,12 @@ class IndexWriter:
         summary = replace(summary, seconds=time.perf_counter() - started)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.read | files.unchanged
+
+    def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
+        sharing_writer = sharing(self._store)
+        if sharing_writer and workers.nodes:
+            return SharingBatchWriter(sharing_writer, workers.nodes, spaces, workers, *options)
+        return BatchWriter(self._store, spaces, workers, *options)
 
     def _see_unchanged(self, files: FolderFiles) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
@@ -412,8 +425,17 @@ def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     return iter(corpus)
 
 
-def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
+def _read_by(workers: Workers, nodes: Nodes, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    """Let the nodes of a cluster read those units of a corpus that are parts of files."""
+
+    def begin(unit: Any) -> Callable[[], Any]:
+        return nodes.read(unit) if isinstance(unit, (Part, WholeFile)) else lambda: None
+
+    return begun_ahead(units, begin, lambda: workers.cutting_ahead)
+
+
+def _checked(corpus: Iterable[Document | Prepared]) -> Iterator[Document | Prepared]:
     for place, document in enumerate(corpus):
-        if not isinstance(document, Document):
+        if not isinstance(document, (Document, Prepared)):
             raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
         yield document

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from numpy import int64
 from numpy.typing import NDArray
@@ -511,6 +511,75 @@ class StoreWriter(Protocol):
 
         Spaces are incomplete afterwards, until `put_vectors` and `mark_complete` complete them.
         """
+
+
+class Share(Protocol):
+    """A batch of documents of which another machine writes passages and vectors; picklable."""
+
+    @property
+    def access(self) -> ShareAccess:
+        """How to reach the store."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of new passages by their hashes."""
+
+
+class ShareAccess(Protocol):
+    """How another machine reaches a store; picklable."""
+
+    def open(self) -> SharedWriter:
+        """Connect from a process that serves nothing else.
+
+        Raises:
+            SemsearchError: the store cannot be reached from there.
+        """
+
+
+class SharedWriter(Protocol):
+    """Writes shares on another machine."""
+
+    def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
+        """The vectors that the store has for texts."""
+
+    def write(self, share: Share, vectors: TextVectors) -> Any:
+        """Write passages and vectors, for `SharingWriter.put_share`; it may be repeated.
+
+        Documents with a passage without a vector are left out.
+        """
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class SharingWriter(StoreWriter, Protocol):
+    """A writer that lets other machines write passages and vectors.
+
+    It numbers them before and commits them after that: until then, they are not there.
+    """
+
+    @property
+    def can_share(self) -> bool:
+        """Whether other machines can write to this store."""
+
+    def share(self, documents: Sequence[NewDocument]) -> Share:
+        """Begin to put documents."""
+
+    def write_share(self, share: Share, vectors: TextVectors) -> Any:
+        """Write passages and vectors from here; see `SharedWriter.write`."""
+
+    def put_share(self, written: Any, left_out: Sequence[str] = ()) -> None:
+        """Commit the oldest share that was begun, once it is written.
+
+        Args:
+            written: returned by `write` or `write_share`.
+            left_out: the ids of documents that were not written.
+        """
+
+
+def sharing(writer: StoreWriter) -> SharingWriter | None:
+    """The writer, if it lets other machines write."""
+    return cast("SharingWriter", writer) if getattr(writer, "can_share", False) else None
 
 
 class Store(Protocol):

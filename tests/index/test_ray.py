@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -151,12 +152,27 @@ def texts_of(count):
     ]
 
 
+#: The command divides files into small parts, which it cannot read.
+READ_ELSEWHERE = """
+from semsearch.corpus import elsewhere, parts
+parts.PART_BYTES = 5000
+del elsewhere.read_here
+"""
+#: The nodes see another version of each file.
+OTHER_VERSION = """
+from semsearch.corpus import parts
+parts.PART_BYTES = 1000
+present = parts.Version.of
+parts.Version.of = lambda path: present(path)._replace(modified=1)
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "count"), [("hashing", 2000), ("minilm", 60)])
 def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
     corpus = write(tmp_path, texts_of(count))
     options = [corpus, "--encoder", encoder, "--precision", "fp32"]
-    told = ended(run(*options, "--index", tmp_path / "there"))
+    told = ended(run(*options, "--index", tmp_path / "there", code=READ_ELSEWHERE))
     assert re.search(r"written in [\d.]+ s on [12] nodes? \(", told)
     here = ["index", *options, "--index", tmp_path / "here"]
     assert CliRunner().invoke(main, list(map(str, here))).exit_code == 0
@@ -172,6 +188,94 @@ def test_into_milvus(run, package, tmp_path):
     with Index.open(address) as index, index.writer() as writer:
         assert writer.verify() == []
         assert [document.text for document in index] == texts
+
+
+#: Starts a Milvus server, which runs until standard input ends.
+MILVUS = """
+import pathlib, sys
+from milvus_server import Server
+folder = pathlib.Path(sys.argv[1])
+server = Server(folder, folder / "lock")
+server.start()
+print(server.port, flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def milvus(cluster, package, tmp_path_factory):
+    """The port of a Milvus server on the head."""
+    package("pymilvus")
+    package("milvus")
+    stores = str(Path(__file__).parents[1] / "stores")
+    path = os.pathsep.join([cluster.environment["PYTHONPATH"], stores])
+    folder = tmp_path_factory.mktemp("milvus")
+    server = subprocess.Popen(
+        cluster.head.command(sys.executable, "-c", MILVUS, folder),
+        env=cluster.environment | {"PYTHONPATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    yield server.stdout.readline().strip()
+    server.communicate(timeout=60)
+
+
+#: The command cannot write for nodes that fail to.
+ALONE = "from semsearch.stores.milvus.writer import MilvusWriter; del MilvusWriter.write_share"
+
+
+@pytest.mark.slow
+def test_nodes_write_to_milvus(cluster, second, milvus, run, tmp_path):
+    """One of them is killed while it has a batch, after it has written another one."""
+    texts = [f"Text {number} tells of bird {number % 7}." for number in range(5000)]
+    corpus, address = write(tmp_path, texts), f"milvus://{HEAD}:{milvus}/killed"
+    process = run(corpus, "--encoder", slow(tmp_path), "--index", address, code=ALONE)
+    until(lambda: sum(one in second.processes() for one in begun(tmp_path)) > 1, process)
+    second.kill()
+    told = ended(process)
+    assert f"node {second.address} is left out: it is gone" in told
+    assert f"({len(texts):,} added)" in told
+    compare_with_plain(cluster, address, corpus, tmp_path)
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_a_node_that_does_not_reach_milvus(
+    cluster, second, milvus, run, tmp_path, interruptible, monkeypatch
+):
+    monkeypatch.setitem(cluster.environment, "SEMSEARCH_MILVUS_TIMEOUT", "10")
+    texts = [f"Text {number} tells of bird {number % 7}." for number in range(6000)]
+    corpus, address = write(tmp_path, texts), f"milvus://127.0.0.1:{milvus}/interrupted"
+    command = [corpus, "--encoder", slow(tmp_path), "--index", address]
+    process = run(*command)
+    until(lambda: len(begun(tmp_path)) > 7, process)
+    process.send_signal(signal.SIGINT)
+    told = ended(process, 130)
+    safe = int(re.search(r"interrupted; ([\d,]+) documents saved", told)[1].replace(",", ""))
+    assert 0 < safe < len(texts)
+    told = ended(run(*command))
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in told
+    assert (
+        f"node {second.address} cannot write to the index, this command writes for it: Milvus "
+        f"does not answer at http://127.0.0.1:{milvus}"
+    ) in told
+    compare_with_plain(cluster, address, corpus, tmp_path)
+
+
+def compare_with_plain(cluster, address, corpus, folder):
+    """An index on Milvus equals one in a directory that one process has made."""
+    ended(cluster.run("verify", "--index", address))
+    ended(cluster.run("pull", address, folder / "pulled"))
+    plain = ["index", corpus, "--encoder", "hashing:32", "--index", folder / "plain"]
+    assert CliRunner().invoke(main, list(map(str, plain))).exit_code == 0
+    assert same(content(folder / "pulled"), content(folder / "plain"))
+    query = ["query", "bird 3 tells", "-k", 50, "--format", "csv", "--index"]
+    found = CliRunner().invoke(main, [*map(str, query), str(folder / "plain")])
+    lines = [line.split(",")[:3] for line in found.stdout.splitlines()]
+    output, _ = cluster.run(*query, address).communicate()
+    assert [line.split(",")[:3] for line in output.splitlines()] == lines
+    assert len(lines) == 51
 
 
 @pytest.mark.slow
@@ -227,9 +331,11 @@ def until(holds, process):
 @pytest.mark.slow
 def test_an_actor_that_dies_is_replaced(run, tmp_path):
     texts = [*texts_of(300), "die once", "The last one."]
-    told = ended(
-        run(write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x")
-    )
+    corpus = write(tmp_path, texts)
+    command = [corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    told = ended(run(*command, code=OTHER_VERSION))
+    assert told.count("text from 'text'") == 1
+    assert re.search(rf"^node .* cannot read {corpus}, this command reads it$", told, re.MULTILINE)
     assert "its actor died; another one is started" in told
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts

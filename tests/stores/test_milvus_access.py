@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import pickle
 import time
 
 import pytest
@@ -98,6 +99,19 @@ def test_the_right_token_and_authority(guarded, environment):
         index.add([Document("a", "amber"), Document("b", "birch")])
     with Index.open(address) as index:
         assert index.search("birch", 1)[0].document_id == "b"
+
+
+def test_another_machine_gets_the_same_access(guarded, environment, authority, tmp_path):
+    """With what the writer's environment says, and the content of its certificate."""
+    with Index.create(guarded.address(), "hashing:64") as index, index._store.writer() as writer:
+        share = pickle.loads(pickle.dumps(writer.share([])))  # noqa: S301 - ours
+        for name in ("TOKEN", "TIMEOUT"):
+            environment.delenv(f"SEMSEARCH_MILVUS_{name}")
+        environment.setenv("SEMSEARCH_MILVUS_CA", str(tmp_path / "none"))
+        there = share.access.open()
+        assert there.vectors_of(["0" * 32]) == {}
+        there.close()
+        writer.put_share(writer.write_share(share, {}))
 
 
 @pytest.mark.parametrize("token", ["root:wrong", "nobody:Milvus", "", "no-such-key"])

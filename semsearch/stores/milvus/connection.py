@@ -109,18 +109,19 @@ class Connection:
 
     Args:
         target: where to.
+        timeout: for how many seconds requests are tried; None for what the environment says.
 
     Raises:
         MissingExtraError: the client is not installed.
         IndexStoreError: nothing answers there.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, timeout: float | None = None) -> None:
         for package in ("pymilvus", "milvus_lite")[: 1 + target.is_file]:
             if find_spec(package) is None:
                 raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
         self.target = target
-        self.timeout = _timeout()
+        self.timeout = timeout_seconds() if timeout is None else timeout
         self._opened: Any = self._connect()
         self.version = str(self.call("get_server_version"))
 
@@ -317,7 +318,8 @@ def _authority() -> dict[str, str]:
     return {"server_pem_path": path}
 
 
-def _timeout() -> float:
+def timeout_seconds() -> float:
+    """For how long a request is tried, as the environment says."""
     text = os.environ.get(TIMEOUT, "")
     try:
         seconds = float(text) if text else TIMEOUT_SECONDS

@@ -1,11 +1,17 @@
-"""The rows that a commit writes."""
+"""The rows that a commit writes.
+
+A draft has numbers for all of them. Passages and vectors, which are most of the data, may be
+written from any machine, and again: rows of the same numbers replace each other. They count once
+the rows of their documents are written, which only the one writer of the index does.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from semsearch.errors import IndexStoreError
 from semsearch.stores.milvus.catalogue import Content
@@ -13,38 +19,75 @@ from semsearch.stores.milvus.collections import (
     MAX_BYTES,
     WORDS,
     key_of,
+    passages_of,
     rounded,
+    vectors_of,
     without_vector,
 )
-from semsearch.stores.milvus.connection import Row
+from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.terms import document_terms
-from semsearch.stores.milvus.words import Counts, count_words
+from semsearch.stores.milvus.words import WordCounts, count_words
 from semsearch.stores.protocol import NewDocument, Selection, Space, TextVectors, rest_of
 
 
-class NewRows(NamedTuple):
-    """The rows of a commit, and those that it replaces."""
+@dataclass(frozen=True)
+class Rows:
+    """The passages and vectors of a draft; picklable.
+
+    Args:
+        version: of all rows of the draft.
+        passages: the rows of new passages.
+        kept: the former rows of documents that keep their passages.
+        terms: the terms of documents by their numbers.
+        first: by space, the number of its first row.
+    """
+
+    version: int
+    passages: list[Row]
+    kept: list[Row]
+    terms: Mapping[int, Row]
+    first: Mapping[int, int]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of new passages by their hashes."""
+        return {row["text_hash"]: row["text"] for row in self.passages}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a commit writes and replaces.
+
+    Args:
+        documents: the rows of documents.
+        rows: passages and vectors.
+        replaced: the former rows of the documents.
+        last_document: the highest numbers that it takes.
+        last_row: the same of rows.
+    """
 
     documents: list[Row]
-    passages: list[Row]
-    vectors: list[tuple[Space, list[Row]]]
-    replaced: list[Row]  #: the documents' former rows
-    last_document: int  #: the highest numbers that they have
+    rows: Rows
+    replaced: list[Row]
+    last_document: int
     last_row: int
-    counts: list[Counts]  #: of the passages' words; empty without BM25
+
+    def without(self, ids: Sequence[str]) -> Draft:
+        """A copy without some of the documents."""
+        left_out = set(ids)
+        documents = [row for row in self.documents if row["id"] not in left_out]
+        replaced = [row for row in self.replaced if row["id"] not in left_out]
+        return Draft(documents, self.rows, replaced, self.last_document, self.last_row)
 
 
-def new_rows(
-    state: MilvusState, content: Content, new: Sequence[NewDocument], text_vectors: TextVectors
-) -> NewRows:
+def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) -> Draft:
     """The rows of documents that are added or renewed.
 
     Args:
         state: the present one.
         content: with the numbers that are taken.
         new: the documents.
-        text_vectors: by space and text.
 
     Raises:
         IndexStoreError: one of them is larger than Milvus takes.
@@ -58,7 +101,8 @@ def new_rows(
     version = next(sequence)
     owned = {one.id: old[one.id]["document"] if one.id in old else next(numbers) for one in new}
     terms = {owned[one.id]: _terms(one) for one in new}
-    spans = _kept_spans(state, [old[one.id] for one in new if one.passages is None])
+    kept = [old[one.id] for one in new if one.passages is None]
+    spans = _kept_spans(state, kept)
     passages: list[Row] = []
     documents: list[Row] = []
     for one in new:
@@ -88,30 +132,58 @@ def new_rows(
                 "fields": terms[number],
             }
         )
-    kept = [old[one.id] for one in new if one.passages is None]
-    vectors = []
-    counts: list[Counts] = []
+    vectors = len(passages) + sum(map(len, spans.values()))
+    after, spaces = next(sequence), state.vector_spaces()
+    first = {space.id: after + place * vectors for place, space in enumerate(spaces)}
+    return Draft(
+        without_vector(documents),
+        Rows(version, without_vector(passages), kept, terms, first),
+        list(old.values()),
+        next(numbers) - 1,
+        after + len(spaces) * vectors - 1,
+    )
+
+
+def write_rows(
+    connection: Connection, state: MilvusState, rows: Rows, text_vectors: TextVectors
+) -> WordCounts:
+    """Write passages, then vectors, but none of documents of which a vector is missing.
+
+    Args:
+        connection: to Milvus.
+        state: the present one.
+        rows: what to write.
+        text_vectors: by space and text.
+
+    Returns:
+        The words of the passages; none without BM25.
+    """
+    spaces = [space.id for space in state.spaces()]
+    lacking = {
+        row["document"]
+        for row in rows.passages
+        if any((space, row["text_hash"]) not in text_vectors for space in spaces)
+    }
+    passages = [row for row in rows.passages if row["document"] not in lacking]
+    words = WordCounts()
     by_text: dict[tuple[int, str], Any] = dict(text_vectors)
     if state.has_words:
         counts = count_words([row["text"] for row in passages], state.analyser)
-        totals = state.totals.changed(counts, [])
+        words = WordCounts.of(counts)
+        totals = state.totals.plus(words.totals)
         for row, each in zip(passages, counts, strict=True):
             by_text[WORDS.id, row["text_hash"]] = totals.weights(each)
+    connection.upsert(passages_of(connection), passages)
     for space in state.vector_spaces():
-        rows = [
-            {**one, "row": next(sequence), "version": version, "fields": terms[one["document"]]}
-            for one in _vectors(space, passages, by_text, state, kept)
-        ]
-        vectors.append((space, rows))
-    return NewRows(
-        without_vector(documents),
-        without_vector(passages),
-        vectors,
-        list(old.values()),
-        next(numbers) - 1,
-        next(sequence) - 1,
-        counts,
-    )
+        own = {"version": rows.version}
+        vectors = (
+            {**one, **own, "row": number, "fields": rows.terms[one["document"]]}
+            for number, one in enumerate(
+                _vectors(space, passages, by_text, state, rows.kept), start=rows.first[space.id]
+            )
+        )
+        connection.upsert(vectors_of(connection, space), vectors)
+    return words
 
 
 def _vectors(

@@ -95,10 +95,8 @@ def sweep(connection: Connection, state: MilvusState, *, thoroughly: bool = Fals
         _, orphans = _passages(connection, state, owners)
     connection.delete(passages_of(connection), orphans)
     for space in state.vector_spaces():
-        _, left_over, damaged = _vectors(connection, state, space, owners)
-        connection.delete(
-            vectors_of(connection, space), left_over + (damaged if thoroughly else [])
-        )
+        _, left_over, damaged = _vectors(connection, state, space, owners, tested=thoroughly)
+        connection.delete(vectors_of(connection, space), left_over + damaged)
 
 
 def recount(state: MilvusState) -> Counts:
@@ -134,15 +132,21 @@ def _passages(
 
 
 def _vectors(
-    connection: Connection, state: MilvusState, space: Space, owners: Mapping[int, _Owner]
+    connection: Connection,
+    state: MilvusState,
+    space: Space,
+    owners: Mapping[int, _Owner],
+    *,
+    tested: bool = True,
 ) -> tuple[Counter[int], list[int], list[int]]:
-    """How many vectors each document has, those of none, and those that are damaged."""
+    """How many vectors each document has, those of none, and, if tested, the damaged ones."""
     held: Counter[int] = Counter()
     orphans: list[int] = []
     damaged: list[int] = []
-    fields = ["chunk", "document", "version", "vector"]
+    is_tested = tested and space != WORDS  # whose vectors have any length
+    fields = ["chunk", "document", "version", *(["vector"] if is_tested else [])]
     for rows in state.reader.in_order(vectors_of(connection, space), "row", fields):
-        for row, is_off in zip(rows, _off(space, rows), strict=True):
+        for row, is_off in zip(rows, _off(rows) if is_tested else repeat(False), strict=False):
             owner = owners.get(row["document"])
             if not owner or owner.version != row["version"]:
                 orphans.append(row["row"])
@@ -153,9 +157,7 @@ def _vectors(
     return held, orphans, damaged
 
 
-def _off(space: Space, rows: Sequence[Row]) -> Iterator[bool]:
-    if space == WORDS:  # whose vectors have any length
-        return repeat(False, len(rows))
+def _off(rows: Sequence[Row]) -> Iterator[bool]:
     matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
     return iter(off_unit(matrix).tolist())
 

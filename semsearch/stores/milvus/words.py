@@ -55,6 +55,10 @@ class Totals(NamedTuple):
                 words += sign * sum(counts.values())
         return Totals(passages, words)
 
+    def plus(self, other: Totals) -> Totals:
+        """After further passages have come."""
+        return Totals(self.passages + other.passages, self.words + other.words)
+
     def weights(self, counts: Counts) -> Sparse:
         """A passage as a sparse vector, by the mean length of the passages."""
         mean = self.words / self.passages if self.words else 1.0
@@ -72,6 +76,18 @@ class Totals(NamedTuple):
         )
 
 
+class WordCounts(NamedTuple):
+    """Of some passages."""
+
+    totals: Totals = Totals()
+    terms: Mapping[int, int] = {}  #: how many of them have each term
+
+    @classmethod
+    def of(cls, counts: Sequence[Counts]) -> WordCounts:
+        """Passages by how often they have each term."""
+        return cls(Totals().changed(counts, []), Counter(term for each in counts for term in each))
+
+
 class WordChange:
     """Changes of the counts in one commit.
 
@@ -85,10 +101,10 @@ class WordChange:
         self.terms = Counter[int]()  #: how many more passages have each term
         self._analyser = analyser
 
-    def add(self, counts: Sequence[Counts]) -> None:
+    def add(self, counts: WordCounts) -> None:
         """Count passages that are added."""
-        self.totals = self.totals.changed(counts, [])
-        self.terms.update(term for each in counts for term in each)
+        self.totals = self.totals.plus(counts.totals)
+        self.terms.update(counts.terms)
 
     def remove(self, texts: Sequence[str]) -> None:
         """Count passages that are removed."""

@@ -5,6 +5,9 @@ make them visible, then deletes what they replace, and counts words for BM25. Mi
 request durable before it answers. Whatever interrupts a commit leaves rows that no document names;
 they are never found, and the next writer deletes them. Requests may be repeated: rows are written
 by their primary keys.
+
+Passages and vectors may come from other machines (`semsearch.stores.milvus.sharing`), and so
+several commits may be under way; they end in the order in which they reserved their numbers.
 """
 
 from __future__ import annotations
@@ -38,10 +41,11 @@ from semsearch.stores.milvus.collections import (
 )
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import counted
-from semsearch.stores.milvus.rows import new_rows
+from semsearch.stores.milvus.rows import Draft, drafted, write_rows
+from semsearch.stores.milvus.sharing import Access, Share
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.verification import find_faults, recount, sweep
-from semsearch.stores.milvus.words import WordChange, change_terms
+from semsearch.stores.milvus.words import WordChange, WordCounts, change_terms
 from semsearch.stores.protocol import (
     Fault,
     NewDocument,
@@ -78,6 +82,8 @@ class MilvusWriter:
         self._opened: Connection | None = connection
         self._read = state
         self._lease = dict(lease)
+        self._access = Access.of(connection, str(lease["token"]))
+        self._begun: list[Draft] = []  # drafts that others write
 
     @contextmanager
     def state(self) -> Iterator[MilvusState]:
@@ -104,20 +110,31 @@ class MilvusWriter:
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
         """Add documents, or renew those of the same ids, each of them whole."""
         state, content = self._begin()
-        new = new_rows(state, content, documents, vectors)
-        content = self._reserve(content._replace(document=new.last_document, row=new.last_row))
-        self._connection.upsert(passages_of(self._connection), new.passages)
-        for space, rows in new.vectors:
-            self._connection.upsert(vectors_of(self._connection, space), rows)
-        self._connection.upsert(documents_of(self._connection), new.documents)
-        spaces = [space for space, _ in new.vectors]
-        words = WordChange(state.totals, state.analyser)
-        words.add(new.counts)
-        words.remove(self._delete_rows(state, new.replaced, spaces, new.documents))
-        content = self._count_words(content, words)
-        gone = [row["metadata"] for row in new.replaced]
-        fields = counted(content.fields, [one.metadata for one in documents], gone)
-        self._commit(content._replace(fields=fields))
+        draft, content = self._draft(state, content, documents)
+        words = write_rows(self._connection, state, draft.rows, vectors)
+        self._finish(state, content, draft, words)
+
+    @property
+    def can_share(self) -> bool:
+        """Whether other machines can write: milvus-lite serves one process."""
+        return not self._connection.target.is_file
+
+    def share(self, documents: Sequence[NewDocument]) -> Share:
+        """Begin to put documents, whose passages and vectors others write."""
+        state, content = self._begin()
+        draft, _ = self._draft(state, content, documents)
+        self._begun.append(draft)
+        return Share(self._access, draft.rows)
+
+    def write_share(self, share: Share, vectors: TextVectors) -> WordCounts:
+        """Write the passages and vectors of a share, as others do."""
+        return write_rows(self._connection, self._read(), share.rows, vectors)
+
+    def put_share(self, written: WordCounts, left_out: Sequence[str] = ()) -> None:
+        """Finish what `share` has begun, the oldest first: its rows are written."""
+        state, content = self._begin()
+        draft = self._begun.pop(0).without(left_out)
+        self._finish(state, content, draft, written)
 
     def remove(self, selection: Selection) -> int:
         """Remove documents; returns how many."""
@@ -250,6 +267,26 @@ class MilvusWriter:
         state = self._read()
         self._write_spaces(state, {space.id: False for space in state.spaces()})
 
+    def _draft(
+        self, state: MilvusState, content: Content, documents: Sequence[NewDocument]
+    ) -> tuple[Draft, Content]:
+        draft = drafted(state, content, documents)
+        content = content._replace(document=draft.last_document, row=draft.last_row)
+        return draft, self._reserve(content)
+
+    def _finish(
+        self, state: MilvusState, content: Content, draft: Draft, added: WordCounts
+    ) -> None:
+        """Commit a draft whose passages and vectors are written."""
+        self._connection.upsert(documents_of(self._connection), draft.documents)
+        words = WordChange(state.totals, state.analyser)
+        words.add(added)
+        replaced = draft.replaced
+        words.remove(self._delete_rows(state, replaced, state.vector_spaces(), draft.documents))
+        content = self._count_words(content, words)
+        new, gone = ([row["metadata"] for row in rows] for rows in (draft.documents, replaced))
+        self._commit(content._replace(fields=counted(content.fields, new, gone)))
+
     @property
     def _connection(self) -> Connection:
         if self._opened is None:
@@ -284,7 +321,8 @@ class MilvusWriter:
     def _commit(self, content: Content) -> None:
         """Record that a commit has ended: readers from now on wait for what it wrote."""
         written = self._connection.now()
-        write_catalogue(self._connection, content=content._replace(written=written, clean=True))
+        content = content._replace(written=written, clean=not self._begun)
+        write_catalogue(self._connection, content=content)
 
     def _restore(self, content: Content, *, thoroughly: bool = False) -> None:
         state = self._read()

@@ -1,0 +1,196 @@
+"""Parts of files, read as other machines read them: the same documents, errors and remarks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pickle
+import random
+
+import pytest
+
+from semsearch import Corpus
+from semsearch.corpus import parts
+from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile, read_elsewhere
+from semsearch.errors import CorpusError
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(parts, "PART_BYTES", 500)
+
+
+class Nodes:
+    """Reads parts through a copy of what is sent to another machine."""
+
+    def __init__(self):
+        self.units, self.found = [], []
+
+    def read(self, units):
+        for unit in units:
+            found = None
+            if isinstance(unit, (Part, WholeFile)):
+                found = read_elsewhere(pickle.loads(pickle.dumps(unit)))  # noqa: S301 - ours
+                self.units.append(unit)
+                self.found.append(found)
+            yield unit, found
+
+
+def read(paths, nodes=None, ahead=0, **options):
+    """Documents with their sources, and what was said of bad rows and columns, in order."""
+    lines, remarks = [], []
+    corpus = Corpus(
+        paths,
+        on_bad_row=lambda error: lines.append((str(error), error.document_id)),
+        notify=remarks.append,
+        **options,
+    )
+    reader = iter(corpus)
+    reader.look_ahead(ahead)
+    if nodes is not None:
+        reader.elsewhere.read = nodes.read
+    try:
+        lines.extend((one, one.source, repr(one.metadata)) for one in reader)
+    except CorpusError as error:
+        lines.append(str(error))
+    assert corpus.fraction_read in (1.0, None) or isinstance(lines[-1], str)
+    return lines, remarks, reader.skipped
+
+
+def same(paths, ahead=0, **options):
+    nodes = Nodes()
+    assert read(paths, nodes, ahead, **options) == read(paths, None, ahead, **options)
+    return nodes
+
+
+def table(count, newline="\n", text="Text {} of birds."):
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator=newline)
+    writer.writerow(["id", "text", "year"])
+    writer.writerows([f"d{number}", text.format(number), 1900 + number] for number in range(count))
+    return out.getvalue()
+
+
+def json_lines(count):
+    rows = ({"_id": str(n), "text": f"Täxt {n}", "tags": ["a", n]} for n in range(count))
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 70])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_csv(write, ahead, newline):
+    nodes = same(write("a.csv", table(200, newline)), ahead)
+    assert len(nodes.found) > 5
+    assert all(isinstance(found, ReadPart) for found in nodes.found)
+    assert sum(len(found.documents) for found in nodes.found) == 200  # also those read ahead
+
+
+@pytest.mark.parametrize("ahead", [0, 70])
+def test_json_lines(write, ahead):
+    nodes = same(write("a.jsonl", json_lines(200)), ahead)
+    assert len(nodes.found) > 5
+    assert all(isinstance(found, ReadPart) for found in nodes.found)
+
+
+def test_rows_of_several_lines(write):
+    """Parts end where quotes match."""
+    nodes = same(write("a.csv", table(90, text='One,\n"two" and\r\n\nthree, {}.')))
+    assert len(nodes.found) > 5
+    assert all(isinstance(found, ReadPart) for found in nodes.found)
+
+
+def test_a_byte_order_mark_and_lines_without_a_header(write):
+    marked = b"\xef\xbb\xbf" + table(100).encode()
+    assert len(same(write("a.csv", marked)).found) > 3
+    rows = "".join(f"{n}\tA sentence of birds and trees, {n}.\t{n * 7}\n" for n in range(100))
+    assert len(same(write("a.tsv", rows), text_columns="2", header=False).found) > 3
+
+
+def test_bad_rows_are_read_again_here(write):
+    lines = table(200).splitlines()
+    lines[20:20] = ["d,one cell too many,1900,x"]
+    lines[120] = 'd119,"quotes that do not" match,1900'
+    lines[170] = "d169,   ,1900"
+    nodes = same(write("a.csv", "\n".join(lines) + "\n"))
+    assert {type(found) for found in nodes.found} == {ReadPart, Found}
+    rows = json_lines(200).splitlines()
+    rows[3] = "{broken"
+    rows[150] = '{"_id": "149", "text": 7}'
+    assert Found.BAD in same(write("a.jsonl", "\n".join(rows)), ahead=10).found
+    assert Found.BAD in same(write("b.jsonl", "\n".join(rows)), ahead=2).found
+    undecodable = json_lines(200).encode().replace("Täxt 77".encode(), b"T\xe4xt 77")
+    assert Found.BAD in same(write("c.jsonl", undecodable)).found
+
+
+@pytest.mark.parametrize("where", [30, 100, 195])
+def test_quotes_that_are_part_of_a_cell(write, where):
+    """The quotes of all lines together never match: the file is read here from there on."""
+    lines = table(200).splitlines()
+    lines[where] = f'd{where - 1},A disk of 5" and a bird,1900'
+    nodes = same(write("a.csv", "\n".join(lines) + "\n"))
+    assert isinstance(nodes.found[0], ReadPart)
+
+
+def test_a_part_that_ends_inside_a_row(write):
+    """A quote in a cell, and later a row of two lines: quotes match in the middle of it."""
+    rows = [f"d{number},Text {number} of birds.,{1900 + number}\n" for number in range(200)]
+    rows[25] = 'd25,A disk of 5" and a bird,1900\n'
+    rows[45] = 'd45,"Two\nlines",1900\n'
+    nodes = same(write("a.csv", "id,text,year\n" + "".join(rows)))
+    assert Found.RAGGED in nodes.found
+
+
+def test_several_files(write):
+    names = [write("a.csv", table(5)), write("b.jsonl", json_lines(200)), write("c.txt", "One.")]
+    names += [write("d.csv.gz", table(50), packed=True), write("e.md", "# Title\n\nText.")]
+    names += [write("f.csv", "id,text\n1,\n2,Text\n"), write("g.csv", table(100))]
+    for ahead in (0, 2, 50):
+        nodes = same(names, ahead)
+        whole = [unit.file.name for unit in nodes.units if isinstance(unit, WholeFile)]
+        assert whole == ["a.csv", "c.txt", "e.md", "f.csv"][ahead > 0 :]
+        assert sum(found is Found.BAD for found in nodes.found) == 1  # f.csv
+
+
+def test_another_version_of_the_file(write, monkeypatch):
+    """Elsewhere there is an older one, or none: the file is read here from there on."""
+    name = write("a.csv", table(200))
+    found = []
+
+    class Changed(Nodes):
+        def read(self, units):
+            for place, (unit, _) in enumerate(super().read(units)):
+                if place == 2:
+                    os.utime(name, ns=(1, 1))
+                yield unit, read_elsewhere(unit)
+                found.append(unit)
+
+    nodes = Changed()
+    assert read(name, nodes) == read(name)
+    assert len(found) == 3
+    assert nodes.found == [*nodes.found[:3]]
+
+
+@pytest.mark.parametrize("options", [{"encoding": "latin-1"}, {"format": "lines"}])
+def test_what_is_not_divided(write, options):
+    assert same(write("a.csv", table(200)), 3, **options).units == []
+
+
+def test_random_tables(write, seed):
+    """Cells with quotes, delimiters and all kinds of line ends; broken lines."""
+    chance = random.Random(seed)
+    pieces = ["bird", '"', '""', ",", "\n", "\r\n", "\r", " ", "ä", "7", "\t", "x" * 40]
+    for number in range(60):
+        out = io.StringIO()
+        quoting = chance.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+        end = chance.choice(["\n", "\r\n", "\r"])
+        writer = csv.writer(out, quoting=quoting, lineterminator=end)
+        writer.writerow(["id", "text", "year"])
+        for row in range(chance.randrange(5, 120)):
+            cell = "".join(chance.choices(pieces, k=chance.randrange(1, 12)))
+            if chance.random() < 0.02:
+                out.write(f"{row},{cell},1900{end}")
+            else:
+                writer.writerow([row, cell, 1900 + row])
+        same(write(f"{number}.csv", out.getvalue().encode()), chance.choice([0, 3, 30]))

@@ -1,0 +1,163 @@
+"""Batches that nodes write into an index on Milvus; here, the node is in this process."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy
+import pytest
+
+from semsearch import Document, Index, load_encoder
+from semsearch.errors import IndexBusyError, IndexStoreError
+from semsearch.index import batch as batches
+from semsearch.index.cluster.actor import EncodingActor
+from semsearch.index.workers import LocalWorkers
+from semsearch.stores.milvus.sharing import Access
+from semsearch.stores.milvus.writer import MilvusWriter
+from semsearch.version import __version__
+
+
+class Encoder:
+    """Returns no vector for texts with the word "nothing"."""
+
+    spec = fingerprint = "partial"
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing:32")
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        vectors = self._encoder.encode_documents(texts)
+        vectors[["nothing" in text for text in texts]] = numpy.nan
+        return vectors
+
+
+class Node(LocalWorkers):
+    """Writes each batch twice, as if it had died after the first time."""
+
+    cutting_ahead = encoding_ahead = 2
+
+    def __init__(self, spaces):
+        super().__init__(spaces)
+        self.nodes = self
+        self._actor = EncodingActor(__version__, [])
+        self._actor._encoders = dict(self._encoders)
+
+    def write(self, share):
+        first, second = (
+            self._actor.write(pickle.loads(pickle.dumps(share)))  # noqa: S301 - ours
+            for _ in range(2)
+        )
+        assert first.result == second.result
+        return lambda: first._replace(node="here")
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        if self._actor._store:
+            self._actor._store.close()
+
+
+@pytest.fixture
+def lite(package, tmp_path, monkeypatch):
+    """An index in a file of milvus-lite, to which this process alone can write."""
+    package("pymilvus")
+    package("milvus_lite")
+    monkeypatch.setattr(MilvusWriter, "can_share", True)
+    monkeypatch.setattr(batches, "FIRST_BATCH_DOCUMENTS", 16)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 32)
+    return f"milvus-lite:{tmp_path}/file.db/one"
+
+
+OLD = [
+    Document(f"d{number}", f"Text {number % 70} of birds. " * (number % 3 + 1), None, {"n": number})
+    for number in range(100)
+]
+NEW = [
+    Document("e1", "There is nothing here."),
+    *(Document(one.id, one.text, "Titled", {"n": str(one.metadata["n"])}) for one in OLD[10:30]),
+    *(Document(one.id, f"Changed: {one.text}", None, one.metadata) for one in OLD[40:60]),
+    Document("d70", "nothing"),
+    Document("e2", OLD[5].text),
+]
+
+
+def write(index, documents):
+    refused = []
+    with index.writer(on_bad_row=refused.append) as writer:
+        writer._workers_for = Node
+        summary = writer.upsert(documents)
+        assert writer.verify() == []
+    return summary, [str(error) for error in refused]
+
+
+def content(index):
+    passages = index.passages()
+    return list(index), passages.document_ids, passages.texts, passages.vectors.tolist()
+
+
+def test_the_index_is_the_same(lite, tmp_path):
+    """New, changed and unchanged texts, changed metadata, texts twice, some without a vector."""
+    with Index.create(lite, Encoder()) as there, Index.create(tmp_path / "x", Encoder()) as here:
+        for documents in (OLD, NEW):
+            summary, refused = write(there, documents)
+            seen = []
+            with here.writer(on_bad_row=seen.append) as writer:
+                plain = writer.upsert(documents)
+            assert refused == [str(error) for error in seen]
+            for name in ("added", "changed", "metadata_changed", "unchanged", "chunks"):
+                assert getattr(summary, name) == getattr(plain, name)
+            assert summary.nodes["here"] >= plain.encoded
+            assert content(there) == content(here)
+        assert len(refused) == 2
+        assert there.get("d70").text == OLD[70].text
+        assert there.info().fields == here.info().fields
+        left, right = (
+            {hit.document_id: hit.score for hit in index.search("birds 7", 200)}
+            for index in (there, here)
+        )
+        assert left == pytest.approx(right, abs=1e-5)
+        left, right = (
+            {hit.document_id for hit in index.search("changed 7", 200, mode="bm25")}
+            for index in (there, here)
+        )
+        assert left == right != set()
+
+
+def test_a_node_that_cannot_write_returns_the_vectors(lite, tmp_path, monkeypatch):
+    def fail(self):
+        raise IndexStoreError("no way")
+
+    monkeypatch.setattr(Access, "open", fail)
+    with Index.create(lite, Encoder()) as there, Index.create(tmp_path / "x", Encoder()) as here:
+        write(there, OLD)
+        here.add(OLD)
+        assert content(there) == content(here)
+
+
+def test_what_is_left_of_an_interrupted_run(lite):
+    """Rows without documents: the next writer deletes them."""
+
+    class Interrupted(Node):
+        def write(self, share):
+            result = super().write(share)
+            shares.append(share)
+            if len(shares) > 3:
+                raise KeyboardInterrupt
+            return result
+
+    shares = []
+    with Index.create(lite, Encoder()) as index:
+        with pytest.raises(KeyboardInterrupt), index.writer() as writer:
+            writer._workers_for = Interrupted
+            writer.upsert(OLD)
+        saved = len(index)
+        assert 0 < saved < len(OLD)
+        former = shares[0].access.open()
+        with pytest.raises(IndexBusyError, match="not the one that this command writes"):
+            former.vectors_of([])
+        former.close()
+        summary, _ = write(index, OLD)
+        assert (summary.added, summary.unchanged) == (len(OLD) - saved, saved)
+        assert [document.id for document in index] == [document.id for document in OLD]
