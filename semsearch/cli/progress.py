@@ -22,11 +22,19 @@ class IndexingProgress:
     Args:
         things: the name of the items, in the plural.
         beginning: the text until the first item is processed.
+        quiet: show nothing.
     """
 
-    def __init__(self, things: str, beginning: str = "loading, encoding the first batch") -> None:
+    def __init__(
+        self,
+        things: str,
+        beginning: str = "loading, encoding the first batch",
+        *,
+        quiet: bool = False,
+    ) -> None:
         self._things = things
-        self._bar = _Bar(beginning) if sys.stderr.isatty() else None
+        self._quiet = quiet
+        self._bar = _Bar(beginning) if sys.stderr.isatty() and not quiet else None
         self._started = time.perf_counter()
         self._before, self._fraction_before = 0, 0.0
         self._last: int | None = None
@@ -79,7 +87,7 @@ class IndexingProgress:
         """Print a message above the bar."""
         if self._bar:
             self._bar.note(message)
-        else:
+        elif not self._quiet:
             click.echo(message, err=True)
 
 

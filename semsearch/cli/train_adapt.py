@@ -17,6 +17,7 @@ from semsearch.datasets import read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError
 from semsearch.training import Adaptation
+from semsearch.training.processes import is_main
 
 
 @click.command("adapt", cls=Command)
@@ -81,6 +82,8 @@ def command(
         **choices,
     )
     assert isinstance(task, Adaptation)  # noqa: S101 - for mypy
+    if not is_main():
+        return
     objections = ", ".join(task.verdict.objections)
     if not objections:
         click.echo(visible(f"it helped: {task.verdict}"))

@@ -16,6 +16,7 @@ from semsearch.errors import CombinationError
 from semsearch.index import Index
 from semsearch.retriever import Retriever
 from semsearch.training import CrossEncoding, Reranking
+from semsearch.training.processes import is_main
 
 
 @click.command("cross-encoder", cls=Command)
@@ -82,6 +83,8 @@ def command(
         judged = read_questions(queries, qrels, index.__contains__)
         task = Reranking(Retriever(index), judged, negatives)
         train_on_pairs(task, [judged.name], **choices)
+    if not is_main():
+        return
     helps = "helps" if task.gain.is_certain else "does not certainly help"
     click.echo(
         visible(f"reranking {helps}: {task.gain}; weight of the first stage {task.weight:g}")

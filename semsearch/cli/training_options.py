@@ -20,6 +20,7 @@ from semsearch.encoders.specs import Precision
 from semsearch.errors import BadRowError, CombinationError, refuse
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
+from semsearch.training.processes import is_main
 from semsearch.training.stages import one_each
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -193,7 +194,7 @@ def train_on_corpus(
     """
     given = {name: value for name, value in _taken(choices, Recipe).items() if value is not None}
     settings = _taken(choices, Settings)
-    with IndexingProgress("examples", "reading the corpus") as progress:
+    with IndexingProgress("examples", "reading the corpus", quiet=not is_main()) as progress:
         corpus = _opened_corpus(corpora, progress, **choices) if corpora else None
         name = "no corpus" if corpus is None else corpus.name
         task = make(corpus, name)
@@ -251,7 +252,7 @@ def train_on_pairs(
 
 def train_and_print(task: Task, settings: Settings) -> None:
     """Train with a progress bar, and print the results."""
-    with IndexingProgress("examples", beginning="loading the model") as progress:
+    with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
         trained = _trained(task, settings, progress)
     _print_results(trained)
 
@@ -273,10 +274,12 @@ def _taken(choices: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
 
 def _trained(task: Task, settings: Settings, progress: IndexingProgress) -> Trained:
     with interruptible(progress):
-        return train(
+        trained = train(
             task, settings, lambda message: progress.note(visible(message)), progress.update
         )
-    raise AssertionError  # interruptible exits
+        if is_main():
+            return trained
+    raise SystemExit(0)  # the main process prints the results
 
 
 def _opened_corpus(

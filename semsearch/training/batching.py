@@ -70,6 +70,8 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
         dataset: not used; like the following ones, it is passed by the trainer.
         batch_size: examples in a batch; the last one of an epoch may have fewer.
         seed: of the order.
+        processes: how many share the batches; each gets `batch_size` examples of like length, and
+            all get as many batches. In turn, each of them has one share, as accelerate wants it.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
         dataset: object,
         batch_size: int,
         seed: int,
+        processes: int = 1,
         **_: object,
     ) -> None:
         del dataset
@@ -91,10 +94,16 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
         )
         self._lengths = lengths
         self._texts = texts
+        self._processes = processes
+        self._size = batch_size * processes
+        self.batch_size = None  # accelerate takes batches without a size as they are
 
     def __len__(self) -> int:
-        return math.ceil(len(self._lengths) / int(self.batch_size))
+        return math.ceil(len(self._lengths) / self._size) * self._processes
 
     def __iter__(self) -> Iterator[list[int]]:
         random = numpy.random.default_rng([self.seed, self.epoch])
-        yield from batches_by_length(self._lengths, self.batch_size, random, self._texts)
+        for batch in batches_by_length(self._lengths, self._size, random, self._texts):
+            for share in range(self._processes):
+                # Of fewer examples than processes, some stand in two shares.
+                yield batch[share % len(batch) :: self._processes]

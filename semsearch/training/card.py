@@ -67,6 +67,8 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     stages = zip(record["stages"], record["results"], strict=True)
     for number, (stage, result) in enumerate(stages, start=1):
         chosen = {key: value for key, value in record["choices"].items() if value is not None}
+        if record["processes"] > 1:
+            chosen["processes"] = f"{record['processes']}, each with batches of its own"
         rows = chosen | _rows(stage, result)
         lines += [f"### Stage {number}: {stage['data']['name']}", "", "| | |", "|---|---|"]
         lines += [*(f"| {_cell(key)} | {_cell(value)} |" for key, value in rows.items()), ""]

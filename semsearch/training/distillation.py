@@ -20,6 +20,7 @@ from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.training.data import found_sts
 from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.processes import process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.scoring import Measured
 from semsearch.training.sentences import distinct_documents, held_out, sentences
@@ -97,7 +98,8 @@ class Distillation(BiEncoderTask):
             for places in parts
         )
         known = set(trained)
-        most = min(MOST_TEXTS, recipe.steps * recipe.batch_size if recipe.steps else MOST_TEXTS)
+        batch = recipe.batch_size * process_count()
+        most = min(MOST_TEXTS, recipe.steps * batch if recipe.steps else MOST_TEXTS)
         order = default_rng(recipe.seed).permutation(len(trained))[:most]
         training = self._examples([trained[place] for place in order], "")
         held = self._examples([text for text in measured if text not in known], " (held out)")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_models import quiet_transformers
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import ArgumentError, CombinationError, MissingExtraError
 from semsearch.runs import Workspace
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
 from semsearch.training.examples import Callbacks, Notify
+from semsearch.training.processes import is_main, process_count, shared, together
 from semsearch.training.scoring import MEASURES, Measured
 from semsearch.training.stage_folder import StageFolder
 from semsearch.training.stages import Settings, Stage
@@ -46,6 +48,9 @@ def train(
 ) -> Trained:
     """Train a model, and write it into the output folder.
 
+    Under `accelerate launch` all processes return the same; where the main one raises an error, the
+    others exit.
+
     Args:
         task: what is trained.
         settings: on what, how and where to.
@@ -66,51 +71,83 @@ def train(
     for package in NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError(package, "train", "training")
-    workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
-    base, fingerprint = Path(), None
-    if settings.base is not None:
-        model = find_model(settings.base)
-        model.check_whole()
-        if model.pooling:
-            raise ArgumentError(f"'{settings.base}': a base model is trained with its own pooling")
-        base, fingerprint = model.path, model.fingerprint
-    stages, tests = task.stages(settings, notify)
-    plan = {
-        "trained": task.name,
-        "base": settings.base,
-        "fingerprint": fingerprint,
-        "choices": task.choices(),
-        "stages": [
-            stage.as_json() | {"loss": task.loss(number, stage.training)}
-            for number, stage in enumerate(stages)
-        ],
-    }
-    # What is wrong with a model is found before anything is written.
-    ready = [] if settings.resume else [task.trainer(base, 0, stages[0])]
-    with workspace.opened(plan):
+    if not is_main():
+        notify, on_progress = lambda message: None, lambda done, fraction: None
+    with together():
+        if process_count() > 1 and "-" in settings.data:
+            raise CombinationError("one process alone can read standard input; name a file")
+        workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
+        base, fingerprint = _base(settings.base)
+        stages, tests = task.stages(settings, notify)
+        plan = {
+            "trained": task.name,
+            "base": settings.base,
+            "fingerprint": fingerprint,
+            "choices": task.choices(),
+            "processes": process_count(),
+            "stages": [
+                stage.as_json() | {"loss": task.loss(number, stage.training)}
+                for number, stage in enumerate(stages)
+            ],
+        }
+        # What is wrong with a model is found before anything is written.
+        ready = [] if settings.resume else [task.trainer(base, 0, stages[0])]
+    with ExitStack() as opened:
+        with together():
+            if is_main():
+                opened.enter_context(workspace.opened(plan))
         folder = base
         places = [
             StageFolder(workspace.folder / f"stage-{number}") for number in range(len(stages))
         ]
         for number, (stage, place) in enumerate(zip(stages, places, strict=True)):
-            if not place.model.is_dir():
-                trainer = ready.pop() if ready else task.trainer(folder, number, stage)
+            if not shared(place.model.is_dir()):
+                with together():
+                    trainer = ready.pop() if ready else task.trainer(folder, number, stage)
                 _announce(stage, task.loss(number, stage.training), notify)
                 _run(trainer, place, Callbacks(notify, on_progress))
             folder = place.model
-        folder = task.finished(folder, base)
-        measured = task.measured(folder, base, tests, stages[-1])
-        if not task.is_worth_keeping():
+        trained = Trained(settings.output, [], is_kept=False)
+        with together():
+            if is_main():
+                folder = task.finished(folder, base)
+                measured = task.measured(folder, base, tests, stages[-1])
+                trained = Trained(settings.output, measured, task.is_worth_keeping())
+        if is_main() and trained.is_kept:
+            _describe(folder, places, plan, task, stages, trained)
+            workspace.publish(folder)
+        elif is_main():
             workspace.discard()
-            return Trained(settings.output, measured, is_kept=False)
-        records = [json.loads((place.path / RECORD).read_text("utf-8")) for place in places]
-        record = plan | {"results": records, "tests": [test._asdict() for test in measured]}
-        (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-        card = model_card(settings.output.name, task.description, record)
-        (folder / "README.md").write_text(card, "utf-8")
-        draw_curve([one["history"] for one in records], _measures(stages), measured, folder / CURVE)
-        workspace.publish(folder)
-    return Trained(settings.output, measured)
+    return shared(trained)
+
+
+def _base(spec: str | None) -> tuple[Path, str | None]:
+    """The folder of a base model and its fingerprint."""
+    if spec is None:
+        return Path(), None
+    model = find_model(spec)
+    model.check_whole()
+    if model.pooling:
+        raise ArgumentError(f"'{spec}': a base model is trained with its own pooling")
+    return model.path, model.fingerprint
+
+
+def _describe(
+    model: Path,
+    places: Sequence[StageFolder],
+    plan: dict[str, Any],
+    task: Task,
+    stages: Sequence[Stage],
+    trained: Trained,
+) -> None:
+    """Write the record, the card and the curve of a run beside its model."""
+    records = [json.loads((place.path / RECORD).read_text("utf-8")) for place in places]
+    record = plan | {"results": records, "tests": [test._asdict() for test in trained.tests]}
+    (model / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+    card = model_card(trained.folder.name, task.description, record)
+    (model / "README.md").write_text(card, "utf-8")
+    histories = [one["history"] for one in records]
+    draw_curve(histories, _measures(stages), trained.tests, model / CURVE)
 
 
 def _announce(stage: Stage, loss: str, notify: Notify) -> None:
@@ -125,13 +162,14 @@ def _announce(stage: Stage, loss: str, notify: Notify) -> None:
 
 def _run(trainer: StageTrainer, place: StageFolder, callbacks: Callbacks) -> None:
     """Train by one stage, and save the result."""
-    checkpoint = place.last_checkpoint()
+    checkpoint = shared(place.last_checkpoint())
     if checkpoint is not None:
         callbacks.notify(f"going on from step {checkpoint.name.rpartition('-')[2]}")
     result = trainer.run(place.path, checkpoint, callbacks)
-    with place.finishing() as draft, quiet_transformers():
-        trainer.write(draft)
-        (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
+    if is_main():
+        with place.finishing() as draft, quiet_transformers():
+            trainer.write(draft)
+            (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
 
 
 def _measures(stages: Sequence[Stage]) -> list[str]:

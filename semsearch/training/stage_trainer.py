@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from warnings import catch_warnings, filterwarnings
 
 import numpy
 import torch
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainingArguments,
+    SentenceTransformer,
     SentenceTransformerTrainingArguments,
 )
 from transformers import EarlyStoppingCallback
@@ -31,6 +33,7 @@ from semsearch.errors import TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
+from semsearch.training.processes import of_all, process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import (
     NotFiniteError,
@@ -101,7 +104,8 @@ class StageTrainer:
         precision = "bf16" if computes_in_bf16(self.recipe.precision) else "fp32"
         if self.recipe.steps == 0:
             return StageResult([], 0, precision, 0.0)
-        with quiet_transformers(), Interruption() as interruption:
+        with quiet_transformers(), catch_warnings(), Interruption() as interruption:
+            filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
             watcher = Watcher(self.recipe, callbacks, lambda: interruption.asked)
             trainer = self._trainer(folder, watcher)
             try:
@@ -109,9 +113,8 @@ class StageTrainer:
                     resume_from_checkpoint=None if checkpoint is None else str(checkpoint)
                 )
             except NotFiniteError as error:
-                raise TrainingError(
-                    f"{error}; lower --learning-rate (now {self.recipe.learning_rate:g})"
-                ) from None
+                message = f"{error}; lower --learning-rate (now {self.recipe.learning_rate:g})"
+                raise of_all(TrainingError(message)) from None
             except Exception as error:
                 if checkpoint is None or watcher.has_begun:
                     raise
@@ -119,8 +122,8 @@ class StageTrainer:
                     f"the checkpoint {checkpoint} is damaged; remove it and --resume"
                 ) from error
         state = trainer.state
-        if interruption.asked and watcher.fraction(state) < 1:
-            raise interruption.stopped(state.global_step)
+        if watcher.is_stopped:
+            raise of_all(interruption.stopped(state.global_step))
         history = _history(state.log_history)
         return StageResult(history, state.global_step, precision, watcher.clock["seconds"])
 
@@ -165,6 +168,9 @@ class StageTrainer:
             bf16=computes_in_bf16(recipe.precision),
             use_cpu=not has_accelerator,
             dataloader_pin_memory=has_accelerator,
+            # sentence-transformers wants it of several processes; their sampler drops nothing.
+            dataloader_drop_last=process_count() > 1,
+            ddp_find_unused_parameters=self._has_unused_weights(),
             eval_strategy="no" if self.score is None else "steps",
             eval_steps=every,
             save_strategy="steps",
@@ -179,6 +185,11 @@ class StageTrainer:
             report_to="none",
             **self.settings,
         )
+
+    def _has_unused_weights(self) -> bool:
+        """Whether some weights take no part, such as the pooler of a bi-encoder."""
+        model = self.model
+        return isinstance(model, SentenceTransformer) and model.transformers_model is not None
 
 
 def text_trainer(
@@ -220,7 +231,7 @@ def text_trainer(
     return StageTrainer(
         model,
         recipe,
-        math.ceil(len(examples) / recipe.batch_size),
+        math.ceil(len(examples) / (recipe.batch_size * process_count())),
         trainer,
         arguments,
         {"train_dataset": Dataset.from_dict(columns), "loss": loss},
@@ -230,6 +241,7 @@ def text_trainer(
                 LikeLengthBatches,
                 together(lengths, axis=0),
                 examples.texts if distinct else (),
+                processes=process_count(),
             ),
             "learning_rate_mapping": learning_rates(loss, recipe),
         },

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback
 
 from semsearch.training.examples import Callbacks
+from semsearch.training.processes import is_main, process_count, shared
 from semsearch.training.recipe import Recipe
 
 #: The file of a checkpoint that holds the weights of the loss.
@@ -49,8 +50,15 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
     control: Any
 
     def training_step(self, *arguments: Any, **named: Any) -> torch.Tensor:
-        """Forward and backward; a loss that is not finite ends the training."""
+        """Forward and backward; a loss that is not finite ends the training.
+
+        The loss, and the gradients of its own weights, which are not the model's, are the mean over
+        all processes.
+        """
         loss: torch.Tensor = super().training_step(*arguments, **named)
+        loss = self.accelerator.reduce(loss, "mean")
+        for weights in self._weights_of_loss().values():
+            weights.grad = self.accelerator.reduce(weights.grad, "mean")
         if not torch.isfinite(loss):
             raise NotFiniteError(self.state.global_step + 1)
         return loss
@@ -69,7 +77,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         """The score, under the name that the trainer looks for."""
         training = self.model.training
         with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
-            metrics = {"eval_score": self.score()}
+            metrics = {"eval_score": shared(self.score() if is_main() else 0.0)}
         self.model.train(training)
         self.log(metrics)
         handle = self.callback_handler.on_evaluate
@@ -79,11 +87,14 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """The model and the loss's own weights; the libraries add their arguments as a pickle."""
         del state_dict
+        if not is_main():
+            return
         folder = Path(str(output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         self.save(folder)
         if weights := self._weights_of_loss():
-            save_file(weights, folder / LOSS_WEIGHTS)
+            contiguous = {name: one.detach().contiguous() for name, one in weights.items()}
+            save_file(contiguous, folder / LOSS_WEIGHTS)
 
     def _load_from_checkpoint(self, checkpoint: str, *others: Any) -> None:
         super()._load_from_checkpoint(checkpoint, *others)
@@ -95,8 +106,8 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         """What the loss has learnt besides the model: a classifier."""
         loss = getattr(self, "loss", None)  # transformers' trainer has none
         return {
-            name: weights.contiguous()
-            for name, weights in ({} if loss is None else loss.state_dict()).items()
+            name: weights
+            for name, weights in (() if loss is None else loss.named_parameters())
             if "model" not in name.split(".")
         }
 
@@ -139,7 +150,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, recipe: Recipe, callbacks: Callbacks, stop: Callable[[], bool]) -> None:
         self.recipe = recipe
-        self.has_begun = False
+        self.has_begun = self.is_stopped = False
         #: An entry of the trainer's history, so that a resumed run goes on counting.
         self.clock: dict[str, float] = {"step": 0, "seconds": 0.0}
         self._callbacks = callbacks
@@ -170,6 +181,19 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._report(state)
         self._mark = self._saved = time.perf_counter()
 
+    def on_epoch_begin(
+        self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any
+    ) -> None:
+        """Set the epoch of the batches.
+
+        transformers does not where several processes resume: their sampler is wrapped twice.
+        """
+        del args, control
+        sampler = train_dataloader.batch_sampler
+        sampler = getattr(sampler, "batch_sampler", sampler)
+        if hasattr(sampler, "set_epoch"):
+            sampler.set_epoch(int(state.epoch))
+
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that all of a checkpoint has been read."""
         del args, state, control
@@ -179,15 +203,18 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         """Report, and end or save where it is time for that."""
         del args
         now = time.perf_counter()
-        self.clock["seconds"] += now - self._mark
+        seconds, is_asked, is_due = shared(
+            (now - self._mark, self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS)
+        )
+        self.clock["seconds"] += seconds
         self._mark = now
         self._report(state)
         if self.fraction(state) >= 1:
             control.should_evaluate = self.trainer.score is not None
             control.should_save = control.should_training_stop = True
-        elif self._stop():
-            control.should_save = control.should_training_stop = True
-        elif now - self._saved > CHECKPOINT_EVERY_SECONDS:
+        elif is_asked:
+            self.is_stopped = control.should_save = control.should_training_stop = True
+        elif is_due:
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -209,6 +236,5 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._mark = time.perf_counter()
 
     def _report(self, state: Any) -> None:
-        self._callbacks.on_progress(
-            state.global_step * self.recipe.batch_size, self.fraction(state)
-        )
+        batch = self.recipe.batch_size * process_count()
+        self._callbacks.on_progress(state.global_step * batch, self.fraction(state))

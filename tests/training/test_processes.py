@@ -1,0 +1,111 @@
+"""Two processes, started by `accelerate launch`, train one model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+from semsearch.encoders.specs import Precision
+from semsearch.training import Loss, Recipe, Settings, Siamese, train
+from semsearch.training.batching import LikeLengthBatches
+from semsearch.training.processes import is_main, process_count, shared
+
+SCRIPT = Path(__file__).with_name("two_processes.py")
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
+    rows = [f"the cat {'runs ' * (n % 5)},one dog {'waits ' * (n % 3)},{n}" for n in range(48)]
+    data = files / "ranks.csv"
+    data.write_text("\n".join(["sentence1,sentence2,score", *rows]) + "\n")
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
+    command += ["--num_processes", "2", "--main_process_port", "0", str(SCRIPT)]
+    command += [str(tiny_without_dropout), str(files), str(tmp_path)]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    main, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+
+    # Each example once an epoch, and nothing is printed twice.
+    steps = [
+        sorted(mine + theirs) for mine, theirs in zip(main["seen"], other["seen"], strict=True)
+    ]
+    assert len(steps) == 3 * 6
+    for epoch in range(3):
+        found = sorted(label for step in steps[6 * epoch :][:6] for label in step)
+        assert found == pytest.approx([n / 47 for n in range(48)])
+    assert steps[:6] != steps[6:12]
+    assert done.stdout.count("the model, its card") == 1
+    assert done.stderr.count("ranks.csv: 48 scored pairs") == 1
+    assert "Warning" not in done.stderr
+
+    # All weights are the same in both, those of the classifier and of a resumed run, too.
+    assert main["trained"] == other["trained"]
+    assert len(main["trained"]) == 5
+    assert main["trained"][1] == main["trained"][2]
+
+    # Two batches of 4 train as one of 8 does.
+    recipe = Recipe(epochs=3, batch_size=8, learning_rate=1e-3, precision=Precision.FP32)
+    settings = Settings(
+        base=str(tiny_without_dropout),
+        output=tmp_path / "alone",
+        data=[str(data)],
+        recipes=[recipe],
+        development="none",
+        scale=(0, 47),
+    )
+    alone = load_file(train(Siamese([Loss.COSINE]), settings).folder / "model.safetensors")
+    both = load_file(tmp_path / "cosine" / "model.safetensors")
+    assert alone.keys() == both.keys()
+    for name, weights in alone.items():
+        assert both[name] == pytest.approx(weights, abs=1e-5), name
+
+    SentenceTransformer(str(tmp_path / "cosine"), device="cpu").encode(["the cat runs"])
+    card = (tmp_path / "whole" / "README.md").read_text("utf-8")
+    assert "| processes | 2, each with batches of its own |" in card
+    (result,) = json.loads((tmp_path / "ranking" / "training.json").read_text())["results"]
+    losses = [one["loss"] for one in result["history"] if "loss" in one]
+    assert result["steps"] == len(losses) == 3 * 64 / 8
+    assert sum(losses[16:]) < 0.5 * sum(losses[:8])
+
+    # What fails, fails in both, and the main one reports it.
+    assert main["command"] == ""
+    assert main["stopped"].startswith("TrainingStoppedError: stopped after step 14")
+    assert main["not finite"].startswith("TrainingError: the loss is not finite")
+    assert main["input"].startswith("CombinationError: one process alone can read standard input")
+    assert main["one failed"] == "TrainingError: process 1: no room"
+    raised = [other[name] for name in ("command", "stopped", "not finite", "input", "one failed")]
+    assert raised == 5 * ["SystemExit: 0"]
+    names = {path.name for path in tmp_path.iterdir()} - {"0.json", "1.json", "alone"}
+    assert names == {"cosine", "whole", "resumed", "ranking", "cross-encoder", "wild.training"}
+
+
+def test_a_single_process_is_the_main_one(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "2")  # of something else
+    assert is_main()
+    assert process_count() == 1
+    assert shared("value") == "value"
+
+
+@pytest.mark.parametrize(("count", "processes"), [(64, 2), (43, 2), (41, 3), (2, 3)])
+def test_each_process_gets_its_share(count, processes):
+    """accelerate gives the first batch to the first process, the second to the second …"""
+    sampler = LikeLengthBatches(numpy.arange(count), (), None, 4, 1, processes=processes)
+    found = list(sampler)
+    assert len(found) == len(sampler)
+    assert len(found) % processes == 0
+    assert {row for batch in found for row in batch} == set(range(count))
+    if count >= 4 * processes:
+        assert sum(map(len, found)) == count
+    assert all(1 <= len(batch) <= 4 for batch in found)
