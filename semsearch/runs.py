@@ -102,13 +102,6 @@ class Workspace:
                 "discard it with --overwrite"
             )
 
-    def draft(self) -> Path:
-        """An empty folder for the finished model."""
-        folder = self.folder / "draft"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
-
     def publish(self, model: Path) -> None:
         """Move the model, a folder of this run, to the output folder, and delete the rest."""
         if self.output.exists():

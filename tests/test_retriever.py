@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
 import threading
@@ -56,6 +57,18 @@ def test_k_hits_come_whenever_k_documents_match(index, mode, where):
         assert len(hits) == min(k, matching)
         assert len({hit.document_id for hit in hits}) == len(hits)
         assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_collection_of_garbage_stays_as_it_was(index, is_enabled):
+    (gc.enable if is_enabled else gc.disable)()
+    try:
+        Retriever(index).search("red item 10")
+        with pytest.raises(FilterError):
+            Retriever(index).search("red item 10", where="colours = 'red'")
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
 
 
 def test_a_document_comes_by_its_best_chunk(index):

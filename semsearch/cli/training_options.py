@@ -21,6 +21,7 @@ from semsearch.errors import BadRowError, CombinationError, refuse
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.processes import is_main
+from semsearch.training.run import CURVE
 from semsearch.training.stages import one_each
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -264,7 +265,9 @@ def _print_results(trained: Trained) -> None:
         base = "" if test.before is None else f", base model {test.before:.2f}"
         click.echo(visible(f"{test.data}: {test.score:.2f}{base} ({test.measure}{width})"))
     if trained.is_kept:
-        click.echo(visible(f"{trained.folder}: the model, its card, its curve (training.png)"))
+        has_curve = (trained.folder / CURVE).is_file()  # not where nothing was trained
+        parts = f"its card, its curve ({CURVE})" if has_curve else "its card"
+        click.echo(visible(f"{trained.folder}: the model, {parts}"))
 
 
 def _taken(choices: dict[str, Any], kind: type[Any]) -> dict[str, Any]:

@@ -315,7 +315,7 @@ class IndexWriter:
                 dimensions) and ivf for more. A FAISS factory string of either family is used as
                 given, such as ``IVF4096,SQ8``.
             recall: the target share of the 10 nearest vectors to find; `Index.info` reports the
-                recall measured when the vectors were written.
+                recall measured when the vectors were written, with 95 % confidence.
             memory: the maximum size in bytes of the codes that ``ivf`` searches, in addition to
                 the vectors, which are read from disk.
 

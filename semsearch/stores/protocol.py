@@ -269,7 +269,7 @@ class SnapshotInfo(NamedTuple):
     file: str
     kind: str
     vectors: int
-    recall: float  #: recall@10 against exact search; 1 for an exact kind
+    recall: float  #: recall@10 against exact search, its lower bound; 1 for an exact kind
 
 
 class StoreInfo(NamedTuple):

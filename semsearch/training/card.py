@@ -72,7 +72,8 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
         rows = chosen | _rows(stage, result)
         lines += [f"### Stage {number}: {stage['data']['name']}", "", "| | |", "|---|---|"]
         lines += [*(f"| {_cell(key)} | {_cell(value)} |" for key, value in rows.items()), ""]
-    lines += ["![loss and score by step](training.png)", ""]
+    if any(result["history"] for result in record["results"]):
+        lines += ["![loss and score by step](training.png)", ""]
     if record["tests"]:
         lines += ["## Tested", "", "| set | measure | dimensions | score | base model |"]
         lines += ["|---|---|---|---|---|"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from semsearch.training.bert import (
     predict_frequencies,
 )
 from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.processes import process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.scoring import Measured
 from semsearch.training.sentences import distinct_documents, held_out, sentences
@@ -139,6 +141,9 @@ class Pretraining(Task):
             return StageTrainer(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
         data = _masked_pairs(training, tokenizer, recipe)
         measured = _masked_pairs(development, tokenizer, recipe)
+        if recipe.epochs is not None:  # the trainer cannot count batches without end
+            batches = sum(1 for _ in data.epoch(0)) / process_count()
+            recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
         if has_new_heads:
             predict_frequencies(model, data.tokens.ids)
         self._notify(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -18,7 +19,6 @@ from semsearch.training.curve import draw_curve
 from semsearch.training.examples import Callbacks, Notify
 from semsearch.training.processes import is_main, process_count, shared, together
 from semsearch.training.scoring import MEASURES, Measured
-from semsearch.training.stage_folder import StageFolder
 from semsearch.training.stages import Settings, Stage
 from semsearch.training.task import Task
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 NEEDED = ("accelerate", "datasets", "matplotlib")
 
 RECORD = "training.json"
+#: The model of a stage, in its folder.
+MODEL = "model"
 CURVE = "training.png"
 
 
@@ -97,16 +99,14 @@ def train(
             if is_main():
                 opened.enter_context(workspace.opened(plan))
         folder = base
-        places = [
-            StageFolder(workspace.folder / f"stage-{number}") for number in range(len(stages))
-        ]
+        places = [workspace.folder / f"stage-{number}" for number in range(len(stages))]
         for number, (stage, place) in enumerate(zip(stages, places, strict=True)):
-            if not shared(place.model.is_dir()):
+            if not shared((place / MODEL).is_dir()):
                 with together():
                     trainer = ready.pop() if ready else task.trainer(folder, number, stage)
                 _announce(stage, task.loss(number, stage.training), notify)
                 _run(trainer, place, Callbacks(notify, on_progress))
-            folder = place.model
+            folder = place / MODEL
         trained = Trained(settings.output, [], is_kept=False)
         with together():
             if is_main():
@@ -134,20 +134,21 @@ def _base(spec: str | None) -> tuple[Path, str | None]:
 
 def _describe(
     model: Path,
-    places: Sequence[StageFolder],
+    places: Sequence[Path],
     plan: dict[str, Any],
     task: Task,
     stages: Sequence[Stage],
     trained: Trained,
 ) -> None:
     """Write the record, the card and the curve of a run beside its model."""
-    records = [json.loads((place.path / RECORD).read_text("utf-8")) for place in places]
+    records = [json.loads((place / RECORD).read_text("utf-8")) for place in places]
     record = plan | {"results": records, "tests": [test._asdict() for test in trained.tests]}
     (model / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
     card = model_card(trained.folder.name, task.description, record)
     (model / "README.md").write_text(card, "utf-8")
     histories = [one["history"] for one in records]
-    draw_curve(histories, _measures(stages), trained.tests, model / CURVE)
+    if any(histories):
+        draw_curve(histories, _measures(stages), trained.tests, model / CURVE)
 
 
 def _announce(stage: Stage, loss: str, notify: Notify) -> None:
@@ -160,16 +161,27 @@ def _announce(stage: Stage, loss: str, notify: Notify) -> None:
         )
 
 
-def _run(trainer: StageTrainer, place: StageFolder, callbacks: Callbacks) -> None:
-    """Train by one stage, and save the result."""
-    checkpoint = shared(place.last_checkpoint())
+def _run(trainer: StageTrainer, place: Path, callbacks: Callbacks) -> None:
+    """Train by one stage, and save the result in its folder."""
+    checkpoint = shared(_last_checkpoint(place))
     if checkpoint is not None:
         callbacks.notify(f"going on from step {checkpoint.name.rpartition('-')[2]}")
-    result = trainer.run(place.path, checkpoint, callbacks)
+    result = trainer.run(place, checkpoint, callbacks)
     if is_main():
-        with place.finishing() as draft, quiet_transformers():
+        draft = place / "model.tmp"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        with quiet_transformers():
             trainer.write(draft)
-            (place.path / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
+        (place / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
+        draft.rename(place / MODEL)
+
+
+def _last_checkpoint(place: Path) -> Path | None:
+    """The newest checkpoint that is whole: the trainer writes its state last."""
+    states = place.glob("checkpoint-*/trainer_state.json")
+    whole = [state.parent for state in states if state.stat().st_size]
+    return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
 
 
 def _measures(stages: Sequence[Stage]) -> list[str]:

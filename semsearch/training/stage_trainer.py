@@ -36,12 +36,10 @@ from semsearch.training.examples import Callbacks, Examples
 from semsearch.training.processes import of_all, process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import (
-    NotFiniteError,
     PairTrainer,
     SiameseTrainer,
     Watcher,
 )
-from semsearch.training.vocabulary import train_used_rows
 
 EVALUATE_AT_LEAST_EVERY = 1000
 #: How many evaluations there are at least of a training by steps.
@@ -112,9 +110,6 @@ class StageTrainer:
                 trainer.train(
                     resume_from_checkpoint=None if checkpoint is None else str(checkpoint)
                 )
-            except NotFiniteError as error:
-                message = f"{error}; lower --learning-rate (now {self.recipe.learning_rate:g})"
-                raise of_all(TrainingError(message)) from None
             except Exception as error:
                 if checkpoint is None or watcher.has_begun:
                     raise
@@ -226,8 +221,7 @@ def text_trainer(
     if model.transformers_model is None:  # averaged word vectors
         lengths = numpy.array([list(map(len, column)) for column in examples.texts])
     else:
-        lengths, used = _tokens_of(model, examples.texts)
-        train_used_rows(model, used)
+        lengths = _token_counts(model, examples.texts)
     return StageTrainer(
         model,
         recipe,
@@ -248,21 +242,15 @@ def text_trainer(
     )
 
 
-def _tokens_of(
-    model: Any, columns: Sequence[Sequence[str]]
-) -> tuple[NDArray[numpy.int64], set[int]]:
-    """How many tokens the model reads of each text, and the ids of all tokens."""
+def _token_counts(model: Any, columns: Sequence[Sequence[str]]) -> NDArray[numpy.int64]:
+    """How many tokens the model reads of each text."""
     texts = [text for column in columns for text in column]
     counts: list[int] = []
-    used: set[int] = set()
     for start in range(0, len(texts), TOKENISED_AT_ONCE):
         part = texts[start : start + TOKENISED_AT_ONCE]
-        for ids in model.tokenizer(part, verbose=False)["input_ids"]:
-            counts.append(len(ids))
-            used.update(ids)
-    longest = model.max_seq_length or 512
-    counted = numpy.minimum(numpy.array(counts, numpy.int64), longest)
-    return counted.reshape(len(columns), -1), used
+        counts += map(len, model.tokenizer(part, verbose=False)["input_ids"])
+    counted = numpy.minimum(numpy.array(counts, numpy.int64), model.max_seq_length or 512)
+    return counted.reshape(len(columns), -1)
 
 
 def computes_in_bf16(precision: Precision) -> bool:

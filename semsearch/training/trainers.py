@@ -17,25 +17,14 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback
 
+from semsearch.errors import TrainingError
 from semsearch.training.examples import Callbacks
-from semsearch.training.processes import is_main, process_count, shared
+from semsearch.training.processes import is_main, of_all, process_count, shared
 from semsearch.training.recipe import Recipe
 
 #: The file of a checkpoint that holds the weights of the loss.
 LOSS_WEIGHTS = "loss.safetensors"
 CHECKPOINT_EVERY_SECONDS = 600.0
-
-
-class NotFiniteError(ArithmeticError):
-    """The loss is NaN or infinite.
-
-    Args:
-        step: at which step, counted from 1.
-    """
-
-    def __init__(self, step: int) -> None:
-        super().__init__(f"the loss is not finite at step {step}")
-        self.step = step
 
 
 class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
@@ -60,7 +49,12 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         for weights in self._weights_of_loss().values():
             weights.grad = self.accelerator.reduce(weights.grad, "mean")
         if not torch.isfinite(loss):
-            raise NotFiniteError(self.state.global_step + 1)
+            raise of_all(
+                TrainingError(
+                    f"the loss is not finite at step {self.state.global_step + 1}; "
+                    f"lower --learning-rate (now {self.args.learning_rate:g})"
+                )
+            )
         return loss
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:

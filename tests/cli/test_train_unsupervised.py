@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -79,7 +80,9 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
 def test_from_random_weights_to_an_encoder(run, tmp_path):
     """As the help of `contrast` shows it."""
     result = run("pretrain", "c.jsonl", *SHORT, "--steps", 0, "--output", "bert")
-    assert result.stdout == "bert: the model, its card, its curve (training.png)\n"
+    assert result.stdout == "bert: the model, its card\n"
+    assert not Path("bert/training.png").exists()
+    assert "training.png" not in Path("bert/README.md").read_text("utf-8")
     short = ("--epochs", 1, "--batch-size", 16)
     result = run("contrast", "c.jsonl", "--base", "bert", *short, "--output", "encoder")
     assert result.stdout == "encoder: the model, its card, its curve (training.png)\n"

@@ -195,7 +195,8 @@ MILVUS = """
 import pathlib, sys
 from milvus_server import Server
 folder = pathlib.Path(sys.argv[1])
-server = Server(folder, folder / "lock")
+# It is not started again, and on a busy machine its parts need longer to renew their sessions.
+server = Server(folder, folder / "lock", **{"common.session.ttl": 60})
 server.start()
 print(server.port, flush=True)
 sys.stdin.read()

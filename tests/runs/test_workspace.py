@@ -25,7 +25,8 @@ def test_a_model_is_replaced_only_when_that_is_wanted(model):
         Workspace(model)
     workspace = Workspace(model, overwrite=True)
     with workspace.opened(PLAN):
-        draft = workspace.draft()
+        draft = workspace.folder / "draft"
+        draft.mkdir()
         (draft / "new").touch()
         assert (model / "config.json").is_file()
         workspace.publish(draft)
@@ -44,7 +45,9 @@ def test_what_is_no_model_is_never_replaced(tmp_path, overwrite):
     (tmp_path / "empty").mkdir()
     workspace = Workspace(tmp_path / "empty", overwrite=overwrite)
     with workspace.opened(PLAN):
-        workspace.publish(workspace.draft())
+        draft = workspace.folder / "draft"
+        draft.mkdir()
+        workspace.publish(draft)
     assert not (tmp_path / "empty.training").exists()
 
 

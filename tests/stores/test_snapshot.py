@@ -205,6 +205,17 @@ def test_search_equals_numpy(index, tail):
         assert ((found != -1).sum(axis=1) == count).all()
 
 
+def test_a_search_goes_deeper_only_where_something_takes_up_places(index):
+    assert view(index).reach(10) == 10
+    index.delete(["3"])
+    assert view(index).reach(10) == 18
+    with index.writer() as writer:
+        writer.compact()
+    assert view(index).reach(10) == 10
+    index.add([Document("long", "a b c d e f g. " * 100)])
+    assert view(index).reach(10) > 18
+
+
 def kinds(index):
     return {name: (one.kind, one.recall) for name, one in index.info().snapshots.items()}
 

@@ -283,6 +283,17 @@ def test_minutes(documents, tmp_path):
     assert fractions[-2] < 1 == fractions[-1]
 
 
+def test_epochs(documents, tmp_path):
+    """Each of the 114 documents that are not held out is one pair or more."""
+    done = []
+    for epochs in (1, 2):
+        wanted = recipe(None, epochs=epochs)
+        pretrain(documents, tmp_path / f"{epochs}", wanted, on_progress=lambda n, _: done.append(n))
+    once, twice = max(done[: done.index(0, 1)]), done[-1]
+    assert 114 <= once <= 3 * 114 + 16
+    assert twice == pytest.approx(2 * once, abs=16)
+
+
 def test_it_goes_on_from_a_bert(trained, documents, tmp_path):
     result, _ = trained
     further, _ = pretrain(documents, tmp_path / "m", recipe(20), base=str(result.folder))

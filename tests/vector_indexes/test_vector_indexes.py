@@ -8,7 +8,7 @@ import pytest
 
 from semsearch.vector_indexes import index_class
 from semsearch.vector_indexes.flat import FlatIndex
-from semsearch.vector_indexes.refined import measured_recall
+from semsearch.vector_indexes.refined import RecallTest, measured_recall
 
 IDS = numpy.arange(2000) * 3 + 7
 DIMENSION = 16
@@ -154,6 +154,35 @@ class LosesHalf(FlatIndex):
 def test_a_lossy_one_is_measured(matrix):
     lossy = LosesHalf.build("flat", DIMENSION, len(IDS), lambda: blocks(matrix), 1)
     assert measured_recall(lossy) == pytest.approx(0.5, abs=0.06)
+
+
+def test_the_recall_is_the_lower_bound_of_its_interval():
+    """Half of 400 queries find all: 0.5 - 1.645 * 0.5 / sqrt(400)."""
+
+    class FindsEverySecond:
+        def __len__(self):
+            return 10
+
+        def search(self, queries, n):
+            scores = numpy.ones((len(queries), n), numpy.float32)
+            scores[::2] = 0
+            return scores, numpy.zeros((len(queries), n), numpy.int64)
+
+    test = RecallTest(numpy.zeros((400, 2)), numpy.ones(400, numpy.float32))
+    assert test.recall(FindsEverySecond()) == pytest.approx(0.458875)
+
+
+@pytest.mark.parametrize(("enough", "candidates"), [(1, 1), (3, 1), (5, 4), (9, 4), (11, 4)])
+def test_the_least_effort_that_is_enough(matrix, monkeypatch, enough, candidates):
+    """More candidates are tried before more than half of the lists."""
+    index = built("IVF10,PQ8x4fs", matrix)
+    fewest = 20
+    index._candidates = fewest
+    monkeypatch.setattr(RecallTest, "recall", lambda test, index: float(index._effort >= enough))
+    index.tune(0.98)
+    efforts = [1, 2, 3, 4, 6, 8, 10]
+    assert index._effort == min([effort for effort in efforts if effort >= enough], default=10)
+    assert index._candidates == candidates * fewest
 
 
 @pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
