@@ -45,8 +45,8 @@ def raw_text(work: Work) -> str:
             "`semsearch train contrast CORPUS`, `semsearch train siamese` on pairs of STS "
             "Benchmark's training set; CORPUS holds films, SciFact's abstracts and WordNet's "
             "definitions with their titles. The learning rate of `siamese` is the best of "
-            f"{', '.join(RATES)} on the development set, for each model. Spearman x 100 on the test "
-            "set:",
+            f"{', '.join(RATES)} on the development set, for each model. Spearman x 100 on the "
+            "test set:",
             table(["", "pooled", *(f"{count:,} labelled pairs" for count in LABELS)], rows),
             "Contrast above random weights, after the same labels, paired:",
             table(["", *(f"{count:,} labelled pairs" for count in LABELS)], _gains(labelled, work)),
