@@ -90,11 +90,11 @@ def _gains(labelled: dict[tuple[str, int], list[Path]], work: Work) -> list[list
     for place, seed in enumerate(work.seeds):
         found = []
         for count in LABELS:
-            ours, other = (
+            scorers = [
                 load_pair_scorer(str(labelled[title, count][place]))
-                for title in ("random weights, then contrast", "random weights")
-            )
-            (one,) = evaluate_sts(test, [ours, other]).differences
+                for title in ("random weights", "random weights, then contrast")
+            ]
+            (one,) = evaluate_sts(test, scorers).differences
             found.append(one.difference)
         values.append([one.value for one in found])
         rows.append([f"seed {seed}", *map(difference, found)])
