@@ -197,12 +197,10 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         """Report, and end or save where it is time for that."""
         del args
         now = time.perf_counter()
-        seconds, is_asked, is_due = shared(
-            (now - self._mark, self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS)
-        )
-        self.clock["seconds"] += seconds
+        self.clock["seconds"] += shared(now - self._mark)
         self._mark = now
         self._report(state)
+        is_asked, is_due = shared((self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS))
         if self.fraction(state) >= 1:
             control.should_evaluate = self.trainer.score is not None
             control.should_save = control.should_training_stop = True
