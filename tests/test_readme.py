@@ -59,9 +59,9 @@ NOT_RUN = {
     "docs/how-to/evaluate.md": ["needs published data sets"],
     "docs/how-to/gpu.md": ["installs packages"],
     "docs/how-to/languages.md": ["trains for minutes", "needs published data sets and a model"],
-    "docs/how-to/rerank.md": ["needs a cross-encoder"],
+    "docs/how-to/rerank.md": ["needs a cross-encoder", "trains for minutes"],
     "docs/how-to/serve.md": ["it runs until Ctrl-C"],
-    "docs/how-to/train.md": ["trains for minutes", "trains for minutes"],
+    "docs/how-to/train.md": ["trains for minutes", "two processes", "trains for minutes"],
     "docs/index.md": ["installs packages"],
     "docs/milvus.md": ["needs a Milvus server"],
     "docs/ray.md": [
