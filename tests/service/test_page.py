@@ -124,7 +124,7 @@ def page(browser, address):
     """A page; what goes wrong in its scripts, or is refused by its policy, fails the test."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.wrong = []
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     page.on("console", lambda said: said.type == "error" and page.wrong.append(said.text))
@@ -148,9 +148,17 @@ def test_a_day_is_shown_without_its_midnight(page):
     assert page.evaluate(shown.format("2024-09-01T08:30:00")) == "2024-09-01T08:30:00"
 
 
-def until(page, expression):
-    """Wait for something of the page; Playwright's own way is refused by the page's policy."""
-    for _ in range(400):
+def until(page, expression, again=None):
+    """Wait for something of the page; Playwright's own way is refused by the page's policy.
+
+    Args:
+        page: the page.
+        expression: what becomes true.
+        again: repeated every two seconds until then.
+    """
+    for place in range(1200):
+        if again is not None and place % 40 == 0:
+            again()
         if page.evaluate(expression):
             return
         page.wait_for_timeout(50)
@@ -389,9 +397,12 @@ class TestMap:
         page.click("#leave-selection")
         page.locator("#selection").wait_for(state="hidden")
         until(page, LIT)
-        # The place of a hit on the map, by a key.
-        page.locator(".hit").nth(1).focus()
-        page.keyboard.press("p")
+
+        # The place of a hit on the map, by a key; the list may be drawn anew at that moment.
+        def press():
+            page.locator(".hit").nth(1).focus()
+            page.keyboard.press("p")
+
         until(
             page,
             """() => {
@@ -404,6 +415,7 @@ class TestMap:
                 const off = Math.abs(text.getAttribute("x") - canvas.clientWidth / 2);
                 return off < 2;
             }""",
+            press,
         )
 
     def test_an_answer_that_was_overtaken_is_not_shown(self, page):
