@@ -50,6 +50,9 @@ def used(monkeypatch):
             ways.append("compiled")
             return openvino_core().compile_model(*arguments)
 
+        def get_property(self, *arguments):
+            return openvino_core().get_property(*arguments)
+
     monkeypatch.setattr(compiled, "openvino_core", Core)
     return ways
 
