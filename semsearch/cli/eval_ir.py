@@ -16,6 +16,7 @@ from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
     format_option,
+    judged_option,
     report_option,
     systems_option,
 )
@@ -61,18 +62,7 @@ from semsearch.report import check_report, provenance, write_ir_report
     "evaluations.",
 )
 @directory_option("Evaluate this index, with --queries and --qrels.")
-@click.option(
-    "--queries",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="JSON lines with _id and text, or a table of id and text.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="TREC's 'query 0 document relevance', or a table of query-id, document-id, relevance.",
-)
+@judged_option("")
 @systems_option(
     None,
     "An encoder (of --index, a space), bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or "

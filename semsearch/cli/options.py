@@ -175,6 +175,26 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
     )
 
 
+def judged_option(beginning: str) -> Callable[[_Command], _Command]:
+    """``--queries FILE`` and ``--qrels FILE``; `beginning` is that of the help of `--queries`."""
+    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    return together(
+        click.option(
+            "--queries",
+            metavar="FILE",
+            type=file,
+            help=f"{beginning}JSON lines with _id and text, or a table of id and text.",
+        ),
+        click.option(
+            "--qrels",
+            metavar="FILE",
+            type=file,
+            help="TREC's 'query 0 document relevance', or a table of query-id, document-id, "
+            "relevance.",
+        ),
+    )
+
+
 def format_option(*names: str, description: str) -> Callable[[_Command], _Command]:
     """``--format``, passed to the command as `format_name`; the first name is the default."""
     return click.option(

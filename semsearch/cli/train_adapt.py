@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.options import judged_option
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import (
     corpus_training_options,
@@ -30,19 +31,7 @@ from semsearch.training.processes import is_main
     show_default=True,
     help="What to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )
-@click.option(
-    "--queries",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Measure with your own queries: JSON lines with _id and text, or a table of id and text.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="With --queries: TREC's 'query 0 document relevance', or a table of query-id, "
-    "document-id, relevance.",
-)
+@judged_option("Measure with your own queries: ")
 @click.option("--keep-anyway", is_flag=True, help="Write the model even if it did not help.")
 @corpus_training_options("models/NAME-OF-THE-CORPUS-adapted")
 def command(
@@ -68,6 +57,7 @@ def command(
     semsearch train adapt corpus.csv
     semsearch train adapt papers.csv --queries questions.csv --qrels answers.csv
     semsearch train adapt films.json --text-column extract --minutes 30 --output models/films
+    semsearch index films.json --text-column extract --encoder models/films
     """
     if (queries is None) != (qrels is None):
         raise CombinationError("--queries and --qrels go together")
@@ -91,6 +81,8 @@ def command(
         click.echo(visible(f"kept because of --keep-anyway, although {objections}: {task.verdict}"))
     else:
         click.echo(
-            visible(f"not kept, {objections}: {task.verdict}; nothing was written, use {spec}")
+            visible(
+                f"not kept, {objections}: {task.verdict}; nothing was written, keep using {spec}"
+            )
         )
         click.get_current_context().exit(1)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import directory_option
+from semsearch.cli.options import directory_option, judged_option
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
@@ -21,20 +21,8 @@ from semsearch.training.processes import is_main
 
 @click.command("cross-encoder", cls=Command)
 @training_options
-@directory_option("Train on queries of this index instead of --data.")
-@click.option(
-    "--queries",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="With --index: JSON lines with _id and text, or a table of id and text.",
-)
-@click.option(
-    "--qrels",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="With --index: TREC's 'query 0 document relevance', or a table of query-id, document-id, "
-    "relevance.",
-)
+@directory_option("Train on judged queries of this index instead of --data.")
+@judged_option("With --index: ")
 @click.option(
     "--negatives",
     default=Reranking.negatives,
@@ -85,7 +73,7 @@ def command(
         train_on_pairs(task, [judged.name], **choices)
     if not is_main():
         return
-    helps = "helps" if task.gain.is_certain else "does not certainly help"
+    helps = "helps" if task.gain.is_certain else "is not certain to help"
     click.echo(
         visible(f"reranking {helps}: {task.gain}; weight of the first stage {task.weight:g}")
     )

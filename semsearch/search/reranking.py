@@ -66,7 +66,7 @@ def combined(first: Sequence[float], second: Sequence[float], weight: float) -> 
         second: those of the reranker for the same hits.
         weight: of the first stage; with 0, the reranker's scores are returned as they are.
     """
-    if not weight:
+    if not weight or not second:
         return list(second)
     mean: list[float] = (weight * _standard(first) + (1 - weight) * _standard(second)).tolist()
     return mean

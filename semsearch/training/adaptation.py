@@ -67,7 +67,7 @@ class Verdict(NamedTuple):
         """Why the model is not better than the old one."""
         found = [] if self.pooled.is_certain else ["the gain is not certain"]
         found += [
-            f"{kind} found less" for kind, one in self.by_kind.items() if one.after < one.before
+            f"{kind} became worse" for kind, one in self.by_kind.items() if one.after < one.before
         ]
         if self.sts is not None and self.sts.low < -STS_MARGIN:
             found.append(f"STS Benchmark may fall by more than {STS_MARGIN:g}")

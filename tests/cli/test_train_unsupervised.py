@@ -66,7 +66,7 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     ranks, verdict = result.stdout.splitlines()
     assert ranks.startswith("c, queries of keywords: ")
     assert verdict.startswith("not kept, the gain is not certain: nDCG@10 ")
-    assert verdict.endswith("nothing was written, use models/c-tiny")
+    assert verdict.endswith("nothing was written, keep using models/c-tiny")
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
     assert "kept because of --keep-anyway, although the gain is not certain:" in result.stdout

@@ -128,6 +128,11 @@ def test_combined_scores_that_are_all_equal():
     assert reranking.combined([], [], 0.0) == []
 
 
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_combined_without_a_warning():
+    assert reranking.combined([], [], 0.5) == []
+
+
 def test_nothing_to_read(tmp_path):
     with Index.create(tmp_path / "x", "hashing") as index:
         reranker = Counting()
