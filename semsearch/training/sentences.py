@@ -49,7 +49,7 @@ def held_out(
         TrainingError: there are too few.
     """
     if count < LEAST_DOCUMENTS:
-        raise TrainingError(f"{count} {what}; training needs {LEAST_DOCUMENTS} or more")
+        raise TrainingError(f"training needs at least {LEAST_DOCUMENTS} {what}, not {count}")
     size = min(max(round(part * count), HELD_OUT_LEAST), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
     return HeldOut(sorted(order[size:].tolist()), sorted(order[:size].tolist()))

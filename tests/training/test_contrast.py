@@ -66,7 +66,9 @@ def test_of_many_pairs_some_are_drawn(tmp_path, monkeypatch):
 
 
 def test_too_few(tmp_path):
-    with pytest.raises(TrainingError, match="with a title or two sentences; training needs 12"):
+    with pytest.raises(
+        TrainingError, match="at least 12 different documents with a title or two sentences"
+    ):
         stages([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
 
 

@@ -322,9 +322,9 @@ def test_other_models_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([], "0 different documents of two sentences"),
-        (["One sentence."] * 50, "0 different documents of two sentences"),
-        (["One. Two."] * 50, "1 different documents of two sentences"),
+        ([], "at least 12 different documents of two sentences or more, not 0"),
+        (["One sentence."] * 50, "of two sentences or more, not 0"),
+        (["One. Two."] * 50, "of two sentences or more, not 1"),
     ],
 )
 def test_too_little_is_reported_first(texts, message, tmp_path):

@@ -95,7 +95,7 @@ def test_quotes_in_ids(tiny, index, judged, tmp_path):
 
 def test_too_few_queries(tiny, index, judged, tmp_path):
     few = judged._replace(queries=dict(list(judged.queries.items())[:11]))
-    message = "11 queries with relevant documents; training needs 12 or more"
+    message = "training needs at least 12 queries with relevant documents, not 11"
     with pytest.raises(TrainingError, match=message):
         train(Reranking(index, few), settings(tiny, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []
