@@ -36,12 +36,12 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
 def held_out(
     count: int, seed: int, what: str, part: float = HELD_OUT_PART, most: int = HELD_OUT_MOST
 ) -> HeldOut:
-    """Hold out a part of `count` documents, or other things, drawn by the seed.
+    """Hold out a part of documents or queries, drawn by the seed.
 
     Args:
-        count: of documents that can be used.
+        count: how many can be used.
         seed: decides which.
-        what: they are, in the plural, for the message.
+        what: their name, in the plural, for the message.
         part: how many, but at least `HELD_OUT_LEAST`.
         most: how many at most.
 
