@@ -51,7 +51,7 @@ def command(
     The model is written only if it is better than the old one: nDCG@10 rises beyond chance on your
     own queries, or, without these, on keywords and half sentences of held-out documents; and STS
     Benchmark, where it is on this machine, does not fall by more than a point. If not, the exit
-    status is 1. Your own queries, some hundred of them, predict best what users will get.
+    status is 1.
 
     \b
     semsearch train adapt corpus.csv
