@@ -21,7 +21,8 @@ from numpy.random import default_rng
 
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
-from semsearch.encoders.model_folder import ModelFolder, find_model
+from semsearch.encoders import load_encoder
+from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ExamplesError, TrainingError
 from semsearch.records import Document
@@ -135,11 +136,10 @@ class Adaptation(BiEncoderTask):
             f"{len(trained) - titles:,} sentences); measured with {kinds}"
         )
         self._sts = found_sts(["stsbenchmark"], "dev", notify)
-        encoder = TorchEncoder(find_model(str(settings.base)))
         texts = (
             [question.query for question in trained],
             [question.passage for question in trained],
-            hard_negatives(encoder, trained),
+            hard_negatives(load_encoder(str(settings.base)), trained),
         )
         places = [f"{self.data_name}, question {number}" for number in range(1, len(trained) + 1)]
         training = Examples(self.data_name, Kind.TRIPLETS, texts, places, [])
