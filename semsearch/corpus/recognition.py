@@ -86,10 +86,11 @@ _XML = re.compile(r"\s*(?:<\?xml\b|<[a-z][\w:.-]*+[^<>]*+>(?=.*</))", _ANY_CASE)
 _ARRAY_OF_OBJECTS = re.compile(r'\s*\[\s*\{\s*"')
 _SMART = re.compile(r"\s*\.I[ \t]*\S+[ \t]*\r?\n\.[A-Z]\b")
 
+# (?=(x?))\1 is x?+, which Python before 3.11.5 matches wrongly if x is a group (CPython 106052).
 _LOG_LINE = re.compile(
     r"""
-    \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:[ ][AP]M)?+
-        (?:Z|[ ]?[-+]\d\d:?\d\d|[ ](?:UTC|GMT|[A-Z]{1,3}[SD]?T)\b)?+\]?[ ]+\S
+    \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?=((?:[ ][AP]M)?))\1
+        (?=((?:Z|[ ]?[-+]\d\d:?\d\d|[ ](?:UTC|GMT|[A-Z]{1,3}[SD]?T)\b)?))\2\]?[ ]+\S
     | (?:<\d+>)?[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ]\d\d:\d\d:\d\d[ ]\S    # syslog
     | \S+[ ]\S+[ ]\S+[ ]\[\d\d/[A-Z][a-z]{2}/\d{4}:                    # web servers
     | \[[ ]*\d+\.\d{3,}\][ ]                                           # Linux
