@@ -22,9 +22,9 @@ from numpy.random import default_rng
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
-from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.encoders.torch_models import quiet_transformers
 from semsearch.errors import ExamplesError, TrainingError
+from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.texts import quantity
 from semsearch.training.data import found_sts
@@ -46,7 +46,7 @@ HELD_OUT_PART = 0.1
 #: How many documents are trained on; of more, some are drawn.
 MOST_TRAINED = 50_000
 #: How many other passages stand beside those that are asked for.
-MOST_OTHERS = 2_000
+MOST_OTHERS = 1_000
 #: Fewer queries of a kind measure nothing.
 LEAST_ASKED = 4
 #: The shares of the new weights that are tried.
@@ -155,12 +155,18 @@ class Adaptation(BiEncoderTask):
 
     def finished(self, folder: Path, base: Path) -> Path:
         """The mean of the old and the new weights, with the share that is best."""
-        encoder = TorchEncoder(ModelFolder(str(folder), folder))
-        old, new = (self.load(one).state_dict() for one in (base, folder))
+        old, model = self.load(base).state_dict(), self.load(folder)
+        new = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
         found: dict[float, list[Values]] = {}
         sts: dict[float, list[Values]] = {}
-        for share in (0.0, *SHARES):
-            encoder.model.load_state_dict(_mean(old, new, share))
+        for share, model_folder in {0.0: base, **mixed}.items():
+            if share:
+                model.load_state_dict(_mean(old, new, share))
+                shutil.copytree(folder, model_folder, dirs_exist_ok=True)
+                with quiet_transformers():
+                    model.save_pretrained(str(model_folder), create_model_card=False)
+            encoder = load_encoder(str(model_folder), local_files_only=True)
             found[share] = self._test.values(encoder)
             sts[share] = [_cosines(encoder, examples) for examples in self._sts]
         share = max(SHARES, key=lambda one: _mean_gain(found[0.0], found[one]))
@@ -173,12 +179,7 @@ class Adaptation(BiEncoderTask):
                 for place, examples in enumerate(self._sts)
             ],
         )
-        mixed = folder.with_name("mixed")
-        shutil.rmtree(mixed, ignore_errors=True)
-        shutil.copytree(folder, mixed)
-        encoder.model.load_state_dict(_mean(old, new, share))
-        encoder.model.save_pretrained(str(mixed), create_model_card=False)
-        return mixed
+        return mixed[share]
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
@@ -285,7 +286,7 @@ def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, A
     }
 
 
-def _cosines(encoder: TorchEncoder, examples: Examples) -> Values:
+def _cosines(encoder: Encoder, examples: Examples) -> Values:
     left, right = columns_of(encoder.encode_documents, examples)
     cosines: Values = (left * right).sum(axis=1, dtype=numpy.float64)
     return cosines

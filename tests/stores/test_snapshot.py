@@ -216,6 +216,24 @@ def test_a_search_goes_deeper_only_where_something_takes_up_places(index):
     assert view(index).reach(10) > 18
 
 
+def test_most_filtered_queries_search_once(tmp_path, monkeypatch):
+    """Of as many as are expected to match, half of the queries would lack some."""
+    chance = numpy.random.default_rng(0)
+    documents = [
+        Document(str(number), f"word{number}", metadata={"half": int(chance.integers(2))})
+        for number in range(1000)
+    ]
+    search, calls = SpaceView.search, []
+    monkeypatch.setattr(
+        SpaceView, "search", lambda self, *args: calls.append(args) or search(self, *args)
+    )
+    with Index.create(tmp_path / "filtered", ["hashing:32"]) as index:
+        index.add(documents)
+        for number in range(100):
+            assert len(index.search(f"word{number}", k=10, where="half = 1")) == 10
+    assert 100 <= len(calls) <= 110
+
+
 def kinds(index):
     return {name: (one.kind, one.recall) for name, one in index.info().snapshots.items()}
 

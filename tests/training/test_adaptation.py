@@ -145,7 +145,7 @@ def test_it_helps(tiny_encoder, documents, tmp_path):
     )
 
 
-def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path):
+def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path, capfd):
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
     told = []
@@ -155,6 +155,7 @@ def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_
     assert list(tmp_path.iterdir()) == []
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
+    assert "shards" not in capfd.readouterr().err  # a bar of transformers for each model written
 
 
 def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):

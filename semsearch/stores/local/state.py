@@ -95,6 +95,10 @@ LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 #: number of matches exceeds the wanted number by this factor.
 MOST_LEFT_OUT = 50
 
+#: So many standard deviations of the number of matches are searched beyond the expected number; at
+#: 2, three queries in a hundred have to be searched again.
+SPARE_DEVIATIONS = 2
+
 #: Marks matched words; texts do not contain this character.
 MARK = "\x02"
 
@@ -381,7 +385,7 @@ class LocalState:
         open_queries = numpy.arange(len(queries))
         most = wanted * MOST_LEFT_OUT
         reach = len(view) if allowed is None else len(allowed)
-        n = min(wanted if is_listed else math.ceil(wanted / share), reach)
+        n = min(wanted if is_listed else _drawn(wanted, share), reach)
         while len(open_queries) and n:
             scores, ids = view.search(queries[open_queries], n, allowed)
             owners = self._owners(numpy.unique(ids), clause)
@@ -556,6 +560,11 @@ class LocalState:
         query = _MATCHING_OWNERS.where(clause)
         matching = self.connection.execute(query, {"chunk_ids": wanted})
         return {row.chunk_id: row.document_id for row in matching}
+
+
+def _drawn(wanted: int, share: float) -> int:
+    """How many of the nearest to search for `wanted` that match, if this share of them does."""
+    return math.ceil((wanted + SPARE_DEVIATIONS * math.sqrt(wanted * (1 - share))) / share)
 
 
 def _best(
