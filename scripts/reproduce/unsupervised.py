@@ -56,9 +56,9 @@ def adaptation(work: Work) -> str:
             f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
             "their queries and judgements: SciFact's and Cranfield's, and two tasks made from "
             f"{MADE_DOCUMENTS:,} films and WordNet's definitions each, found by {MADE_QUERIES} "
-            "titles and words, which are not in the corpus (a film is called \"It\" there). Nothing is kept where the command "
-            "finds no certain gain. nDCG@10 x 100 of what was kept, and the paired difference to "
-            "`minilm`:",
+            'titles and words, which are not in the corpus (a film is called "It" there). Nothing '
+            "is kept where the command finds no certain gain. nDCG@10 x 100 of what was kept, and "
+            "the paired difference to `minilm`:",
             table(["", "after", "difference"], rows),
         ]
     )
