@@ -105,7 +105,7 @@ CANDIDATES_TIMES = (1, 2, 4)
 #: The number of candidates grows with this power of the number of neighbours.
 GROWTH = 0.7
 #: The number of searched lists grows with this power of the neighbours' rank.
-FARTHER = 0.4
+FARTHER = 0.25
 #: The factor between the efforts tried in tuning.
 EFFORT_STEP = 1.3
 
