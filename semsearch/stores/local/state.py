@@ -95,9 +95,9 @@ LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 #: number of matches exceeds the wanted number by this factor.
 MOST_LEFT_OUT = 50
 
-#: So many standard deviations of the number of matches are searched beyond the expected number; at
-#: 2, three queries in a hundred have to be searched again.
-SPARE_DEVIATIONS = 2
+#: So many standard deviations of the number of matches are searched beyond the expected number: at
+#: most one query in a hundred has to be searched again.
+SPARE_DEVIATIONS = 3
 
 #: Marks matched words; texts do not contain this character.
 MARK = "\x02"
