@@ -32,7 +32,9 @@ from semsearch.training.processes import is_main
     help="What to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )
 @judged_option("Measure with your own queries: ")
-@click.option("--keep-anyway", is_flag=True, help="Write the model even if it did not help.")
+@click.option(
+    "--keep-anyway", is_flag=True, help="Write the model even if it does not pass the test."
+)
 @corpus_training_options("models/NAME-OF-THE-CORPUS-adapted")
 def command(
     corpora: tuple[str, ...],
@@ -76,7 +78,7 @@ def command(
         return
     objections = ", ".join(task.verdict.objections)
     if not objections:
-        click.echo(visible(f"it helped: {task.verdict}"))
+        click.echo(visible(f"kept: {task.verdict}"))
     elif trained.is_kept:
         click.echo(visible(f"kept because of --keep-anyway, although {objections}: {task.verdict}"))
     else:

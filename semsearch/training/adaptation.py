@@ -1,4 +1,4 @@
-"""Fit an encoder to a corpus without labels, and keep the result only where it helps.
+"""Fit an encoder to a corpus without labels, and keep the result only if it passes a test.
 
 Titles, or sentences taken out of their context, are questions; in-batch and mined hard negatives
 are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights are
@@ -85,7 +85,7 @@ class Adaptation(BiEncoderTask):
     Args:
         documents: the corpus.
         data_name: what the corpus is called in messages.
-        keep_anyway: write the model even if it did not help.
+        keep_anyway: write the model even if it does not pass.
         judged: queries with judgements of these documents, to measure with. Without, a tenth of
             the documents is held out, and questions are made from them.
     """
