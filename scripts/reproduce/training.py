@@ -19,7 +19,6 @@ from scripts.reproduce.work import (
     SNLI_HELD_OUT,
     Work,
     figure,
-    judged_files,
     retrieval_table,
     seed_of,
     semsearch,
@@ -238,12 +237,18 @@ def _taught_pairs(work: Work) -> Path:
 def _judged_index(work: Work) -> dict[str, Path]:
     """SciFact's abstracts as an index; its training claims and judgements as files."""
     training = load_retrieval_set("scifact", "train")
-    found = judged_files(work, training)
+    found = {name: work.folder / f"scifact-{name}.csv" for name in ("corpus", "queries", "qrels")}
     found["index"] = work.folder / "scifact"
     if not found["index"].exists():
-        corpus = work.folder / "scifact-corpus.csv"
-        write_table(corpus, ("id", "text"), training.documents.items())
-        semsearch("index", str(corpus), "--index", str(found["index"]))
+        judgements = (
+            (query, document, grade)
+            for query, judged in training.qrels.items()
+            for document, grade in judged.items()
+        )
+        write_table(found["corpus"], ("id", "text"), training.documents.items())
+        write_table(found["queries"], ("id", "text"), training.queries.items())
+        write_table(found["qrels"], ("query-id", "document-id", "relevance"), judgements)
+        semsearch("index", str(found["corpus"]), "--index", str(found["index"]))
     return found
 
 

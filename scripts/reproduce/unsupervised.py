@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.reproduce.page import difference, interval, table
@@ -14,7 +13,6 @@ from scripts.reproduce.raw_text import titled_texts
 from scripts.reproduce.work import (
     Work,
     figure,
-    judged_files,
     seed_of,
     snli,
     sts_scores,
@@ -62,41 +60,20 @@ def adaptation(work: Work) -> str:
             "is kept where the command finds no certain gain. nDCG@10 x 100 of what was kept, and "
             "the paired difference to `minilm`:",
             table(["", "after", "difference"], rows),
-            "With SciFact's training claims as judged queries (`--queries`, `--qrels`), a model "
-            f"was kept in {_kept_by_claims(work)} of {len(work.seeds)} runs.",
         ]
     )
 
 
-def _kept_by_claims(work: Work) -> int:
-    """In how many runs SciFact's training claims, asked of its abstracts, keep a model."""
-    files = judged_files(work, load_retrieval_set("scifact", "train"))
-    judged = ["--queries", str(files["queries"]), "--qrels", str(files["qrels"])]
-    task = load_retrieval_set("scifact")
-    runs = [_adapted(work, task, seed, "judged", judged) for seed in work.seeds]
-    return sum(folder is not None for folder in runs)
-
-
-def _adapted(
-    work: Work, task: RetrievalSet, seed: int, kind: str = "adapted", judged: Sequence[str] = ()
-) -> Path | None:
-    """The adapted model; None if the command kept the old one.
-
-    Args:
-        work: where it goes.
-        task: whose documents it is fitted to.
-        seed: of the run.
-        kind: tells its folder from others.
-        judged: the options that name queries to measure with.
-    """
-    corpus, folder = work.folder / f"{task.name}.csv", work.folder / f"{task.name}-{kind}-{seed}"
+def _adapted(work: Work, task: RetrievalSet, seed: int) -> Path | None:
+    """The adapted model; None if the command kept the old one."""
+    corpus, folder = work.folder / f"{task.name}.csv", work.folder / f"{task.name}-adapted-{seed}"
     refused = folder.with_suffix(".refused")
     if not corpus.exists():
         titles = _titles(task)
         rows = ((name, titles.get(name, ""), text) for name, text in task.documents.items())
         write_table(corpus, ("id", "title", "text"), rows)
     if not folder.exists() and not refused.exists():
-        command = ["train", "adapt", str(corpus), *ADAPTATION, *judged, "--seed", str(seed)]
+        command = ["train", "adapt", str(corpus), *ADAPTATION, "--seed", str(seed)]
         command += ["--output", str(folder), "--overwrite"]
         program = [sys.executable, "-m", "semsearch", *command]
         done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)

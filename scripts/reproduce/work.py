@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.reproduce.page import difference, interval, table
-from semsearch.datasets import RetrievalSet, StsSet, load_labelled_pairs, load_retrieval_set
+from semsearch.datasets import StsSet, load_labelled_pairs, load_retrieval_set
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (
     evaluate_retrieval,
@@ -93,19 +93,6 @@ def snli(work: Work) -> tuple[Path, Path]:
         write_table(training, names, chain(development, test[:-SNLI_HELD_OUT]))
         write_table(held_out, names, test[-SNLI_HELD_OUT:])
     return training, held_out
-
-
-def judged_files(work: Work, asked: RetrievalSet) -> dict[str, Path]:
-    """Queries and judgements as files, by what they hold."""
-    found = {name: work.folder / f"{asked.name}-{name}.csv" for name in ("queries", "qrels")}
-    judgements = (
-        (query, document, grade)
-        for query, judged in asked.qrels.items()
-        for document, grade in judged.items()
-    )
-    write_table(found["queries"], ("id", "text"), asked.queries.items())
-    write_table(found["qrels"], ("query-id", "document-id", "relevance"), judgements)
-    return found
 
 
 def write_table(file: Path, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
