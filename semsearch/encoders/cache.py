@@ -8,8 +8,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
 
@@ -24,10 +25,26 @@ SMALL_BYTES = 1_000_000
 SETTLED_SECONDS = 3.0
 
 
+_temporary: ContextVar[Path | None] = ContextVar("temporary", default=None)
+
+
 def cache_folder() -> Path:
     """The folder of the cache: SEMSEARCH_CACHE, by default in the system's folder for caches."""
+    if (folder := _temporary.get()) is not None:
+        return folder
     named = os.environ.get("SEMSEARCH_CACHE")
     return Path(named) if named else user_cache_path("semsearch")
+
+
+@contextmanager
+def temporary_cache(folder: Path) -> Iterator[None]:
+    """Cache in a folder that is removed afterwards: models that are loaded only once."""
+    token = _temporary.set(folder)
+    try:
+        yield
+    finally:
+        _temporary.reset(token)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def file_sha256(file: Path) -> str:

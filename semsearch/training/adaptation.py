@@ -22,6 +22,7 @@ from numpy.random import default_rng
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
+from semsearch.encoders.cache import temporary_cache
 from semsearch.encoders.torch_models import quiet_transformers
 from semsearch.errors import ExamplesError, TrainingError
 from semsearch.protocols import Encoder
@@ -160,15 +161,14 @@ class Adaptation(BiEncoderTask):
         mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
         found: dict[float, list[Values]] = {}
         sts: dict[float, list[Values]] = {}
-        for share, model_folder in {0.0: base, **mixed}.items():
-            if share:
-                model.load_state_dict(_mean(old, new, share))
-                shutil.copytree(folder, model_folder, dirs_exist_ok=True)
-                with quiet_transformers():
-                    model.save_pretrained(str(model_folder), create_model_card=False)
-            encoder = load_encoder(str(model_folder), local_files_only=True)
-            found[share] = self._test.values(encoder)
-            sts[share] = [_cosines(encoder, examples) for examples in self._sts]
+        found[0.0], sts[0.0] = self._values(base)
+        for share, place in mixed.items():
+            model.load_state_dict(_mean(old, new, share))
+            shutil.copytree(folder, place, dirs_exist_ok=True)
+            with quiet_transformers():
+                model.save_pretrained(str(place), create_model_card=False)
+            with temporary_cache(folder.with_name("cache")):
+                found[share], sts[share] = self._values(place)
         share = max(SHARES, key=lambda one: _mean_gain(found[0.0], found[one]))
         self.verdict = _verdict(
             share,
@@ -180,6 +180,11 @@ class Adaptation(BiEncoderTask):
             ],
         )
         return mixed[share]
+
+    def _values(self, folder: Path) -> tuple[list[Values], list[Values]]:
+        """What a model scores by question, and its cosines of STS Benchmark's pairs."""
+        encoder = load_encoder(str(folder), local_files_only=True)
+        return self._test.values(encoder), [_cosines(encoder, one) for one in self._sts]
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage

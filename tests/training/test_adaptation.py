@@ -158,6 +158,13 @@ def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_
     assert "shards" not in capfd.readouterr().err  # a bar of transformers for each model written
 
 
+def test_nothing_that_it_tried_stays_in_the_cache(tiny_encoder, documents, tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+    train(Adaptation(documents, "topics"), settings(tiny_encoder, tmp_path / "m", 1))
+    converted = [one for one in (tmp_path / "cache").glob("encoder-*") if one.is_dir()]
+    assert len(converted) == 1  # the base model's
+
+
 def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):
     """And attention drops nothing out."""
     task = Adaptation(documents, "topics")
