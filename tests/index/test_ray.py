@@ -223,6 +223,16 @@ def milvus(cluster, package, tmp_path_factory):
     server.communicate(timeout=60)
 
 
+#: Ctrl-C when the first batch has been committed.
+INTERRUPTED = """
+import os, signal
+from semsearch.index.writer import Summary
+plus = Summary.plus
+def interrupted(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    return plus(*arguments)
+Summary.plus = interrupted
+"""
 #: The command cannot write for nodes that fail to.
 ALONE = "from semsearch.stores.milvus.writer import MilvusWriter; del MilvusWriter.write_share"
 
@@ -249,10 +259,7 @@ def test_ctrl_c_and_a_node_that_does_not_reach_milvus(
     texts = [f"Text {number} tells of bird {number % 7}." for number in range(6000)]
     corpus, address = write(tmp_path, texts), f"milvus://127.0.0.1:{milvus}/interrupted"
     command = [corpus, "--encoder", slow(tmp_path), "--index", address]
-    process = run(*command)
-    until(lambda: len(begun(tmp_path)) > 7, process)
-    process.send_signal(signal.SIGINT)
-    told = ended(process, 130)
+    told = ended(run(*command, code=INTERRUPTED), 130)
     safe = int(re.search(r"interrupted; ([\d,]+) documents saved", told)[1].replace(",", ""))
     assert 0 < safe < len(texts)
     told = ended(run(*command))
@@ -357,10 +364,7 @@ def test_actors_that_die_again_and_again(run, tmp_path):
 def test_ctrl_c_and_going_on(run, tmp_path, interruptible):
     texts = [f"Text {number}." for number in range(3000)]
     command = [write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
-    process = run(*command)
-    until(lambda: len(begun(tmp_path)) > 3, process)
-    process.send_signal(signal.SIGINT)
-    told = ended(process, 130)
+    told = ended(run(*command, code=INTERRUPTED), 130)
     kept = re.search(rf"interrupted; ([\d,]+) documents saved in {tmp_path / 'x'}; ", told)
     safe = int(kept[1].replace(",", ""))
     assert 0 < safe < len(texts)
