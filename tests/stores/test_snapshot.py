@@ -217,7 +217,7 @@ def test_a_search_goes_deeper_only_where_something_takes_up_places(index):
 
 
 def test_most_filtered_queries_search_once(tmp_path, monkeypatch):
-    """Of as many as are expected to match, half of the queries would lack some."""
+    """Searched for as many as are expected to match, half of the queries would find too few."""
     chance = numpy.random.default_rng(0)
     documents = [
         Document(str(number), f"word{number}", metadata={"half": int(chance.integers(2))})

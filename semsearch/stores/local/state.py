@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     Integer,
-    MetaData,
-    Table,
     Text,
     and_,
     bindparam,
-    delete,
     exists,
     func,
     literal_column,
@@ -45,7 +41,6 @@ from semsearch.stores.local.schema import (
     get_index_type,
     get_language,
     get_setting,
-    insert_rows,
     read_rows,
     stored_integer,
     stored_json,
@@ -55,6 +50,7 @@ from semsearch.stores.local.schema import (
     values_later,
     vectors,
 )
+from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.spaces import (
     SpaceView,
     all_spaces,
@@ -95,8 +91,8 @@ LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 #: number of matches exceeds the wanted number by this factor.
 MOST_LEFT_OUT = 50
 
-#: So many standard deviations of the number of matches are searched beyond the expected number: at
-#: most one query in a hundred has to be searched again.
+#: By how many standard deviations the expected number of matches exceeds the wanted one: if matches
+#: are spread at random, fewer than one query in a hundred has to be searched again.
 SPARE_DEVIATIONS = 3
 
 #: Marks matched words; texts do not contain this character.
@@ -385,7 +381,7 @@ class LocalState:
         open_queries = numpy.arange(len(queries))
         most = wanted * MOST_LEFT_OUT
         reach = len(view) if allowed is None else len(allowed)
-        n = min(wanted if is_listed else _drawn(wanted, share), reach)
+        n = min(wanted if is_listed else _depth(wanted, share), reach)
         while len(open_queries) and n:
             scores, ids = view.search(queries[open_queries], n, allowed)
             owners = self._owners(numpy.unique(ids), clause)
@@ -562,8 +558,8 @@ class LocalState:
         return {row.chunk_id: row.document_id for row in matching}
 
 
-def _drawn(wanted: int, share: float) -> int:
-    """How many of the nearest to search for `wanted` that match, if this share of them does."""
+def _depth(wanted: int, share: float) -> int:
+    """How many nearest passages to search so that `wanted` of them match, if this share does."""
     return math.ceil((wanted + SPARE_DEVIATIONS * math.sqrt(wanted * (1 - share))) / share)
 
 
@@ -591,31 +587,3 @@ def _best(
             if len(found) == k:
                 break
     return found
-
-
-seen = Table(
-    "seen",
-    MetaData(),
-    Column("external_id", Text, primary_key=True),
-    Column("source", Text, nullable=False),
-    Column("repeats", Integer, nullable=False),
-    prefixes=["TEMPORARY"],
-)
-
-
-def forget_seen(connection: Connection) -> None:
-    """Begin a run: no document of its corpus has been seen."""
-    seen.create(connection, checkfirst=True)
-    connection.execute(delete(seen))
-
-
-def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
-    """The ones of these ids that have been seen."""
-    rows = connection.execute(select(seen).where(seen.c.external_id.in_(values(ids))))
-    return {row.external_id: Seen(row.source, row.repeats) for row in rows}
-
-
-def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
-    """Remember documents; of those that were seen before, how often they were repeated."""
-    rows = [(name, *one) for name, one in documents.items()]
-    insert_rows(connection, seen, seen.columns.keys(), rows, key="external_id")
