@@ -104,6 +104,7 @@ class Translation(Task):
         model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
         if recipe.max_tokens is not None:
             model.max_seq_length = recipe.max_tokens
+        drop_nothing(model)
         sources, translations = training.texts
         added = add_words(model, sources, translations)
         self._notify(f"{added:,} word pieces added, their vectors from a dictionary of the texts")
@@ -166,6 +167,15 @@ class Translation(Task):
             return 100 * float(numpy.mean(cosines))
 
         return score
+
+
+def drop_nothing(model: SentenceTransformer) -> None:
+    """Turn dropout off: its noise keeps a student away from its teacher's vectors."""
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
 
 
 def add_words(

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import numpy
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
@@ -24,6 +26,7 @@ from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
+from semsearch.training.translation import drop_nothing
 
 
 def by_hand(translations, sources, nothing):
@@ -208,6 +211,19 @@ def test_translations_come_near_to_their_sources(learn, tiny):
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
     assert any("word pieces added" in line for line in told)
     assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
+
+
+def test_training_drops_nothing_out(tiny):
+    model = SentenceTransformer(str(tiny))
+    tokens = model.preprocess(["the cat runs now"])
+    model.train()
+
+    def vectors():
+        return model(dict(tokens))["sentence_embedding"].detach()
+
+    assert not torch.equal(vectors(), vectors())
+    drop_nothing(model)
+    assert torch.equal(vectors(), vectors())
 
 
 @pytest.mark.slow
