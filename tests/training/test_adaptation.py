@@ -11,6 +11,7 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Adaptation, Recipe, Settings, train
+from semsearch.training.adaptation import chosen_share
 from semsearch.training.gains import gain
 from semsearch.training.hard_negatives import hard_negatives
 from semsearch.training.questions import Question, fragments, keywords, questions
@@ -156,6 +157,25 @@ def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
     assert "shards" not in capfd.readouterr().err  # a bar of transformers for each model written
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        # On all questions alike: the closest to the old weights.
+        ({0.25: [0.1, 0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.25),
+        # The first one helps every other of the choosing questions, and harms the rest as much.
+        ({0.25: [0.1, 0.1, -0.1, -0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.5),
+        # None is certain.
+        ({0.25: [0.1, 0, -0.1, 0], 0.5: [0.3, 0, -0.25, 0], 1.0: [0, 0]}, 0.5),
+        # The second of each two questions decides later.
+        ({0.25: [0, 0.3], 0.5: [0, 0.3], 1.0: [0.1, 0]}, 1.0),
+    ],
+)
+def test_the_smallest_share_that_certainly_helps_is_taken(gains, expected):
+    old = numpy.full(80, 0.5)
+    found = {share: [old + numpy.resize(one, 80)] * 2 for share, one in gains.items()}
+    assert chosen_share({0.0: [old, old]} | found) == expected
 
 
 def test_nothing_that_it_tried_stays_in_the_cache(tiny_encoder, documents, tmp_path, monkeypatch):
