@@ -3,7 +3,8 @@
 Reimers & Gurevych 2020 let a student learn, for each translated sentence, the vector that its
 teacher gives to the English one. A model that was trained on English alone hardly learns from some
 thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
-begins as the mean of its English translations, weighted by their probability by IBM Model 1.
+begins as the mean of its English translations, weighted by their probability by IBM Model 1. The
+vocabulary has some already, with vectors of little use: BERT's has "um", "para" and "que".
 English sentences among the others keep what the model knows.
 """
 
@@ -12,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from numpy.typing import NDArray
 
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
@@ -183,6 +184,9 @@ def add_words(
 ) -> int:
     """Give a model the words of translated sentences; how many pieces are new.
 
+    A piece that is known but occurs in the translations, such as "para", lies between the vector
+    that it has and the mean of its translations, by how often it occurs in either language.
+
     Raises:
         EncoderError: its tokens are no word pieces.
     """
@@ -197,16 +201,20 @@ def add_words(
         [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
         for tokenizer, texts in ((larger, translations), (known, sources))
     )
-    probable = translation_probabilities(translated, read, new, old)[old:]
+    probable = translation_probabilities(translated, read, new, old)
+    here, there = (
+        numpy.bincount([*chain.from_iterable(texts)], minlength=new) for texts in (translated, read)
+    )
+    share = here / (here + there + 1)
+    share[old:] = here[old:] > 0
     transformer: Any = model.transformers_model
     vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
-    began = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
-    occurs: NDArray[numpy.bool_] = numpy.asarray(probable.sum(axis=1)) > 0
-    began[occurs] = (probable @ vectors[:old])[occurs]
+    unknown = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
+    began = numpy.concatenate([vectors[:old], unknown])
+    began += share[:, None] * (probable @ vectors[:old] - began)
     transformer.resize_token_embeddings(new, mean_resizing=False)
     with torch.no_grad():
-        rows = torch.from_numpy(numpy.concatenate([vectors[:old], began]))
-        transformer.get_input_embeddings().weight.copy_(rows)
+        transformer.get_input_embeddings().weight.copy_(torch.from_numpy(began))
     before, longest = model.tokenizer, model.max_seq_length
     model[0].processor = PreTrainedTokenizerFast(
         tokenizer_object=larger,

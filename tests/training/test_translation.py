@@ -26,7 +26,7 @@ from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
-from semsearch.training.translation import drop_nothing
+from semsearch.training.translation import add_words, drop_nothing
 
 
 def by_hand(translations, sources, nothing):
@@ -211,6 +211,25 @@ def test_translations_come_near_to_their_sources(learn, tiny):
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
     assert any("word pieces added" in line for line in told)
     assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
+
+
+def test_vectors_that_words_begin_with(tiny):
+    """By hand: after one sentence, each of its three words is as probable as the others."""
+    model = SentenceTransformer(str(tiny))
+    before = embedded(model, ["the", "cat", "runs", "dog", "train"])
+    assert add_words(model, ["the cat runs"], ["dog the xtac"]) > 0
+    after = embedded(model, ["the", "cat", "runs", "dog", "train", "xtac"])
+    mean = before[:3].mean(axis=0)
+    numpy.testing.assert_allclose(after[5], mean, atol=1e-6)  # new
+    numpy.testing.assert_allclose(after[3], (before[3] + mean) / 2, atol=1e-6)  # 1 / (1 + 0 + 1)
+    numpy.testing.assert_allclose(after[0], (2 * before[0] + mean) / 3, atol=1e-6)
+    assert numpy.array_equal(after[[1, 2, 4]], before[[1, 2, 4]])
+
+
+def embedded(model, words):
+    """The vectors in the table of word pieces."""
+    table = model.transformers_model.get_input_embeddings().weight.detach().numpy()
+    return table[model.tokenizer.convert_tokens_to_ids(words)]
 
 
 def test_training_drops_nothing_out(tiny):
