@@ -53,7 +53,7 @@ def command(
     The model is written only if nDCG@10 rises beyond chance on your own queries, or, without these,
     on keywords and half sentences of held-out documents, and if STS Benchmark, where it is on this
     machine, does not fall by more than a point. If not, the exit status is 1. Give your own queries
-    if you have any: on SciFact, models that passed the test without them lost about a point.
+    if you have any: they tell best what your users ask.
 
     \b
     semsearch train adapt corpus.csv
