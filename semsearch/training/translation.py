@@ -66,7 +66,7 @@ class Translation(Task):
     description = "A bi-encoder, trained by semsearch from `{base}`."
     keeps_its_task = True
     # New words must move far, what is known must not.
-    recipe = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=1e-3)
+    recipe = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=2e-3)
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """All languages as one stage, and the test sets that are here for them."""

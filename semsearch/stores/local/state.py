@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Integer,
+    MetaData,
+    Table,
     Text,
     and_,
     bindparam,
+    delete,
     exists,
     func,
     literal_column,
@@ -41,6 +45,7 @@ from semsearch.stores.local.schema import (
     get_index_type,
     get_language,
     get_setting,
+    insert_rows,
     read_rows,
     stored_integer,
     stored_json,
@@ -50,7 +55,6 @@ from semsearch.stores.local.schema import (
     values_later,
     vectors,
 )
-from semsearch.stores.local.seen import forget_seen, mark_seen, seen, seen_among
 from semsearch.stores.local.spaces import (
     SpaceView,
     all_spaces,
@@ -587,3 +591,31 @@ def _best(
             if len(found) == k:
                 break
     return found
+
+
+seen = Table(
+    "seen",
+    MetaData(),
+    Column("external_id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("repeats", Integer, nullable=False),
+    prefixes=["TEMPORARY"],
+)
+
+
+def forget_seen(connection: Connection) -> None:
+    """Begin a run: no document of its corpus has been seen."""
+    seen.create(connection, checkfirst=True)
+    connection.execute(delete(seen))
+
+
+def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
+    """The ones of these ids that have been seen."""
+    rows = connection.execute(select(seen).where(seen.c.external_id.in_(values(ids))))
+    return {row.external_id: Seen(row.source, row.repeats) for row in rows}
+
+
+def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
+    """Remember documents; of those that were seen before, how often they were repeated."""
+    rows = [(name, *one) for name, one in documents.items()]
+    insert_rows(connection, seen, seen.columns.keys(), rows, key="external_id")
