@@ -3,8 +3,8 @@
 Reimers & Gurevych 2020 let a student learn, for each translated sentence, the vector that its
 teacher gives to the English one. A model that was trained on English alone hardly learns from some
 thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
-begins as the mean of its English translations, weighted by their probability by IBM Model 1. The
-vocabulary has some already, with vectors of little use: BERT's has "um", "para" and "que".
+begins as the mean of its English translations, weighted by their probability by IBM Model 1. Those
+that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too.
 English sentences among the others keep what the model knows.
 """
 
@@ -184,8 +184,8 @@ def add_words(
 ) -> int:
     """Give a model the words of translated sentences; how many pieces are new.
 
-    A piece that is known but occurs in the translations, such as "para", lies between the vector
-    that it has and the mean of its translations, by how often it occurs in either language.
+    A known piece that occurs in the translations moves towards the mean of what it translates: the
+    more often it occurs there, and the less often in the sources, the farther.
 
     Raises:
         EncoderError: its tokens are no word pieces.
@@ -203,7 +203,8 @@ def add_words(
     )
     probable = translation_probabilities(translated, read, new, old)
     here, there = (
-        numpy.bincount([*chain.from_iterable(texts)], minlength=new) for texts in (translated, read)
+        numpy.bincount(numpy.fromiter(chain.from_iterable(texts), numpy.int64), minlength=new)
+        for texts in (translated, read)
     )
     share = here / (here + there + 1)
     share[old:] = here[old:] > 0
