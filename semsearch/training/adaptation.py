@@ -265,7 +265,7 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
 def chosen_share(found: dict[float, list[Values]]) -> float:
     """The smallest share that certainly helps, or else the best one, by every other question.
 
-    The closer the weights stay to the old ones, the less do queries of other kinds lose.
+    Weights that stay close to the old ones lose less on queries of other kinds.
     """
     before, *others = (
         numpy.concatenate([values[::2] for values in found[one]]) for one in (0.0, *SHARES)
