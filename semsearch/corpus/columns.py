@@ -173,14 +173,21 @@ def _column(table: Table, wanted: str) -> str:
 
 
 def _example(table: Table) -> str:
-    """An example of naming a column by its position: the one that holds most text."""
-    if not (table.by_position and table.remark):
-        return ""
+    """An example of naming a column: the one that holds most text, if any does."""
     characters = [
-        sum(len(str(row.fields.get(column, ""))) for row in table.sample)
+        sum(len(str(row.fields.get(column) or "")) for row in table.sample)
         for column in table.columns
     ]
-    return f", for example --text-column {characters.index(max(characters)) + 1}"
+    most = max(characters, default=0)
+    if not most:
+        return ""
+    place = characters.index(most)
+    name = table.columns[place]
+    if not name.isidentifier():  # a shell may need quotes
+        if not table.by_position:
+            return ""
+        name = str(place + 1)
+    return f", for example --text-column {name}"
 
 
 def _remark(table: Table) -> str:

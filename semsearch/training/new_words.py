@@ -4,7 +4,8 @@ A model that was trained on English cuts the words of another language into scra
 makes of these is of no use: distillation alone hardly helps. So words get a piece of their own.
 
 *   Words of scripts with spaces are found by the model's own normaliser and pre-tokeniser and stand
-    in the vocabulary as English ones do.
+    in the vocabulary as English ones do. So do the beginnings that several of them share: words
+    that are in none of the texts are cut there.
 *   Scripts without spaces (and Korean, whose particles are attached) are segmented: the words are
     learnt from the text by a unigram model (Kudo 2018), and the longest one is matched.
 *   Whatever is then still unknown gets a piece for each of its characters.
@@ -15,6 +16,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from os.path import commonprefix
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
@@ -24,6 +27,8 @@ from semsearch.errors import EncoderError
 
 #: How many words of a language are added at most; the frequent ones come first.
 MOST_WORDS = 30_000
+#: How many letters a stem has at least.
+SHORTEST_STEM = 4
 #: The size of the unigram model from which segments are taken.
 MOST_SEGMENTS = 8_000
 
@@ -59,6 +64,7 @@ def extended(
         if word not in vocabulary and word not in shared and any(map(str.isalpha, word))
     ]
     _number(vocabulary, sorted(new[:MOST_WORDS]))
+    _number(vocabulary, _stems(filter(str.isalpha, found)))
     prefix = model["continuing_subword_prefix"]
     characters = Counter(
         letter for word, count in _words(tokenizer, translations).items() for letter in word
@@ -87,6 +93,12 @@ def _number(vocabulary: dict[str, int], pieces: Iterable[str]) -> None:
         if piece not in vocabulary:
             vocabulary[piece] = following
             following += 1
+
+
+def _stems(words: Iterable[str]) -> list[str]:
+    """The longest beginnings that two words share, for others that begin so."""
+    shared = {commonprefix(pair) for pair in pairwise(sorted(words))}
+    return sorted(stem for stem in shared if len(stem) >= SHORTEST_STEM)
 
 
 def _segments(texts: Sequence[str]) -> list[str]:

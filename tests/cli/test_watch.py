@@ -122,8 +122,8 @@ def test_a_folder_in_one_summary():
         "notes: 4 files (2 csv, 1 md, 1 txt); 3 unchanged and not opened; "
         "left out: 1 excluded (drafts)\n"
         "left out: notes/d.csv: cannot tell which column holds the text (columns: name, age); "
-        "name it with "
-        "--text-column (semsearch index notes/d.csv --text-column COLUMN)\n"
+        "name it with --text-column, for example --text-column name "
+        "(semsearch index notes/d.csv --text-column COLUMN)\n"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_text_is_not_its_own_title(one_row):
         (
             {},
             "corpus.csv: cannot tell which column holds the text (columns: a, b, boddy); "
-            "name it with --text-column",
+            "name it with --text-column, for example --text-column boddy",
         ),
         (
             {"text_columns": "body"},
@@ -160,7 +161,21 @@ def test_long_lists_of_columns_are_cut_short(one_row):
     assert line.endswith("metadata: " + ", ".join(columns[:30]) + " and 20 more")
 
 
-def test_the_column_offered_by_place_is_the_wordiest(write):
+@pytest.mark.parametrize(
+    ("header", "example"),
+    [
+        ("nr,client,notes_of_call", ", for example --text-column notes_of_call"),
+        ("nr,client,notes of call", ", for example --text-column 3"),
+        ("nr,client,$(rm)", ", for example --text-column 3"),
+    ],
+)
+def test_the_column_offered_is_the_wordiest(write, header, example):
+    write("calls.csv", f"{header}\n1,Mrs Grey,wants her money back\n2,Mr Brown,is content\n")
+    with pytest.raises(CorpusError, match=f"name it with --text-column{re.escape(example)}$"):
+        list(Corpus("calls.csv"))
+
+
+def test_without_a_header_it_is_offered_by_place(write):
     write("pairs.csv", "A man sings.,A man sings a song.,5.0\nA cat.,A cat sleeps there.,1.0\n" * 9)
     with pytest.raises(CorpusError, match=r"name it with --text-column, for example .* 2$"):
         list(Corpus("pairs.csv"))

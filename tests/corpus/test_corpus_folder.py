@@ -176,8 +176,8 @@ class TestTables:
         a, b = (str(Path("docs", name)) for name in ("a.csv", "b.csv"))
         assert said[1] == (
             f"left out: {a}: cannot tell which column holds the text (columns: name, age); "
-            "name it with "
-            f"--text-column (semsearch index {a} --text-column COLUMN)"
+            "name it with --text-column, for example --text-column name "
+            f"(semsearch index {a} --text-column COLUMN)"
         )
         assert said[2].startswith(f"left out: {b}: is 'text' the text? 5 of its first 5 cells are")
         assert said[2].endswith(f" (semsearch index {b} --text-column COLUMN)")

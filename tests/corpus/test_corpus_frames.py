@@ -78,7 +78,7 @@ def test_bad_rows():
         (
             pandas.DataFrame({"a": ["x"], "b": ["y"]}),
             "frame: cannot tell which column holds the text (columns: a, b); "
-            "name it with --text-column",
+            "name it with --text-column, for example --text-column a",
         ),
     ],
 )
