@@ -4,8 +4,8 @@ A model that was trained on English cuts the words of another language into scra
 makes of these is of no use: distillation alone hardly helps. So words get a piece of their own.
 
 *   Words of scripts with spaces are found by the model's own normaliser and pre-tokeniser and stand
-    in the vocabulary as English ones do. So do the beginnings that several of them share: words
-    that are in none of the texts are cut there.
+    in the vocabulary as English ones do. So do beginnings that several of them share, and words at
+    the ends of others: what is in none of the texts is cut there.
 *   Scripts without spaces (and Korean, whose particles are attached) are segmented: the words are
     learnt from the text by a unigram model (Kudo 2018), and the longest one is matched.
 *   Whatever is then still unknown gets a piece for each of its characters.
@@ -27,8 +27,8 @@ from semsearch.errors import EncoderError
 
 #: How many words of a language are added at most; the frequent ones come first.
 MOST_WORDS = 30_000
-#: How many letters a stem has at least.
-SHORTEST_STEM = 4
+#: How many letters a part of words has at least, and what stands before one at the end.
+SHORTEST_PART, SHORTEST_BEFORE = 4, 3
 #: The size of the unigram model from which segments are taken.
 MOST_SEGMENTS = 8_000
 
@@ -64,8 +64,10 @@ def extended(
         if word not in vocabulary and word not in shared and any(map(str.isalpha, word))
     ]
     _number(vocabulary, sorted(new[:MOST_WORDS]))
-    _number(vocabulary, _stems(filter(str.isalpha, found)))
     prefix = model["continuing_subword_prefix"]
+    words = set(filter(str.isalpha, found))
+    _number(vocabulary, _stems(words))
+    _number(vocabulary, (prefix + word for word in _ends(words)))
     characters = Counter(
         letter for word, count in _words(tokenizer, translations).items() for letter in word
     )
@@ -96,9 +98,20 @@ def _number(vocabulary: dict[str, int], pieces: Iterable[str]) -> None:
 
 
 def _stems(words: Iterable[str]) -> list[str]:
-    """The longest beginnings that two words share, for others that begin so."""
-    shared = {commonprefix(pair) for pair in pairwise(sorted(words))}
-    return sorted(stem for stem in shared if len(stem) >= SHORTEST_STEM)
+    """The longest beginnings that two words share, each with an ending of its own."""
+    beginnings = sorted(word[:-1] for word in words)
+    shared = {commonprefix(pair) for pair in pairwise(beginnings)}  # noqa: RUF071 - characters
+    return sorted(stem for stem in shared if len(stem) >= SHORTEST_PART)
+
+
+def _ends(words: set[str]) -> list[str]:
+    """The words that are also the end of a longer one, as in compounds."""
+    ends = {
+        word[start:]
+        for word in words
+        for start in range(SHORTEST_BEFORE, len(word) - SHORTEST_PART + 1)
+    }
+    return sorted(words & ends)
 
 
 def _segments(texts: Sequence[str]) -> list[str]:

@@ -4,12 +4,15 @@ Reimers & Gurevych 2020 let a student learn, for each translated sentence, the v
 teacher gives to the English one. A model that was trained on English alone hardly learns from some
 thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
 begins as the mean of its English translations, weighted by their probability by IBM Model 1. Those
-that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too.
+that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too; and
+beginnings that words share get a piece, for words that are in none of the sentences.
 English sentences among the others keep what the model knows.
 """
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from numpy.typing import NDArray
 
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
@@ -25,7 +29,7 @@ from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import DatasetNotFoundError
-from semsearch.protocols import Encoder
+from semsearch.protocols import Encoder, Matrix
 from semsearch.training.checks import check_trainable, text_key, without_leaks
 from semsearch.training.data import found_sts, held_out, load_examples
 from semsearch.training.dictionary import translation_probabilities
@@ -39,6 +43,7 @@ from semsearch.training.task import Task
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
 
     from semsearch.training.stage_trainer import StageTrainer
 
@@ -47,6 +52,8 @@ REPLAYED = 0.25
 #: How many translated sentences are held out, and how many scored pairs are looked at on the way.
 MOST_HELD_OUT = 500
 MOST_PROBED = 500
+#: Sorts behind whatever can follow the beginning of a word.
+LAST_CHARACTER = chr(sys.maxunicode)
 #: Among how many sentences a translation has to be found, in the test.
 MOST_SEARCHED = 1000
 
@@ -95,10 +102,14 @@ class Translation(Task):
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The bi-encoder of a folder with the words of the languages."""
         del number
+        from sentence_transformers.sentence_transformer.data_collator import (
+            SentenceTransformerDataCollator,
+        )
         from transformers import set_seed
 
         from semsearch.training.losses import TeacherLoss
         from semsearch.training.stage_trainer import text_trainer
+        from semsearch.training.word_dropout import WordDropout
 
         training, development, recipe = stage
         set_seed(recipe.seed)
@@ -107,6 +118,7 @@ class Translation(Task):
             model.max_seq_length = recipe.max_tokens
         drop_nothing(model)
         sources, translations = training.texts
+        known = len(model.tokenizer)
         added = add_words(model, sources, translations)
         self._notify(f"{added:,} word pieces added, their vectors from a dictionary of the texts")
         distinct = list(dict.fromkeys(sources))
@@ -126,7 +138,10 @@ class Translation(Task):
         teacher = load_encoder(str(folder), local_files_only=True)
         loss = TeacherLoss(model, teacher.encode_documents(distinct))
         score = self._scored(model, teacher, development, training.labels)
-        return text_trainer(model, loss, examples, recipe, score)
+        trainer = text_trainer(model, loss, examples, recipe, score)
+        cut = WordDropout(model[0], known, recipe.seed)
+        trainer.options["data_collator"] = SentenceTransformerDataCollator(preprocess_fn=cut)
+        return trainer
 
     def load(self, folder: Path) -> Encoder:
         """The model of a folder as it is used."""
@@ -191,7 +206,8 @@ def add_words(
         EncoderError: its tokens are no word pieces.
     """
     import torch
-    from transformers import PreTrainedTokenizerFast
+
+    from semsearch.training.word_dropout import with_pieces
 
     known = whole_text_tokenizer(model.tokenizer)
     larger = extended(known, translations, sources)
@@ -213,18 +229,33 @@ def add_words(
     unknown = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
     began = numpy.concatenate([vectors[:old], unknown])
     began += share[:, None] * (probable @ vectors[:old] - began)
+    _begin_parts(began, larger, here, old)
     transformer.resize_token_embeddings(new, mean_resizing=False)
     with torch.no_grad():
         transformer.get_input_embeddings().weight.copy_(torch.from_numpy(began))
-    before, longest = model.tokenizer, model.max_seq_length
-    model[0].processor = PreTrainedTokenizerFast(
-        tokenizer_object=larger,
-        model_max_length=before.model_max_length,
-        model_input_names=before.model_input_names,
-        **before.special_tokens_map,
-    )
-    model.max_seq_length = longest
+    model[0].processor = with_pieces(model.tokenizer, larger)
     return new - old
+
+
+def _begin_parts(
+    vectors: Matrix, pieces: Tokenizer, used: NDArray[numpy.int64], known: int
+) -> None:
+    """Let the new pieces that no translation uses begin.
+
+    A word at the end of others begins as that word; what others begin with, as their mean.
+    """
+    vocabulary, continuing = pieces.get_vocab(), pieces.model.continuing_subword_prefix
+    words = sorted(vocabulary)
+    for piece, number in vocabulary.items():
+        if number < known or used[number]:
+            continue
+        longer = words[bisect(words, piece) : bisect(words, piece + LAST_CHARACTER)]
+        word = piece.removeprefix(continuing)
+        whole = [word] if word != piece and word in vocabulary else longer
+        numbers = [vocabulary[one] for one in whole]
+        weights = numpy.sqrt(used[numbers])
+        if weights.any():
+            vectors[number] = numpy.average(vectors[numbers], axis=0, weights=weights)
 
 
 def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:

@@ -6,6 +6,7 @@ import gzip
 import signal
 from collections import defaultdict
 from dataclasses import replace
+from itertools import product
 
 import numpy
 import pytest
@@ -27,6 +28,7 @@ from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
 from semsearch.training.translation import add_words, drop_nothing
+from semsearch.training.word_dropout import WordDropout
 
 
 def by_hand(translations, sources, nothing):
@@ -84,6 +86,19 @@ class TestWords:
         assert larger.get_vocab_size() > known.get_vocab_size()
         before = known.get_vocab()
         assert {piece: larger.token_to_id(piece) for piece in before} == before
+
+    def test_words_that_are_in_no_text_are_cut_into_parts_of_those_that_are(self, known):
+        texts = ["menina meninas preocupado preocupada", "porta transporta parquetas"]
+        larger = extended(known, texts, ["The cat sleeps."] * 2)
+
+        def cut(text):
+            return larger.encode(text, add_special_tokens=False).tokens
+
+        assert cut("menino") == ["menin", "##o"]
+        assert cut("preocupadas") == ["preocupada", "##s"]
+        assert cut("preocupadissimo")[0] == "preocupad"
+        assert cut("importa")[-1] == "##porta"  # the end of "transporta"
+        assert cut("parto")[0] == "p"  # "par" is too short
 
     def test_scripts_without_spaces_have_no_unknown_piece(self, known):
         texts = ["猫在沙发上睡觉", "猫喜欢睡觉", "狗在门口睡觉", "狗喜欢沙发"] * 3
@@ -224,6 +239,51 @@ def test_vectors_that_words_begin_with(tiny):
     numpy.testing.assert_allclose(after[3], (before[3] + mean) / 2, atol=1e-6)  # 1 / (1 + 0 + 1)
     numpy.testing.assert_allclose(after[0], (2 * before[0] + mean) / 3, atol=1e-6)
     assert numpy.array_equal(after[[1, 2, 4]], before[[1, 2, 4]])
+
+
+def test_vectors_that_parts_of_words_begin_with(tiny):
+    """By hand: of two words that begin alike, one stands in four texts, the other in one."""
+    model = SentenceTransformer(str(tiny))
+    sources = ["cat"] * 4 + ["dog", "bird", "bird"]
+    add_words(model, sources, ["gatinhos"] * 4 + ["gatinhas", "ave", "meusgatinhos"])
+    pieces = ["gatinh", "gatinhos", "gatinhas", "##gatinhos"]
+    stem, often, seldom, end = embedded(model, pieces)
+    numpy.testing.assert_allclose(end, often, atol=1e-6)
+    numpy.testing.assert_allclose(stem, (2 * often + seldom) / 3, atol=1e-6)
+
+
+class TestWordDropout:
+    WORDS = tuple(map("".join, product(("ba", "co", "di"), ("lu", "me", "pi"), ("ra", "so", "tu"))))
+
+    @pytest.fixture
+    def read(self, tiny):
+        """Reads a text as in training; and the model."""
+        model = SentenceTransformer(str(tiny))
+        known = len(model.tokenizer)
+        add_words(model, ["cat"] * len(self.WORDS), self.WORDS)
+        dropout = WordDropout(model[0], known, seed=1)
+
+        def read(text):
+            return model.tokenizer.convert_ids_to_tokens(dropout([text])["input_ids"][0])[1:-1]
+
+        return read, model
+
+    def test_a_tenth_of_new_words_are_cut(self, read):
+        read, model = read
+        known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
+        texts = list(map(" ".join, product(known, known, self.WORDS)))
+        pieces = [(text, read(text)) for text in texts]
+        cut = [(text, found) for text, found in pieces if found != text.split()]
+        assert 0.05 < len(cut) / len(texts) < 0.15  # of 12 x 27 draws: 0.1 ± 0.017
+        for text, found in cut:
+            *known, word = text.split()
+            assert found[: len(known)] == known
+            assert "".join(found[len(known) :]).replace("##", "") == word
+        assert all(model.tokenizer.tokenize(text) == text.split() for text in texts)
+
+    def test_the_same_batch_is_cut_alike(self, read):
+        read, _ = read
+        assert len({tuple(read("the balura")) for _ in range(30)}) == 1
 
 
 def embedded(model, words):

@@ -1,0 +1,78 @@
+"""Words cut into parts at random, while a model learns to read them (Hiraoka 2022).
+
+A model that always sees a learnt word as one piece does not learn what its parts say, and of those
+it has to put together the words that it has not learnt: in a few thousand sentences, these are one
+in twenty.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+from semsearch.training.new_words import SHORTEST_PART
+
+#: The probability that a new word is cut.
+DROPPED = 0.1
+#: How many vocabularies there are from which words are missing. Each batch is cut with one of them.
+VOCABULARIES = 12
+
+
+class WordDropout:
+    """Cuts a batch with the vocabulary of a model, from which some of its new words are missing.
+
+    Which ones they are depends on the texts of the batch, so that a resumed run goes on alike.
+
+    Args:
+        module: the first one of a bi-encoder, with word pieces.
+        known: how many ids are no new words.
+        seed: of the vocabularies.
+    """
+
+    def __init__(self, module: Any, known: int, seed: int) -> None:
+        random = numpy.random.default_rng(seed)
+        settings = json.loads(module.tokenizer.backend_tokenizer.to_str())
+        vocabulary: dict[str, int] = settings["model"]["vocab"]
+        words = [
+            piece
+            for piece, number in vocabulary.items()
+            if number >= known and len(piece) >= SHORTEST_PART and piece.isalpha()
+        ]
+        self._modules = []
+        for _ in range(VOCABULARIES):
+            missing = {
+                word
+                for word, is_missing in zip(words, random.random(len(words)) < DROPPED, strict=True)
+                if is_missing
+            }
+            settings["model"]["vocab"] = {
+                piece: number for piece, number in vocabulary.items() if piece not in missing
+            }
+            with_fewer = copy(module)
+            with_fewer.processor = with_pieces(
+                module.tokenizer, Tokenizer.from_str(json.dumps(settings))
+            )
+            self._modules.append(with_fewer)
+
+    def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
+        """The features of texts, as the model takes them."""
+        place = zlib.crc32("\n".join(texts).encode()) % VOCABULARIES
+        features: dict[str, Any] = self._modules[place].preprocess(texts, **options)
+        return features
+
+
+def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
+    """A model's tokenizer with other word pieces."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
