@@ -14,6 +14,7 @@ import numpy
 
 from scripts.reproduce.page import provenance, replace_section, table
 from scripts.reproduce.raw_text import raw_text
+from scripts.reproduce.translation import translation
 from scripts.reproduce.unsupervised import adaptation, distillation, pretraining
 from scripts.reproduce.work import (
     SNLI_HELD_OUT,
@@ -185,6 +186,7 @@ PARTS: dict[str, Callable[[Work], str]] = {
     "pretraining": pretraining,
     "raw-text": raw_text,
     "distillation": distillation,
+    "translation": translation,
 }
 
 
