@@ -1,8 +1,8 @@
 """Words cut into parts at random, while a model learns to read them (Hiraoka 2022).
 
-A model that always sees a learnt word as one piece does not learn what its parts say, and of those
-it has to put together the words that it has not learnt: in a few thousand sentences, these are one
-in twenty.
+A model that always sees a learnt word as one piece does not learn what its parts say, and has to
+read the words that it has not learnt by these: after ten thousand sentences, one in ten (German) to
+twenty (Portuguese) words of new ones.
 """
 
 from __future__ import annotations
