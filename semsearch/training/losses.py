@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import torch
 from numpy.typing import NDArray
+from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
 from semsearch.errors import ArgumentError, CombinationError
@@ -79,6 +80,23 @@ def embedding_loss(
     if recipe.dimensions:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
     return chosen
+
+
+def embed_together(loss: torch.nn.Module) -> None:
+    """Let a loss embed all columns in one pass; sentence-transformers embeds the first one apart.
+
+    That is faster where the columns are of like length, for all are padded to the longest text.
+    """
+    inner: Any = loss.loss if isinstance(loss, losses.MatryoshkaLoss) else loss
+    if not hasattr(inner, "compute_loss_from_embeddings"):
+        return
+
+    def forward(features: Features, labels: torch.Tensor | None) -> torch.Tensor:
+        embeddings = embed_columns(inner.model, features, separate_first=False)
+        found: torch.Tensor = inner.compute_loss_from_embeddings(embeddings, labels)
+        return found
+
+    inner.forward = forward
 
 
 def _full_width_loss(

@@ -33,6 +33,7 @@ from semsearch.errors import TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
+from semsearch.training.losses import embed_together
 from semsearch.training.processes import of_all, process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import (
@@ -48,6 +49,8 @@ LOSSES_AN_EPOCH = 50
 #: The best one and the last one.
 CHECKPOINTS_KEPT = 2
 TOKENISED_AT_ONCE = 8192
+#: All columns are embedded at once if padding them to one length makes them longer by this at most.
+MOST_PADDED = 1.2
 #: More steps than any number of minutes has.
 UNLIMITED_STEPS = 10**9
 
@@ -222,6 +225,8 @@ def text_trainer(
         lengths = numpy.array([list(map(len, column)) for column in examples.texts])
     else:
         lengths = _token_counts(model, examples.texts)
+    if lengths.max(axis=0).sum() * len(lengths) <= MOST_PADDED * lengths.sum():
+        embed_together(loss)
     return StageTrainer(
         model,
         recipe,

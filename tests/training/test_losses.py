@@ -1,0 +1,74 @@
+"""Losses over one pass of the model, which give what those of sentence-transformers give."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from semsearch.training import Loss, Recipe
+from semsearch.training.examples import Examples, Kind
+from semsearch.training.losses import embed_together, embedding_loss
+from semsearch.training.stage_trainer import text_trainer
+from semsearch.training.translation import drop_nothing
+
+LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
+RIGHT = ["the bird falls", "the train waits", "an apple grows now"]
+
+
+@pytest.fixture
+def model(tiny):
+    model = SentenceTransformer(str(tiny))
+    drop_nothing(model)
+    return model
+
+
+def scored(left, right):
+    return Examples("pairs", Kind.SCORED, (left, right), [""] * len(left), [0.2, 0.5, 0.9])
+
+
+def passes(model, call):
+    """How many times the model runs in a call, and what that returns."""
+    count = 0
+
+    def note(*_):
+        nonlocal count
+        count += 1
+
+    handle = model[0].register_forward_hook(note)
+    result = call()
+    handle.remove()
+    return count, result
+
+
+@pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
+@pytest.mark.parametrize("dimensions", [(), (16, 8)])
+def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
+    recipe = Recipe(dimensions=dimensions)
+    found = []
+    for together in (False, True):
+        loss = embedding_loss(model, kind, scored(LEFT, RIGHT), recipe)
+        if together:
+            embed_together(loss)
+        model.zero_grad()
+        features = [model.preprocess(texts) for texts in (LEFT, RIGHT)]
+        labels = torch.tensor([0.2, 0.5, 0.9])
+        count, value = passes(model, lambda: loss(features, labels))
+        value.backward()
+        assert count == (1 if together else 2)
+        weights = model.transformers_model.get_input_embeddings().weight
+        found.append((value.detach(), weights.grad.clone()))
+    (apart, its_gradient), (one, gradient) = found
+    torch.testing.assert_close(one, apart)
+    torch.testing.assert_close(gradient, its_gradient)
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
+def test_columns_of_unlike_length_have_a_pass_each(model, times, expected):
+    longer = [" ".join([text] * times) for text in RIGHT]
+    examples = scored(LEFT, longer)
+    loss = embedding_loss(model, Loss.COSINE, examples, Recipe())
+    text_trainer(model, loss, examples, Recipe(epochs=1), None)
+    features = [model.preprocess(texts) for texts in examples.texts]
+    count, _ = passes(model, lambda: loss(features, torch.tensor(examples.targets)))
+    assert count == expected
