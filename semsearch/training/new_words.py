@@ -18,12 +18,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenizers import AddedToken, Tokenizer
 
 from semsearch.analysis.forms import run_pattern
 from semsearch.errors import EncoderError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 #: How many words of a language are added at most; the frequent ones come first.
 MOST_WORDS = 30_000
@@ -77,6 +80,18 @@ def extended(
     segments = [AddedToken(one, normalized=False) for one in _segments(translations)]
     larger.add_tokens(segments)
     return larger
+
+
+def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
+    """A model's tokenizer with other word pieces."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
 
 
 def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:

@@ -4,8 +4,9 @@ Reimers & Gurevych 2020 let a student learn, for each translated sentence, the v
 teacher gives to the English one. A model that was trained on English alone hardly learns from some
 thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
 begins as the mean of its English translations, weighted by their probability by IBM Model 1. Those
-that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too; and
-beginnings that words share get a piece, for words that are in none of the sentences.
+that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too. Words
+that are in none of the sentences are read by their parts: these get pieces, and are learnt by
+cutting other words at random.
 English sentences among the others keep what the model knows.
 """
 
@@ -34,7 +35,7 @@ from semsearch.training.checks import check_trainable, text_key, without_leaks
 from semsearch.training.data import found_sts, held_out, load_examples
 from semsearch.training.dictionary import translation_probabilities
 from semsearch.training.examples import Examples, Kind, Notify, mixed
-from semsearch.training.new_words import extended
+from semsearch.training.new_words import extended, with_pieces
 from semsearch.training.parallel import read_parallel
 from semsearch.training.recipe import Recipe
 from semsearch.training.scoring import columns_of, score_columns
@@ -206,8 +207,6 @@ def add_words(
         EncoderError: its tokens are no word pieces.
     """
     import torch
-
-    from semsearch.training.word_dropout import with_pieces
 
     known = whole_text_tokenizer(model.tokenizer)
     larger = extended(known, translations, sources)

@@ -1,8 +1,7 @@
 """Words cut into parts at random, while a model learns to read them (Hiraoka 2022).
 
-A model that always sees a learnt word as one piece does not learn what its parts say, and has to
-read the words that it has not learnt by these: after ten thousand sentences, one in ten (German) to
-twenty (Portuguese) words of new ones.
+A model that always sees a learnt word as one piece does not learn what its parts say, by which it
+has to read the words that were in no sentence.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import json
 import zlib
 from collections.abc import Sequence
 from copy import copy
+from itertools import compress
 from typing import Any
 
 import numpy
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
 
-from semsearch.training.new_words import SHORTEST_PART
+from semsearch.training.new_words import SHORTEST_PART, with_pieces
 
 #: The probability that a new word is cut.
 DROPPED = 0.1
@@ -47,11 +46,7 @@ class WordDropout:
         ]
         self._modules = []
         for _ in range(VOCABULARIES):
-            missing = {
-                word
-                for word, is_missing in zip(words, random.random(len(words)) < DROPPED, strict=True)
-                if is_missing
-            }
+            missing = set(compress(words, random.random(len(words)) < DROPPED))
             settings["model"]["vocab"] = {
                 piece: number for piece, number in vocabulary.items() if piece not in missing
             }
@@ -66,13 +61,3 @@ class WordDropout:
         place = zlib.crc32("\n".join(texts).encode()) % VOCABULARIES
         features: dict[str, Any] = self._modules[place].preprocess(texts, **options)
         return features
-
-
-def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
-    """A model's tokenizer with other word pieces."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=pieces,
-        model_max_length=tokenizer.model_max_length,
-        model_input_names=tokenizer.model_input_names,
-        **tokenizer.special_tokens_map,
-    )
