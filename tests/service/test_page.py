@@ -422,30 +422,49 @@ class TestMap:
         """The places of the first search's hits come after those of the second's."""
         show(page, "bird sings", view="map")
         until(page, LIT)
-        held = []
+        held = {}
 
         def hold(route):
-            if not held and "__start AS" in route.request.post_data:
-                held.append(route)
+            sql = route.request.post_data_json["sql"]
+            if "__start AS" in sql:
+                held[sql] = route
             else:
                 route.continue_()
 
+        def held_for(text):
+            """The request for the places of the hits of `text`, which it names by rank."""
+
+            def is_answer(response):
+                sent = response.request.post_data_json
+                return response.url.endswith("/search") and sent["query"] == text
+
+            with page.expect_response(is_answer) as answer:
+                page.fill("#query", text)
+            hits = answer.value.json()["hits"]
+            ids = [hit["id"].replace("'", "''") for hit in hits]
+            keys = ", ".join(
+                f"('{id_}', {hit['start']})" for id_, hit in zip(ids, hits, strict=True)
+            )
+            for _ in range(200):
+                for sql, route in held.items():
+                    if keys in sql:
+                        return route
+                page.wait_for_timeout(50)
+            raise AssertionError(f"{keys} not asked for, but {list(held)}")
+
+        # The ranks of the marks from left to right: the canvas may change its width.
         marks = """() => [...document.querySelector(".embedding-atlas-widget-container > div")
             .shadowRoot.querySelectorAll("circle[fill='#d61f1f']")]
-            .map((one) => one.getAttribute("cx")).join(" ")"""
+            .map((one, rank) => [Number(one.getAttribute("cx")), rank])
+            .sort(([one], [other]) => one - other).map(([, rank]) => rank).join(" ")"""
         first = page.evaluate(marks)
         page.route("**/map/query", hold)
-        page.fill("#query", "fish")
-        for _ in range(200):
-            if held:
-                break
-            page.wait_for_timeout(50)
-        page.fill("#query", "red")
+        overtaken, last = held_for("fish"), held_for("red")
+        last.continue_()
         until(page, f"() => ({marks})() !== {first!r}")
-        page.wait_for_timeout(300)
         second = page.evaluate(marks)
-        with page.expect_response("**/map/query"):
-            held[0].continue_()
+        with page.expect_response(lambda response: response.request == overtaken.request):
+            overtaken.continue_()
         page.wait_for_timeout(300)
         assert page.evaluate(marks) == second
 
