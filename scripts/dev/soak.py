@@ -44,7 +44,7 @@ def soak(path: Path, seconds: float, chance: random.Random) -> int:
     processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
     with Index.create(path, ["hashing"]) as index:
         index.add(whole_state(0))
-    running, reached = processes.Value("l", 1), processes.Value("l", 0)
+    running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)
     told = processes.Queue()
     readers = [
         processes.Process(target=ask_and_check, args=(path, running, told)) for _ in range(READERS)

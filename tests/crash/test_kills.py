@@ -64,7 +64,7 @@ def test_killed_at_random_moments(tmp_path, seed):
     chance = random.Random(seed)
     path = tmp_path / "index"
     Index.create(path, ["hashing:32"]).close()
-    begun, reached = processes.Value("l", 0), processes.Value("l", 1)
+    begun, reached = processes.RawValue("l", 0), processes.RawValue("l", 1)
     in_between = 0
     for kill in range(KILLS):
         child = processes.Process(target=sync_forever, args=(path, begun, reached))
@@ -100,7 +100,7 @@ def test_killed_at_random_moments(tmp_path, seed):
 
 def test_a_dead_writer_is_taken_over(tmp_path):
     Index.create(tmp_path, ["hashing:32"]).close()
-    holding = processes.Value("l", 0)
+    holding = processes.RawValue("l", 0)
     child = processes.Process(target=hold_the_lock, args=(tmp_path, holding))
     child.start()
     while not holding.value:
@@ -115,7 +115,7 @@ def test_a_dead_writer_is_taken_over(tmp_path):
 
 def test_a_writer_can_wait(tmp_path, caplog):
     Index.create(tmp_path, ["hashing:32"]).close()
-    holding = processes.Value("l", 0)
+    holding = processes.RawValue("l", 0)
     child = processes.Process(target=hold_the_lock, args=(tmp_path, holding))
     child.start()
     while not holding.value:

@@ -24,7 +24,7 @@ processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
 def test_each_answer_is_one_committed_state(tmp_path):
     with Index.create(tmp_path, ["hashing"]) as index:
         index.add(whole_state(0))
-    running, reached = processes.Value("l", 1), processes.Value("l", 0)
+    running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)
     told = processes.Queue()
     readers = [
         processes.Process(target=ask_and_check, args=(tmp_path, running, told))

@@ -1,13 +1,16 @@
-"""What the processes of the crash tests do, and the corpora that they write."""
+"""What the processes of the crash tests do, and the corpora that they write.
+
+They share plain numbers: a process that is killed while it holds the lock of one never releases it.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
+from ctypes import c_long
 from functools import cache
 from multiprocessing import Queue
-from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,7 +66,7 @@ def whole_state(number: int) -> list[Document]:
     ]
 
 
-def sync_forever(path: Path, begun: Synchronized[int], reached: Synchronized[int]) -> None:
+def sync_forever(path: Path, begun: c_long, reached: c_long) -> None:
     """Write one version after another, compacting now and then, until killed.
 
     It begins with the version where the one before it was killed.
@@ -77,7 +80,7 @@ def sync_forever(path: Path, begun: Synchronized[int], reached: Synchronized[int
                 writer.compact()
 
 
-def hold_the_lock(path: Path, holding: Synchronized[int]) -> None:
+def hold_the_lock(path: Path, holding: c_long) -> None:
     """Be the writer, and do nothing."""
     import time
 
@@ -86,7 +89,7 @@ def hold_the_lock(path: Path, holding: Synchronized[int]) -> None:
         time.sleep(60)
 
 
-def write_states(path: Path, first: int, states: int, reached: Synchronized[int]) -> None:
+def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
     """Write states, each in one transaction; delete from some, fold and compact between."""
     with Index.open(path) as index, index.writer() as writer:
         for number in range(first, first + states):
@@ -108,7 +111,7 @@ def ask(steady: Retriever, path: Path) -> Iterator[tuple[str, Hits]]:
         yield "filtered", fresh.search(QUERY, 5, where="state >= 0 and id like 'd1%'")
 
 
-def ask_and_check(path: Path, running: Synchronized[int], told: Queue[Told]) -> None:
+def ask_and_check(path: Path, running: c_long, told: Queue[Told]) -> None:
     """Ask until told to stop; tell how many answers were compared, of which states, and faults."""
     compared, states, mistakes = 0, set(), []
     try:
