@@ -27,13 +27,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from scripts.bench.report import number_text, plain_table
-from scripts.bench.scale import MEASURED, RECALL, encode, made
+from scripts.bench.scale import RECALL, encode, made
 from scripts.bench.systems import messages
 from semsearch.protocols import Matrix
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 AHEAD = (100_000_000, 1_000_000_000)
 K = 10
+#: Queries.
+MEASURED = 200
 #: How many candidates are looked at: what needs more is not of use.
 DEEPEST = 4000
 LEARNT_FROM = 50_000

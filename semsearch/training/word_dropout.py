@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from semsearch.training.new_words import SHORTEST_PART, with_pieces
 
 #: The probability that a new word is cut.
-DROPPED = 0.1
+DROPPED = 0.02
 #: How many vocabularies there are from which words are missing. Each batch is cut with one of them.
 VOCABULARIES = 12
 
