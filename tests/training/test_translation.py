@@ -253,7 +253,11 @@ def test_vectors_that_parts_of_words_begin_with(tiny):
 
 
 class TestWordDropout:
-    WORDS = tuple(map("".join, product(("ba", "co", "di"), ("lu", "me", "pi"), ("ra", "so", "tu"))))
+    WORDS = tuple(
+        map(
+            "".join, product(("ba", "co", "di", "fu", "ge"), ("lu", "me", "pi"), ("ra", "so", "tu"))
+        )
+    )
 
     @pytest.fixture
     def read(self, tiny):
@@ -268,13 +272,13 @@ class TestWordDropout:
 
         return read, model
 
-    def test_a_tenth_of_new_words_are_cut(self, read):
+    def test_one_new_word_in_fifty_is_cut(self, read):
         read, model = read
         known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
         texts = list(map(" ".join, product(known, known, self.WORDS)))
         pieces = [(text, read(text)) for text in texts]
         cut = [(text, found) for text, found in pieces if found != text.split()]
-        assert 0.05 < len(cut) / len(texts) < 0.15  # of 12 x 27 draws: 0.1 ± 0.017
+        assert 0.002 < len(cut) / len(texts) < 0.04  # of 12 x 45 draws: 0.02 ± 0.006
         for text, found in cut:
             *known, word = text.split()
             assert found[: len(known)] == known
