@@ -26,6 +26,10 @@ FLAT_NUMBERS = 50_000 * 384
 #: Fewer vectors are not enough to train lists and short codes.
 IVF_LEAST = 1000
 
+#: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. Among some hundred
+#: thousand, the neighbours of a query are spread over half of the lists (`scripts/bench/recall`).
+ONE_LIST = 250_000
+
 #: FAISS factory strings of the two families: a graph or lists, followed by a code.
 _FACTORY = re.compile(r"(HNSW|IVF)\d+(_HNSW\d+)?(\([^()]*\))?,[A-Za-z0-9]+(fs|fsr)?")
 
@@ -80,7 +84,7 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
 
     With 107,525 and with a million vectors, IVF with fast-scan codes reached a recall of 98 % for
     sentences faster than IVF with longer codes and than HNSW, with the least memory and the
-    shortest build (`scripts/bench/scale`).
+    shortest build.
     """
     if not count or wanted.kind == FLAT:
         return FLAT
@@ -91,7 +95,8 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
     if wanted.kind in (AUTO, IVF):
         if count < IVF_LEAST:
             return FLAT
-        lists = max(1, round(math.sqrt(count)))
+        is_one = wanted.kind == AUTO and count <= ONE_LIST
+        lists = 1 if is_one else round(math.sqrt(count))
         return f"IVF{lists},PQ{_sub_quantisers(count, dimension, wanted.memory)}x4fs"
     return wanted.kind
 

@@ -85,6 +85,9 @@ class VectorIndex(Protocol):
     def vectors(self, ids: Ids) -> Matrix:
         """The vectors with these ids, unchanged, shape (len(ids), dimension)."""
 
+    def measured_recall(self) -> float:
+        """The recall@10 of a search, between 0 and 1."""
+
 
 #: Searches with fewer multiplications (some milliseconds) are single-threaded: waiting for threads
 #: takes as long as they save, and up to fifty times as long on a busy machine. So are searches for
@@ -337,6 +340,10 @@ class FlatIndex(FaissIndex):
         del kind, recall  # there is only one kind, with a recall of 1
         exact = ExactVectors.of(dimension, count, blocks())
         return cls.over(exact.flat, exact.ids)
+
+    def measured_recall(self) -> float:
+        """1: every vector is compared."""
+        return 1.0
 
     @classmethod
     def is_header(cls, data: bytes) -> bool:

@@ -23,11 +23,11 @@ from semsearch.vector_indexes.flat import (
     selector,
 )
 
-#: Queries of the recall test, and neighbours per query.
+#: Queries of a recall test, and neighbours per query.
 QUERIES = 400
 NEIGHBOURS = 10
-#: The length of a query's random part; its other part, between two vectors, has length 1.
-NOISE = numpy.float32(1.2)
+#: The length of a query's random part, for graphs and for codes; see `RecallTest`.
+FAR, NEAR = 3.0, 1.5
 #: The standard errors below a mean that reach its lower bound with 95 % confidence.
 DEVIATIONS = 1.645
 #: The largest rounding difference between equal scores in float32.
@@ -37,11 +37,11 @@ ROUNDING = 1e-5
 class RecallTest(NamedTuple):
     """Synthetic queries, each with the tenth best score of exact search.
 
-    An index finds the neighbours of its own vectors more easily than those of real queries: tuned
-    to a recall of 98 % for its own vectors, HNSW over 107,525 definitions had 88 % for sentences.
-    So a test query lies halfway between two vectors, plus 1.2 times as far in a random direction:
-    its neighbours are in several lists, as those of sentences are. And what counts is the lower end
-    of the interval in which the recall lies, because queries of some kinds are harder than others.
+    An index finds the neighbours of its own vectors more easily than those of real queries, which
+    are in other places than the vectors: tuned to a recall of 98 % for its own vectors, HNSW over
+    107,525 definitions had 88 % for sentences. So a query is a vector plus a longer one in a random
+    direction. How long was chosen by four kinds of real queries (words, titles, questions,
+    sentences) over definitions and over sentences about films (`scripts/bench/recall`).
 
     A neighbour counts as found if its score is at least the tenth best of exact search, so that
     equal vectors are interchangeable.
@@ -51,30 +51,32 @@ class RecallTest(NamedTuple):
     least: Matrix  #: of each query, shape (m,)
 
     @classmethod
-    def of(cls, index: VectorIndex, seed: int = 0) -> RecallTest:
-        """400 queries between the vectors of an index, depending on the seed."""
+    def of(cls, index: VectorIndex, length: float = NEAR, seed: int = 0) -> RecallTest:
+        """400 queries of an index, depending on the length of their random part and the seed."""
         random = numpy.random.default_rng(seed)
-        near, far = (index.vectors(random.choice(index.ids, QUERIES)) for _ in range(2))
-        noise = random.standard_normal(near.shape).astype(numpy.float32)
-        queries = _unit(_unit(near + far) + NOISE * _unit(noise))
+        vectors = index.vectors(random.choice(index.ids, QUERIES))
+        queries = _unit(vectors + numpy.float32(length) * _directions(vectors.shape, random))
         scores, _ = index.exact_search(queries, min(NEIGHBOURS, len(index)))
         return cls(queries, scores[:, -1])
 
     def recall(self, index: VectorIndex) -> float:
         """The recall@10 of a search, between 0 and 1: the lower bound with 95 % confidence."""
         scores, found = index.search(self.queries, min(NEIGHBOURS, len(index)))
-        near = (scores >= self.least[:, None] - ROUNDING) & (found >= 0)
-        shares = near.mean(axis=1)
-        return max(0.0, float(shares.mean() - DEVIATIONS * shares.std() / math.sqrt(len(shares))))
+        return _lower_bound((scores >= self.least[:, None] - ROUNDING) & (found >= 0))
 
 
-def measured_recall(index: VectorIndex) -> float:
-    """The recall@10 of a search for 400 queries, other ones than those for tuning.
+def _lower_bound(is_found: NDArray[numpy.bool]) -> float:
+    """Of the share of neighbours that are found, shape (queries, neighbours).
 
-    Returns:
-        The lower bound with 95 % confidence; 1 for an empty index.
+    Queries of some kinds are harder than others, so the mean of 400 alone would be a guess.
     """
-    return RecallTest.of(index, seed=1).recall(index) if len(index) else 1.0
+    shares = is_found.mean(axis=1)
+    return max(0.0, float(shares.mean() - DEVIATIONS * shares.std() / math.sqrt(len(shares))))
+
+
+def _directions(shape: tuple[int, ...], random: numpy.random.Generator) -> Matrix:
+    """Random unit vectors."""
+    return _unit(random.standard_normal(shape).astype(numpy.float32))
 
 
 def _unit(matrix: NDArray[Any]) -> Matrix:
@@ -100,7 +102,7 @@ IVF_TYPES = (
 #: number, and for shorter codes.
 CANDIDATES, CANDIDATES_OF_SHORT_CODES = 2, 20
 
-#: Factors of these numbers to try if they are not enough.
+#: Factors of these numbers to try, ascending.
 CANDIDATES_TIMES = (1, 2, 4)
 #: The number of candidates grows with this power of the number of neighbours.
 GROWTH = 0.7
@@ -125,8 +127,8 @@ class RefinedIndex(FaissIndex):
     """HNSW or IVF over codes of the vectors, with the exact vectors in the same file.
 
     HNSW is Malkov & Yashunin's graph (2018), IVF the inverted file of Sivic & Zisserman (2003) as
-    in FAISS (Douze et al. 2024). The effort of a search (efSearch of HNSW, nprobe of IVF) is tuned
-    when the index is built, and stored in its file.
+    in FAISS (Douze et al. 2024). The effort of a search (efSearch of HNSW, nprobe of IVF) and the
+    number of candidates are tuned when the index is built, and stored in its file.
 
     Args:
         index: FAISS's index: ids over a refinement over an index of codes.
@@ -189,31 +191,66 @@ class RefinedIndex(FaissIndex):
         return f"{'hnsw' if self._is_hnsw else 'ivf'} ({effort} {self._effort})"
 
     def tune(self, recall: float) -> None:
-        """Choose the least effort that reaches a recall@10, if any does.
-
-        If the codes are too coarse, more effort does not find more; then more candidates are
-        ranked by exact vectors.
-        """
+        """Choose the least effort, then the fewest candidates, that reach a recall@10, if any."""
+        fewest = self._candidates
+        self._candidates = fewest * CANDIDATES_TIMES[-1]
+        reach = self._reach(seed=0)
+        efforts = self._efforts()
+        place = bisect_left(efforts, True, key=lambda effort: reach(effort) >= recall)
+        self._effort = efforts[min(place, len(efforts) - 1)]
         test = RecallTest.of(self)
-
-        def reaches(effort: int) -> bool:
-            self._effort = effort
-            return test.recall(self) >= recall
-
-        efforts, fewest = self._efforts(), self._candidates
         for times in CANDIDATES_TIMES:
             self._candidates = fewest * times
-            is_last = times == CANDIDATES_TIMES[-1]
-            tried = [one for one in efforts if is_last or 2 * one <= efforts[-1]]
-            place = bisect_left(tried, True, key=reaches)
-            if place < len(tried):
+            if test.recall(self) >= recall:
                 break
-        self._effort = efforts[min(place, len(efforts) - 1)]
         self._parts[0].k_factor = self._candidates
         if self._is_hnsw:
             self._base.hnsw.efSearch = self._effort
         else:
             self._base.nprobe = self._effort
+
+    def measured_recall(self) -> float:
+        """The recall@10 for 400 queries, other ones than those for tuning.
+
+        Returns:
+            The lower bound with 95 % confidence, of the effort or of the candidates, whichever has
+            the lower one.
+        """
+        candidates = RecallTest.of(self, seed=1).recall(self)
+        return min(candidates, self._reach(seed=1)(self._effort))
+
+    def _reach(self, seed: int) -> Callable[[int], float]:
+        """A function that returns the share of the nearest vectors that an effort reaches.
+
+        For a graph, this is the recall of queries far from the vectors. For lists, it is the share
+        of the nearest vectors of random directions that are in the lists searched: with codes,
+        these queries would have a low recall, which they have in common with no real query.
+        """
+        if self._is_hnsw:
+            test = RecallTest.of(self, FAR, seed)
+
+            def by_graph(effort: int) -> float:
+                self._effort = effort
+                return test.recall(self)
+
+            return by_graph
+        import faiss
+
+        queries = _directions((QUERIES, self.dimension), numpy.random.default_rng(seed))
+        _, nearest = self._exact.search(queries, min(NEIGHBOURS, len(self)))
+        quantizer = faiss.downcast_index(self._base.quantizer)
+        count = int(self._base.nlist)
+        _, own = quantizer.search(self._exact.matrix[nearest.ravel()], 1)
+        _, lists = quantizer.search(queries, count)
+        ranks = numpy.empty(nearest.shape, numpy.int64)
+        for row, (searched, wanted) in enumerate(
+            zip(lists, own.reshape(nearest.shape), strict=True)
+        ):
+            place = numpy.full(count, count)
+            searched = searched[searched >= 0]  # a graph over the lists may find fewer
+            place[searched] = numpy.arange(len(searched))
+            ranks[row] = place[wanted]
+        return lambda effort: _lower_bound(ranks < effort)
 
     def _efforts(self) -> list[int]:
         """The efforts to try, ascending."""

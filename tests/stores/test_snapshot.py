@@ -276,10 +276,13 @@ class TestIndexTypes:
     def test_it_grows_into_another(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
         monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
+        monkeypatch.setattr("semsearch.vector_indexes.ONE_LIST", 210)
         index.add([Document("a", "a text")])
         assert kinds(index)["hashing-32"][0] == "flat"
         index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
-        assert kinds(index)["hashing-32"][0] == "IVF14,PQ8x4fs"
+        assert kinds(index)["hashing-32"][0] == "IVF1,PQ8x4fs"
+        index.add([Document(f"still more {n}", text) for n, text in enumerate(TEXTS)])
+        assert kinds(index)["hashing-32"][0] == "IVF17,PQ8x4fs"
 
     def test_what_faiss_cannot_build(self, index):
         """The vectors are searched as before."""

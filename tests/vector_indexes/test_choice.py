@@ -13,7 +13,9 @@ from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kin
     [
         (IndexType(), 0, "flat"),
         (IndexType(), 50_000, "flat"),
-        (IndexType(), 50_001, "IVF224,PQ96x4fs"),
+        (IndexType(), 50_001, "IVF1,PQ96x4fs"),
+        (IndexType(), 250_000, "IVF1,PQ96x4fs"),
+        (IndexType(), 250_001, "IVF500,PQ96x4fs"),
         (IndexType(), 1_000_000, "IVF1000,PQ96x4fs"),
         (IndexType(memory=56_000_000), 1_000_000, "IVF1000,PQ96x4fs"),
         (IndexType(memory=55_999_999), 1_000_000, "IVF1000,PQ64x4fs"),

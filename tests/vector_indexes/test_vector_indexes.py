@@ -8,7 +8,7 @@ import pytest
 
 from semsearch.vector_indexes import index_class
 from semsearch.vector_indexes.flat import FlatIndex
-from semsearch.vector_indexes.refined import RecallTest, measured_recall
+from semsearch.vector_indexes.refined import QUERIES, RecallTest
 
 IDS = numpy.arange(2000) * 3 + 7
 DIMENSION = 16
@@ -101,7 +101,8 @@ def test_only_what_is_allowed_is_found(index, kind, matrix, queries, share):
 
 
 def test_recall(index, kind):
-    assert measured_recall(index) == 1 if kind == "flat" else measured_recall(index) >= 0.95
+    recall = index.measured_recall()
+    assert recall == 1 if kind == "flat" else 0.95 <= recall <= 1
 
 
 @pytest.mark.parametrize("kind", ["HNSW16,SQ8", "IVF10,SQ8"])
@@ -118,7 +119,7 @@ def test_more_recall_is_more_effort(kind, matrix, tmp_path):
 def test_an_empty_one():
     empty = index_class("flat").build("flat", DIMENSION, 0, list, 0.98)
     assert len(empty) == 0
-    assert measured_recall(empty) == 1
+    assert empty.measured_recall() == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ class LosesHalf(FlatIndex):
 
 def test_a_lossy_one_is_measured(matrix):
     lossy = LosesHalf.build("flat", DIMENSION, len(IDS), lambda: blocks(matrix), 1)
-    assert measured_recall(lossy) == pytest.approx(0.5, abs=0.06)
+    assert RecallTest.of(lossy).recall(lossy) == pytest.approx(0.5, abs=0.06)
 
 
 def test_the_recall_is_the_lower_bound_of_its_interval():
@@ -172,17 +173,46 @@ def test_the_recall_is_the_lower_bound_of_its_interval():
     assert test.recall(FindsEverySecond()) == pytest.approx(0.458875)
 
 
-@pytest.mark.parametrize(("enough", "candidates"), [(1, 1), (3, 1), (5, 4), (9, 4), (11, 4)])
-def test_the_least_effort_that_is_enough(matrix, monkeypatch, enough, candidates):
-    """More candidates are tried before more than half of the lists."""
+@pytest.mark.parametrize(("enough", "effort"), [(1, 1), (3, 3), (5, 6), (9, 10), (11, 10)])
+@pytest.mark.parametrize(("least", "candidates"), [(1, 20), (21, 40), (80, 80), (81, 80)])
+def test_the_least_that_is_enough(matrix, monkeypatch, enough, effort, least, candidates):
+    """1, 2, 3, 4, 6, 8 and 10 lists are tried, then 20, 40 and 80 candidates a neighbour."""
     index = built("IVF10,PQ8x4fs", matrix)
-    fewest = 20
-    index._candidates = fewest
-    monkeypatch.setattr(RecallTest, "recall", lambda test, index: float(index._effort >= enough))
+    index._candidates = 20
+    monkeypatch.setattr(index, "_reach", lambda seed: lambda effort: float(effort >= enough))
+    monkeypatch.setattr(RecallTest, "recall", lambda test, index: float(index._candidates >= least))
     index.tune(0.98)
-    efforts = [1, 2, 3, 4, 6, 8, 10]
-    assert index._effort == min([effort for effort in efforts if effort >= enough], default=10)
-    assert index._candidates == candidates * fewest
+    assert (index._effort, index._candidates) == (effort, candidates)
+
+
+@pytest.mark.parametrize("kind", ["IVF10,Flat", "IVF30_HNSW8,PQ8x4fs"])
+def test_what_lists_reach(matrix, kind):
+    """The same as FAISS finds among whole vectors in these lists, by its own search."""
+    index = built(kind, matrix)
+    reach = index._reach(seed=0)
+    random = numpy.random.default_rng(0)
+    queries = random.standard_normal((QUERIES, DIMENSION)).astype(numpy.float32)
+    quantizer = faiss.downcast_index(index._base.quantizer)
+    whole = faiss.IndexIVFFlat(quantizer, DIMENSION, quantizer.ntotal, faiss.METRIC_INNER_PRODUCT)
+    whole.add(matrix)
+    nearest = numpy.argsort(-queries @ matrix.T, axis=1)[:, :10]
+    before = 0
+    for lists in (1, 3, 6, quantizer.ntotal):
+        whole.nprobe = lists
+        _, found = whole.search(queries, 10)
+        shares = (found[:, :, None] == nearest[:, None]).any(axis=1).mean(axis=1)
+        expected = shares.mean() - 1.645 * shares.std() / 20
+        assert reach(lists) == pytest.approx(expected, abs=1e-6)
+        assert reach(lists) > before
+        before = reach(lists)
+
+
+def test_the_recall_is_that_of_the_weaker_part(matrix, monkeypatch):
+    index = built("IVF10,PQ8x4fs", matrix)
+    monkeypatch.setattr(RecallTest, "recall", lambda test, index: 0.9)
+    for reached in (0.8, 0.95):
+        monkeypatch.setattr(index, "_reach", lambda seed, found=reached: lambda effort: found)
+        assert index.measured_recall() == min(reached, 0.9)
 
 
 @pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])

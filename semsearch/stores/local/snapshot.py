@@ -89,8 +89,6 @@ def write_snapshot(
     Raises:
         IndexStoreError: it cannot be written.
     """
-    from semsearch.vector_indexes.refined import measured_recall  # searching does without it
-
     build = index_class(kind)
     if build is None:
         raise IndexStoreError(f"no index type {kind!r}")
@@ -126,7 +124,7 @@ def write_snapshot(
         vectors=len(index),
         last_chunk_id=int(index.ids[-1]) if len(index) else 0,
         kind=kind,
-        recall=1.0 if kind == FLAT else measured_recall(index),
+        recall=index.measured_recall(),
     )
 
 
