@@ -307,7 +307,8 @@ index_type_options = together(
         "--index-type",
         metavar="TYPE",
         help="Vector index: flat (exact), ivf, hnsw, a FAISS factory string of these two, or auto: "
-        "flat up to 50,000 passages, then ivf.  [default: the index's own, or auto]",
+        "flat up to 50,000 passages, then ivf, with one list up to 250,000.  [default: the "
+        "index's own, or auto]",
     ),
     click.option(
         "--recall",

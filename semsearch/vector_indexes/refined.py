@@ -27,7 +27,7 @@ from semsearch.vector_indexes.flat import (
 QUERIES = 400
 NEIGHBOURS = 10
 #: The length of a query's random part, for graphs and for codes; see `RecallTest`.
-FAR, NEAR = 3.0, 1.5
+FAR, NEAR = 2.2, 1.2
 #: The standard errors below a mean that reach its lower bound with 95 % confidence.
 DEVIATIONS = 1.645
 #: The largest rounding difference between equal scores in float32.
@@ -39,9 +39,10 @@ class RecallTest(NamedTuple):
 
     An index finds the neighbours of its own vectors more easily than those of real queries, which
     are in other places than the vectors: tuned to a recall of 98 % for its own vectors, HNSW over
-    107,525 definitions had 88 % for sentences. So a query is a vector plus a longer one in a random
-    direction. How long was chosen by four kinds of real queries (words, titles, questions,
-    sentences) over definitions and over sentences about films (`scripts/bench/recall`).
+    107,525 definitions had 88 % for sentences. So a query lies halfway between two vectors, plus a
+    longer way in a random direction. How long was chosen by four kinds of real queries (words,
+    titles, questions, sentences) over definitions and sentences about films; `scripts/bench/recall`
+    compares them.
 
     A neighbour counts as found if its score is at least the tenth best of exact search, so that
     equal vectors are interchangeable.
@@ -54,8 +55,9 @@ class RecallTest(NamedTuple):
     def of(cls, index: VectorIndex, length: float = NEAR, seed: int = 0) -> RecallTest:
         """400 queries of an index, depending on the length of their random part and the seed."""
         random = numpy.random.default_rng(seed)
-        vectors = index.vectors(random.choice(index.ids, QUERIES))
-        queries = _unit(vectors + numpy.float32(length) * _directions(vectors.shape, random))
+        one, other = (index.vectors(random.choice(index.ids, QUERIES)) for _ in range(2))
+        away = numpy.float32(length) * _directions(one.shape, random)
+        queries = _unit(_unit(one + other) + away)
         scores, _ = index.exact_search(queries, min(NEIGHBOURS, len(index)))
         return cls(queries, scores[:, -1])
 
@@ -106,8 +108,6 @@ CANDIDATES, CANDIDATES_OF_SHORT_CODES = 2, 20
 CANDIDATES_TIMES = (1, 2, 4)
 #: The number of candidates grows with this power of the number of neighbours.
 GROWTH = 0.7
-#: The number of searched lists grows with this power of the neighbours' rank.
-FARTHER = 0.25
 #: The factor between the efforts tried in tuning.
 EFFORT_STEP = 1.3
 
@@ -192,13 +192,11 @@ class RefinedIndex(FaissIndex):
 
     def tune(self, recall: float) -> None:
         """Choose the least effort, then the fewest candidates, that reach a recall@10, if any."""
-        fewest = self._candidates
-        self._candidates = fewest * CANDIDATES_TIMES[-1]
         reach = self._reach(seed=0)
         efforts = self._efforts()
         place = bisect_left(efforts, True, key=lambda effort: reach(effort) >= recall)
         self._effort = efforts[min(place, len(efforts) - 1)]
-        test = RecallTest.of(self)
+        test, fewest = RecallTest.of(self), self._candidates
         for times in CANDIDATES_TIMES:
             self._candidates = fewest * times
             if test.recall(self) >= recall:
@@ -210,11 +208,11 @@ class RefinedIndex(FaissIndex):
             self._base.nprobe = self._effort
 
     def measured_recall(self) -> float:
-        """The recall@10 for 400 queries, other ones than those for tuning.
+        """The recall@10 for synthetic queries, other ones than those for tuning.
 
         Returns:
-            The lower bound with 95 % confidence, of the effort or of the candidates, whichever has
-            the lower one.
+            What the effort or what the candidates reach, whichever is lower; each is the lower
+            bound with 95 % confidence.
         """
         candidates = RecallTest.of(self, seed=1).recall(self)
         return min(candidates, self._reach(seed=1)(self._effort))
@@ -272,13 +270,12 @@ class RefinedIndex(FaissIndex):
             scores, found = self._exact.search(queries, n, places)
             return scores, self._exact.named(found)
         chosen = None if places is None else selector(places, len(self))
-        share = reachable / len(self)
         scores = numpy.empty((len(queries), n), numpy.float32)
         found = numpy.empty((len(queries), n), numpy.int64)
         step = max(1, SCORES_AT_ONCE // candidates)
         for start in range(0, len(queries), step):
             rows = slice(start, start + step)
-            scores[rows], found[rows] = self._refined(queries[rows], n, candidates, chosen, share)
+            scores[rows], found[rows] = self._refined(queries[rows], n, candidates, chosen)
         lacking = numpy.flatnonzero((found < 0).any(axis=1))
         if len(lacking):
             scores[lacking], found[lacking] = self._exact.search(queries[lacking], n, places)
@@ -293,9 +290,7 @@ class RefinedIndex(FaissIndex):
         more = max(n, NEIGHBOURS) / NEIGHBOURS
         return max(n, math.ceil(NEIGHBOURS * self._candidates * math.pow(more, GROWTH)))
 
-    def _refined(
-        self, queries: Matrix, n: int, candidates: int, chosen: Any, share: float = 1
-    ) -> tuple[Matrix, Ids]:
+    def _refined(self, queries: Matrix, n: int, candidates: int, chosen: Any) -> tuple[Matrix, Ids]:
         import faiss
 
         queries = numpy.ascontiguousarray(queries)
@@ -303,10 +298,7 @@ class RefinedIndex(FaissIndex):
             effort = max(self._effort, candidates)
             parameters = faiss.SearchParametersHNSW(efSearch=effort, sel=chosen)
         else:
-            # More neighbours, or few allowed vectors, are spread over more lists.
-            farther = max(1.0, n / (2 * NEIGHBOURS)) / share
-            effort = math.ceil(self._effort * math.pow(farther, FARTHER))
-            parameters = faiss.SearchParametersIVF(nprobe=effort, sel=chosen)
+            parameters = faiss.SearchParametersIVF(nprobe=self._effort, sel=chosen)
         _, found = self._base.search(queries, candidates, params=parameters)
         scores = numpy.empty(found.shape, numpy.float32)
         self._exact.flat.compute_distance_subset(
