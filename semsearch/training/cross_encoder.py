@@ -68,7 +68,7 @@ class CrossEncoding(Task):
             model.max_seq_length = recipe.max_tokens
         loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
         score = None if development is None else lambda: score_cross_encoder(model, development)
-        return text_trainer(model, loss, training, recipe, score)
+        return text_trainer(model, loss, training, recipe, score, only_used_words=True)
 
     def load(self, folder: Path, count: int | None = None) -> CrossEncoder:
         """The cross-encoder of a folder, in fp32; its head is new if it has not `count` outputs."""

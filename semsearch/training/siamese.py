@@ -69,7 +69,9 @@ class BiEncoderTask(Task):
             classify = partial(predicted_classes, loss)
         score = _scored(model, stage.development, classify)
         distinct = chosen is Loss.RANKING
-        return text_trainer(model, loss, training, recipe, score, distinct=distinct)
+        return text_trainer(
+            model, loss, training, recipe, score, distinct=distinct, only_used_words=True
+        )
 
     def prompted(self, training: Examples, model: SentenceTransformer) -> Examples:
         """The texts as the model reads them; its prompts are for other tasks than this one."""

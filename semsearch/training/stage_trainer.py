@@ -41,6 +41,7 @@ from semsearch.training.trainers import (
     SiameseTrainer,
     Watcher,
 )
+from semsearch.training.used_words import train_used_rows
 
 EVALUATE_AT_LEAST_EVERY = 1000
 #: How many evaluations there are at least of a training by steps.
@@ -198,6 +199,7 @@ def text_trainer(
     score: Callable[[], float] | None,
     *,
     distinct: bool = False,
+    only_used_words: bool = False,
 ) -> StageTrainer:
     """The training of a model of sentence-transformers on columns of texts.
 
@@ -208,6 +210,7 @@ def text_trainer(
         recipe: with its length.
         score: how good the model is now; None where there is no development set.
         distinct: whether a batch must not hold a text twice.
+        only_used_words: train the vectors of those words only that occur in the examples.
     """
     from datasets import Dataset
 
@@ -224,7 +227,9 @@ def text_trainer(
     if model.transformers_model is None:  # averaged word vectors
         lengths = numpy.array([list(map(len, column)) for column in examples.texts])
     else:
-        lengths = _token_counts(model, examples.texts)
+        lengths, used = _tokens(model, examples.texts)
+        if only_used_words:
+            train_used_rows(model, used)
     if lengths.max(axis=0).sum() * len(lengths) <= MOST_PADDED * lengths.sum():
         embed_together(loss)
     return StageTrainer(
@@ -247,15 +252,17 @@ def text_trainer(
     )
 
 
-def _token_counts(model: Any, columns: Sequence[Sequence[str]]) -> NDArray[numpy.int64]:
-    """How many tokens the model reads of each text."""
+def _tokens(model: Any, columns: Sequence[Sequence[str]]) -> tuple[NDArray[numpy.int64], set[int]]:
+    """How many tokens the model reads of each text, shape (columns, n), and all their ids."""
     texts = [text for column in columns for text in column]
     counts: list[int] = []
+    used: set[int] = set()
     for start in range(0, len(texts), TOKENISED_AT_ONCE):
-        part = texts[start : start + TOKENISED_AT_ONCE]
-        counts += map(len, model.tokenizer(part, verbose=False)["input_ids"])
+        read = model.tokenizer(texts[start : start + TOKENISED_AT_ONCE], verbose=False)["input_ids"]
+        counts += map(len, read)
+        used.update(*read)
     counted = numpy.minimum(numpy.array(counts, numpy.int64), model.max_seq_length or 512)
-    return counted.reshape(len(columns), -1)
+    return counted.reshape(len(columns), -1), used
 
 
 def computes_in_bf16(precision: Precision) -> bool:

@@ -1,0 +1,60 @@
+"""Only the rows that occur are trained, and nothing else is different."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from semsearch.training.used_words import UsedRows, train_used_rows
+
+USED = [1, 4, 6]
+
+
+@pytest.fixture
+def whole():
+    torch.manual_seed(0)
+    return torch.nn.Embedding(8, 3)
+
+
+def test_all_rows_are_read(whole):
+    ids = torch.tensor([[0, 1], [6, 7]])
+    assert torch.equal(UsedRows(whole, USED)(ids), whole(ids))
+
+
+def test_used_rows_learn_as_in_the_whole(whole):
+    """torch's own embedding, without decay, is what is to be expected."""
+    ids = torch.tensor([1, 6, 4, 1])
+    rows = UsedRows(whole, USED)
+    plain = torch.nn.Embedding(8, 3)
+    plain.load_state_dict(whole.state_dict())
+    for module in (rows, plain):
+        optimizer = torch.optim.AdamW(module.parameters(), lr=0.1, weight_decay=0)
+        for _ in range(5):
+            optimizer.zero_grad()
+            (module(ids) ** 2).sum().backward()
+            optimizer.step()
+    assert not torch.equal(plain.weight, whole.weight)
+    torch.testing.assert_close(rows.state_dict()["weight"], plain.weight)
+
+
+def test_the_state_is_that_of_the_whole(whole):
+    rows = UsedRows(whole, USED)
+    assert torch.equal(rows.state_dict()["weight"], whole.weight)
+    assert list(rows.state_dict()) == ["weight"]
+    other = torch.nn.Embedding(8, 3)
+    with torch.no_grad():
+        other.weight[[0, 2, 3, 5, 7]] = whole.weight[[0, 2, 3, 5, 7]]
+    rows.load_state_dict(other.state_dict())
+    assert torch.equal(rows.state_dict()["weight"], other.weight)
+
+
+def test_a_model_keeps_its_vectors(tiny, tmp_path):
+    model = SentenceTransformer(str(tiny), device="cpu")
+    texts = ["the cat sleeps", "one river burns"]
+    before = model.encode(texts)
+    train_used_rows(model, set(model.tokenizer("the cat")["input_ids"]))
+    assert isinstance(model.transformers_model.get_input_embeddings(), UsedRows)
+    assert (model.encode(texts) == before).all()
+    model.save(str(tmp_path))
+    assert (SentenceTransformer(str(tmp_path), device="cpu").encode(texts) == before).all()
