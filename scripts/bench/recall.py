@@ -89,13 +89,14 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--types", nargs="+", default=["auto", "ivf", "hnsw"], help="as of semsearch --index-type")
-    add("--folder", type=Path, help="keeps vectors for the next run")
+    add("--encoder", default="minilm", help="as of semsearch --encoder (minilm)")
+    add("--folder", type=Path, help="keeps the vectors of an encoder for the next run")
     arguments = parser.parse_args()
     data = Path(os.environ["SEMSEARCH_DATA"])
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        encoder = load_encoder("minilm", precision="fp32")
+        encoder = load_encoder(arguments.encoder)
         queries = {
             name: vectors(folder, name, texts, encoder) for name, texts in queries_of(data).items()
         }

@@ -27,7 +27,7 @@ FLAT_NUMBERS = 50_000 * 384
 IVF_LEAST = 1000
 
 #: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. Among some hundred
-#: thousand, the neighbours of a query are spread over half of the lists (`scripts/bench/recall`).
+#: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
 ONE_LIST = 250_000
 
 #: FAISS factory strings of the two families: a graph or lists, followed by a code.
@@ -84,7 +84,7 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
 
     With 107,525 and with a million vectors, IVF with fast-scan codes reached a recall of 98 % for
     sentences faster than IVF with longer codes and than HNSW, with the least memory and the
-    shortest build.
+    shortest build (`scripts/bench/scale`).
     """
     if not count or wanted.kind == FLAT:
         return FLAT

@@ -253,11 +253,8 @@ def test_vectors_that_parts_of_words_begin_with(tiny):
 
 
 class TestWordDropout:
-    WORDS = tuple(
-        map(
-            "".join, product(("ba", "co", "di", "fu", "ge"), ("lu", "me", "pi"), ("ra", "so", "tu"))
-        )
-    )
+    SYLLABLES = ("ba", "co", "di", "fu", "ge")
+    WORDS = tuple(map("".join, product(SYLLABLES, repeat=3)))
 
     @pytest.fixture
     def read(self, tiny):
@@ -278,7 +275,7 @@ class TestWordDropout:
         texts = list(map(" ".join, product(known, known, self.WORDS)))
         pieces = [(text, read(text)) for text in texts]
         cut = [(text, found) for text, found in pieces if found != text.split()]
-        assert 0.002 < len(cut) / len(texts) < 0.04  # of 12 x 45 draws: 0.02 ± 0.006
+        assert 0.01 < len(cut) / len(texts) < 0.03  # of 12 x 125 draws: 0.02 ± 0.004
         for text, found in cut:
             *known, word = text.split()
             assert found[: len(known)] == known
@@ -287,7 +284,7 @@ class TestWordDropout:
 
     def test_the_same_batch_is_cut_alike(self, read):
         read, _ = read
-        assert len({tuple(read("the balura")) for _ in range(30)}) == 1
+        assert len({tuple(read("the bacodi")) for _ in range(30)}) == 1
 
 
 def embedded(model, words):
