@@ -96,7 +96,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        encoder = load_encoder(arguments.encoder)
+        encoder = load_encoder(arguments.encoder, precision="fp32")
         queries = {
             name: vectors(folder, name, texts, encoder) for name, texts in queries_of(data).items()
         }

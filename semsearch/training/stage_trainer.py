@@ -170,6 +170,7 @@ class StageTrainer:
             # sentence-transformers wants it of several processes; their sampler drops nothing.
             dataloader_drop_last=process_count() > 1,
             ddp_find_unused_parameters=self._has_unused_weights(),
+            ddp_broadcast_buffers=False,  # they are constant
             eval_strategy="no" if self.score is None else "steps",
             eval_steps=every,
             save_strategy="steps",
