@@ -285,9 +285,10 @@ class RefinedIndex(FaissIndex):
         """The number of candidates ranked by exact vectors.
 
         For more neighbours than it is tuned for, it takes fewer per neighbour: with a million
-        vectors, the recall for 20, 50 and 100 neighbours was that for 10.
+        vectors, the recall for 20, 50 and 100 neighbours was that for 10. One more is not another
+        candidate's worth: a search asks for it to see whether the last score is unique.
         """
-        more = max(n, NEIGHBOURS) / NEIGHBOURS
+        more = max(n - 1, NEIGHBOURS) / NEIGHBOURS
         return max(n, math.ceil(NEIGHBOURS * self._candidates * math.pow(more, GROWTH)))
 
     def _refined(self, queries: Matrix, n: int, candidates: int, chosen: Any) -> tuple[Matrix, Ids]:

@@ -36,7 +36,8 @@ from semsearch.stores.local.snapshot import (
     warn_of_fault,
 )
 from semsearch.stores.protocol import Space, check_stored_type, free_name
-from semsearch.vector_indexes.flat import Ids
+from semsearch.vector_indexes import FLAT
+from semsearch.vector_indexes.flat import FlatIndex, Ids, VectorIndex
 
 MAX_DIMENSION = 1_000_000
 
@@ -215,15 +216,15 @@ class SpaceView:
         self,
         origin: _Origin,
         snapshot: Snapshot | None,
-        tail_ids: Ids,
-        tail: Matrix,
+        tail: FlatIndex,
         estimates: _Estimates,
     ) -> None:
         self._origin = origin
         self._snapshot = snapshot
-        self._tail_ids = tail_ids
         self._tail = tail
         self._estimates = estimates
+        indexes: list[VectorIndex] = [snapshot.index, tail] if snapshot else [tail]
+        self._indexes = [index for index in indexes if len(index)]
 
     @classmethod
     def load(
@@ -253,22 +254,20 @@ class SpaceView:
             else:
                 snapshot = open_snapshot(directory, record)
         after = record.last_chunk_id if record and snapshot else 0
-        ids, tail = read_vectors(connection, space, after)
-        return cls(origin, snapshot, ids, tail, _Estimates.of(connection, space))
+        tail = _flat_index(space, list(vector_blocks(connection, space, after)))
+        return cls(origin, snapshot, tail, _Estimates.of(connection, space))
 
     def extended(self, connection: Connection, space: Space) -> SpaceView | None:
         """The view of a later state; None unless only the tail has grown."""
         if _Origin.of(connection, space) != self._origin:
             return None
-        last = self._tail_ids[-1] if len(self._tail_ids) else 0
-        if self._snapshot and not len(self._tail_ids):
-            last = self._snapshot.index.ids[-1]
-        ids, tail = read_vectors(connection, space, int(last))
+        last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
+        ids = self._tail.ids
+        blocks = [(ids, self._tail.vectors(ids)), *vector_blocks(connection, space, last)]
         return SpaceView(
             self._origin,
             self._snapshot,
-            numpy.concatenate([self._tail_ids, ids]),
-            numpy.concatenate([self._tail, tail]),
+            _flat_index(space, blocks),
             _Estimates.of(connection, space),
         )
 
@@ -277,7 +276,7 @@ class SpaceView:
         return self._snapshot is None or self._snapshot.is_intact()
 
     def __len__(self) -> int:
-        return len(self._tail_ids) + (len(self._snapshot.index) if self._snapshot else 0)
+        return sum(map(len, self._indexes))
 
     def reach(self, k: int) -> int:
         """How many of the nearest passages to search for the best ones of `k` documents.
@@ -297,8 +296,8 @@ class SpaceView:
         if self._snapshot:
             vectors = quantity(len(self._snapshot.index), "vector")
             parts.append(f"{self._snapshot.index.plan} over {vectors}")
-        if len(self._tail_ids):
-            parts.append(f"exact over {len(self._tail_ids):,} new vectors")
+        if len(self._tail):
+            parts.append(f"exact over {len(self._tail):,} new vectors")
         return ", ".join(parts) or "nothing to search"
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
@@ -312,8 +311,7 @@ class SpaceView:
         Returns:
             Cosines and chunk ids, both of shape (m, n), or narrower if there are fewer vectors.
         """
-        widths = {self._tail.shape[1], self._snapshot.index.dimension if self._snapshot else None}
-        if widths - {queries.shape[1], None}:
+        if {index.dimension for index in self._indexes} - {queries.shape[1]}:
             raise DamageError("the vectors of the space do not have the dimension of its encoder's")
         return self._ranked(queries, n, min(n + 1, len(self)), allowed)
 
@@ -337,11 +335,10 @@ class SpaceView:
 
     def _nearest(self, queries: Matrix, n: int, allowed: Ids | None) -> tuple[Matrix, Ids]:
         """The `n` nearest, best first; equal scores in any order."""
-        parts = [_exact_search(queries, n, *self._allowed_tail(allowed))]
-        if self._snapshot:
-            parts.append(self._snapshot.index.search(queries, n, allowed))
-        scores = numpy.concatenate([part[0] for part in parts], axis=1)
-        ids = numpy.concatenate([part[1] for part in parts], axis=1)
+        found = [index.search(queries, n, allowed) for index in self._indexes]
+        if len(found) == 1:
+            return found[0]
+        scores, ids = (numpy.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         order = numpy.lexsort((-scores, ids < 0), axis=1)[:, :n]
         return (
             numpy.take_along_axis(scores, order, axis=1),
@@ -362,20 +359,11 @@ class SpaceView:
 
     def _vectors(self, ids: Ids) -> Matrix:
         """The vectors of chunks that are in the tail or in the snapshot."""
-        found = numpy.empty((len(ids), self._tail.shape[1]), numpy.float32)
-        in_tail = numpy.isin(ids, self._tail_ids)
-        found[in_tail] = self._tail[numpy.searchsorted(self._tail_ids, ids[in_tail])]
-        if self._snapshot:
-            found[~in_tail] = self._snapshot.index.vectors(ids[~in_tail])
+        found = numpy.empty((len(ids), self._indexes[0].dimension), numpy.float32)
+        for index in self._indexes:
+            is_in = (index.ids[0] <= ids) & (ids <= index.ids[-1])
+            found[is_in] = index.vectors(ids[is_in])
         return found
-
-    def _allowed_tail(self, allowed: Ids | None) -> tuple[Ids, Matrix]:
-        if allowed is None:
-            return self._tail_ids, self._tail
-        places = numpy.searchsorted(allowed, self._tail_ids)
-        places[places == len(allowed)] = 0
-        kept = allowed[places] == self._tail_ids if len(allowed) else numpy.zeros(len(places), bool)
-        return self._tail_ids[kept], self._tail[kept]
 
 
 def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
@@ -405,9 +393,7 @@ def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[
     )
 
 
-def _exact_search(queries: Matrix, n: int, ids: Ids, matrix: Matrix) -> tuple[Matrix, Ids]:
-    scores = queries @ matrix.T
-    if len(ids) <= n:
-        return scores, numpy.broadcast_to(ids, scores.shape)
-    best = numpy.argpartition(scores, -n, axis=1)[:, -n:]
-    return numpy.take_along_axis(scores, best, axis=1), ids[best]
+def _flat_index(space: Space, blocks: Sequence[tuple[Ids, Matrix]]) -> FlatIndex:
+    """An exact index of vectors in memory."""
+    count = sum(len(ids) for ids, _ in blocks)
+    return FlatIndex.build(FLAT, space.dimension, count, lambda: blocks, recall=1)
