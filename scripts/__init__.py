@@ -1,1 +1,1 @@
-"""What is run beside the package: its measurements, its upkeep."""
+"""Scripts beside the package: benchmarks, reproduction of results, maintenance."""

@@ -6,14 +6,14 @@
         index.add([Document("n1", "The cat dozed on the radiator."), ...])
         hits = index.search("a sleeping pet", k=3)
 
-The names below are loaded when they are first used, so that importing the package costs nothing.
+The names below are loaded on first use, so that importing the package is cheap.
 """
 
 from __future__ import annotations
 
 from semsearch.version import __version__
 
-TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
     from semsearch.clustering import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus

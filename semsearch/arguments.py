@@ -34,7 +34,7 @@ def shown(value: object) -> str:
 
 
 def check_whole_number(name: str, value: Any, least: int) -> int:
-    """Check that a value is an integer (also of numpy, but not a boolean) of at least `least`.
+    """Check that a value is an integer (Python's or NumPy's, not a boolean), at least `least`.
 
     Raises:
         ArgumentError: it is not.
@@ -51,7 +51,7 @@ def check_whole_number(name: str, value: Any, least: int) -> int:
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
-    """Check that a value is a number (also of numpy) from `low` to `high`.
+    """Check that a value is a number (Python's or NumPy's) from `low` to `high`.
 
     Raises:
         ArgumentError: it is not, or is NaN.

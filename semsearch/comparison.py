@@ -33,7 +33,7 @@ MIN_SHARED = 3
 
 
 class Agreement(NamedTuple):
-    """The agreement of two systems on their first documents."""
+    """The agreement of two systems on their top documents."""
 
     left: str
     right: str
@@ -45,7 +45,7 @@ class Agreement(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The first documents for a text, by system."""
+    """The top documents for a text, by system."""
 
     hits: dict[str, Hits]  #: by system
     found_by: Counter[str]  #: the number of systems that found a document, by id
@@ -100,7 +100,7 @@ def compare_neighbours(
             spaces, and BM25 if the index has it.
         k: the number of documents per system.
         where: a filter over metadata.
-        judge: scores all passages that were found.
+        judge: a cross-encoder that scores all passages found.
 
     Raises:
         ArgumentError: there is only one system, one is named twice, `k` is below 1, or an argument

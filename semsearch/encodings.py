@@ -1,4 +1,4 @@
-"""Which encoding a text has that cannot be read as the one it is said to have: a guess to offer."""
+"""Guesses the encoding of text that cannot be decoded as declared, for error messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from charset_normalizer.models import CharsetMatch
 
-#: How Python's "surrogateescape" keeps a byte that it cannot decode (PEP 383).
+#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
 ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
-#: What files are written in, as Python calls it; of those that are as likely, the first is meant.
+#: Common encodings, by their Python names; among equally likely ones, the first is chosen.
 _COMMON = (
     "utf-8",
     "windows-1252",
@@ -33,24 +33,24 @@ _COMMON = (
 
 
 def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
-    """What a text with escaped bytes was written in; None when nothing says so.
+    """The likely encoding of a text with escaped bytes; None if there is no good guess.
 
     Args:
-        text: some of it, with `ESCAPED_BYTE` for what could not be decoded.
-        encoding: what it was read as.
+        text: a part of the text, with `ESCAPED_BYTE` for undecodable bytes.
+        encoding: the encoding it was read as.
     """
     escaped = len(ESCAPED_BYTE.findall(text))
     if not escaped:
         return None
     try:
         data = text.encode(encoding, "surrogateescape")
-    except UnicodeError:  # UTF-16 has no place for single bytes
+    except UnicodeError:  # UTF-16 cannot represent single bytes
         return None
     if _decoded(data, "utf-8") is not None:
         return "utf-8"
     if len(re.findall("[^\x00-\x7f]", text)) >= 2 * escaped:
-        return None  # most of it is what it is said to be: it is damaged
-    import charset_normalizer  # only when something is wrong
+        return None  # most of it decodes as declared: the text is damaged
+    import charset_normalizer  # only needed for error messages
 
     matches = charset_normalizer.from_bytes(data, cp_isolation=list(_COMMON))
     best = matches.best()
@@ -64,9 +64,9 @@ def way_out(text: str, encoding: str = "utf-8", option: str | None = "--encoding
     """``not UTF-8; the file looks like windows-1252: --encoding windows-1252``.
 
     Args:
-        text: some of the file, with `ESCAPED_BYTE` for what could not be decoded.
-        encoding: what it was read as.
-        option: names the right encoding; None where there is no such option.
+        text: a part of the file, with `ESCAPED_BYTE` for undecodable bytes.
+        encoding: the encoding it was read as.
+        option: the option that sets the encoding; None if there is none.
     """
     name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
     likely = likely_encoding(text, encoding)
@@ -78,12 +78,12 @@ def way_out(text: str, encoding: str = "utf-8", option: str | None = "--encoding
 
 
 def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """What is wrong with a text that has escaped bytes, and the way out; see `way_out`."""
+    """The message about a text with escaped bytes: the first one, and the remedy of `way_out`."""
     return f"{first_escaped(text)} is {way_out(text, encoding, option)}"
 
 
 def first_escaped(text: str) -> str:
-    """``byte 0xe9``: the first one that could not be decoded."""
+    """The first undecodable byte: ``byte 0xe9``."""
     escaped = ESCAPED_BYTE.search(text)
     return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
 

@@ -1,119 +1,119 @@
 """Every error that semsearch raises on purpose, as one tree.
 
     SemsearchError                      catch this one to catch them all
-    ├── ArgumentError                   a value that a caller passed cannot be used (k of 0)
-    │   ├── CombinationError            arguments exclude each other, or one is missing
-    │   ├── OutputError                 what is to be written exists already, or cannot be written
-    │   ├── DocumentNotFoundError       the index has no document of that id
-    │   ├── QueryError                  it cannot be searched for: too long, no words, no direction
-    │   ├── ExamplesError               examples cannot be learned from, or not be measured by
-    │   ├── ResumeError                 a training run cannot go on like this
+    ├── ArgumentError                   an argument is invalid (k of 0)
+    │   ├── CombinationError            arguments conflict, or one is missing
+    │   ├── OutputError                 an output file exists already, or cannot be written
+    │   ├── DocumentNotFoundError       the index has no document with this id
+    │   ├── QueryError                  a query is too long, or has no words or no direction
+    │   ├── ExamplesError               examples are unsuitable for training or evaluation
+    │   ├── ResumeError                 a training run cannot be started or resumed as requested
     │   └── ServeError                  a service cannot be started or stopped
-    ├── FilterError                     a `where` expression cannot be used
-    │   └── FieldNotFoundError          no document has such a field (an ArgumentError, too)
+    ├── FilterError                     a `where` expression is invalid
+    │   └── FieldNotFoundError          no document has such a field (also an ArgumentError)
     ├── CorpusError                     a corpus cannot be read at all
     │   ├── CorpusNotFoundError         there is no such file
-    │   ├── EmptyCorpusError            it holds no documents
-    │   ├── UnknownFormatError          its format is none that can be read, or another one
-    │   ├── CorpusTooLargeError         it is beyond a limit
+    │   ├── EmptyCorpusError            it contains no documents
+    │   ├── UnknownFormatError          its format is unsupported, or not the one it is read as
+    │   ├── CorpusTooLargeError         it exceeds a limit
     │   ├── CorpusDatabaseError         a database cannot be opened or queried
-    │   ├── ColumnNotFoundError         a table lacks a column (a DatasetError, too)
-    │   ├── DownloadError               a file cannot be downloaded (a DatasetError, too)
-    │   └── BadRowError                 one row of it cannot be used; reading can go on behind it
+    │   ├── ColumnNotFoundError         a table lacks a column (also a DatasetError)
+    │   ├── DownloadError               a file cannot be downloaded (also a DatasetError)
+    │   └── BadRowError                 one row cannot be used; reading can continue after it
     │       ├── DuplicateIdError        its id is that of an earlier row
-    │       ├── UndecodableError        it holds a byte that is not of the file's encoding
+    │       ├── UndecodableError        it contains a byte that is invalid in the file's encoding
     │       └── BadFileError            it is a whole document of several parts
     ├── DatasetError                    a data set cannot be read
     │   └── DatasetNotFoundError        it is not on this machine
     ├── EncoderError                    an encoder cannot be loaded or used
-    │   ├── ModelNotFoundError          its files are neither here nor available from the hub
-    │   ├── DamagedModelError           its files are damaged or not whole
-    │   ├── PrecisionError              it cannot compute in these numbers here
+    │   ├── ModelNotFoundError          its files are neither on this machine nor on the hub
+    │   ├── DamagedModelError           its files are damaged or incomplete
+    │   ├── PrecisionError              it does not support a precision, or the processor does not
     │   ├── NoVectorError               it returns no unit vector for a text
-    │   └── UnsafeModelError            its files would have to be trusted with running code
+    │   └── UnsafeModelError            loading its files could run code
     ├── IndexStoreError                 an index cannot be used
     │   ├── IndexNotFoundError          there is none
-    │   ├── IndexFormatError            it is something else
+    │   ├── IndexFormatError            it is not an index, or not a readable one
     │   │   ├── DamagedIndexError       it is damaged
-    │   │   └── IndexVersionError       it is of another version's format
+    │   │   └── IndexVersionError       its format is that of another version
     │   ├── IndexBusyError              another process is writing it
     │   │   └── IndexChangedError       it was written while it was read without locks
-    │   ├── IndexClosedError            it was closed before it was used
-    │   ├── StoreUnreachableError       the server that keeps it does not answer
-    │   ├── UnsupportedByStoreError     its store has no such function (an ArgumentError, too)
-    │   ├── SpaceError                  vectors of an embedding space are lacking or another model's
+    │   ├── IndexClosedError            it was used after it was closed
+    │   ├── StoreUnreachableError       its server does not respond
+    │   ├── UnsupportedByStoreError     its store lacks a function (also an ArgumentError)
+    │   ├── SpaceError                  an embedding space lacks vectors, or is of another model
     │   │   └── SpaceNotFoundError      it has no such embedding space
-    │   └── RemovalError                more documents would be removed than was allowed
+    │   └── RemovalError                more documents would be removed than allowed
     ├── ClusterError                    a Ray cluster cannot be used
-    ├── TrainingError                   a model cannot be trained: it diverged, or others train it
-    │   └── TrainingStoppedError        it was interrupted and can go on
+    ├── TrainingError                   training failed: it diverged, or another process is training
+    │   └── TrainingStoppedError        it was interrupted and can be resumed
     └── MissingExtraError               an optional dependency is not installed
 
-The message of each is one line that a user can act on; the command line prints it with the error's
-`code`, and ``semsearch explain CODE`` prints a page about it.
+Each message is one line that a user can act on; the command line prints it with the error's `code`,
+and ``semsearch explain CODE`` prints a page about it.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
     from typing import ClassVar
 
-#: The longest message; what is quoted may be longer.
+#: The maximum length of a message; longer ones, which quote long texts, are truncated.
 MESSAGE_MAX_CHARACTERS = 2_000
 
 
 class SemsearchError(Exception):
-    """Root of the tree."""
+    """Base class of all errors."""
 
-    #: The kind of error, a name that stays the same; ``semsearch explain CODE`` prints its page.
+    #: The stable name of this kind of error; ``semsearch explain CODE`` prints its page.
     code: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        """Its message: one printable line, whatever the texts that it quotes hold."""
+        """The message as one printable line, whatever the quoted texts contain."""
         message = super().__str__()[: MESSAGE_MAX_CHARACTERS + 1]
         line = "".join(letter if letter.isprintable() else " " for letter in message)
         return line if len(line) <= MESSAGE_MAX_CHARACTERS else f"{line[:-1]}…"
 
 
 class ArgumentError(SemsearchError, ValueError):
-    """A value that a caller passed cannot be used."""
+    """An argument is invalid."""
 
     code = "invalid-argument"
 
 
 class CombinationError(ArgumentError):
-    """Arguments exclude each other, or one is missing that another needs."""
+    """Arguments conflict, or one that another needs is missing."""
 
     code = "argument-combination"
 
 
 class OutputError(ArgumentError):
-    """A file or folder to write into exists already, or cannot be written."""
+    """An output file or folder exists already, or cannot be written."""
 
     code = "unusable-output"
 
 
 class DocumentNotFoundError(ArgumentError):
-    """An index has no document of that id."""
+    """An index has no document with this id."""
 
     code = "document-not-found"
 
 
 class QueryError(ArgumentError):
-    """A query cannot be searched for: it is too long, or has neither words nor direction."""
+    """A query cannot be used: it is too long, has no words, or its vector has no direction."""
 
     code = "unusable-query"
 
 
 class ExamplesError(ArgumentError):
-    """Labelled examples are too few, all alike, or of a kind that does not fit."""
+    """Labelled examples are too few, all alike, or of the wrong kind."""
 
     code = "unusable-examples"
 
 
 class ResumeError(ArgumentError):
-    """A training run cannot be resumed: there is none, or it began with other settings."""
+    """A training run cannot be resumed: there is none, or it was started with other settings."""
 
     code = "not-resumable"
 
@@ -137,19 +137,19 @@ class CorpusNotFoundError(CorpusError):
 
 
 class EmptyCorpusError(CorpusError):
-    """A corpus holds no documents."""
+    """A corpus contains no documents."""
 
     code = "empty-corpus"
 
 
 class UnknownFormatError(CorpusError):
-    """A file is in no format that can be read, or in another one than it is read as."""
+    """The format of a file is unsupported, or not the one it is read as."""
 
     code = "unknown-format"
 
 
 class CorpusTooLargeError(CorpusError):
-    """A file is beyond a limit on size, numbers or time."""
+    """A file exceeds a limit on size, counts or time."""
 
     code = "corpus-too-large"
 
@@ -164,10 +164,10 @@ class BadRowError(CorpusError):
     """One row of a corpus cannot be used.
 
     Args:
-        source: where the row stands, as a person would look it up: ``corpus.csv:418`` (a line),
-            ``films.json, item 7``; empty for a document made in Python.
+        source: the location of the row, such as ``corpus.csv:418`` (a line) or
+            ``films.json, item 7``; empty for a document created in Python.
         reason: what is wrong with it.
-        document_id: the id of the document in that row; None where it cannot be known.
+        document_id: the id of the document in this row; None if unknown.
     """
 
     code = "bad-row"
@@ -179,7 +179,7 @@ class BadRowError(CorpusError):
         self.document_id = document_id
 
     def add_way_out(self, way_out: str) -> None:
-        """Add to its message what can be done."""
+        """Append a remedy to the message."""
         self.reason = f"{self.reason}; {way_out}"
         self.args = (f"{self.args[0]}; {way_out}",)
 
@@ -191,13 +191,13 @@ class DuplicateIdError(BadRowError):
 
 
 class UndecodableError(BadRowError):
-    """One row holds a byte that is not of the encoding that its file is read as.
+    """A row contains a byte that is invalid in the encoding its file is read as.
 
     Args:
-        source: where the row stands.
-        what: what is wrong in it: ``text holds byte 0xe9``.
-        way_out: what the byte is not, and what to do.
-        document_id: the id of the document in that row; None where it cannot be known.
+        source: the location of the row.
+        what: what is wrong with it: ``text holds byte 0xe9``.
+        way_out: the encoding and the remedy: ``not UTF-8; name its encoding with --encoding``.
+        document_id: the id of the document in this row; None if unknown.
     """
 
     code = "undecodable-text"
@@ -206,7 +206,7 @@ class UndecodableError(BadRowError):
         self,
         source: str,
         what: str,
-        way_out: str = "not of this encoding; name its encoding with --encoding",
+        way_out: str = "invalid in this encoding; name the right one with --encoding",
         document_id: str | None = None,
     ) -> None:
         super().__init__(source, f"{what}, which is {way_out}", document_id)
@@ -214,12 +214,12 @@ class UndecodableError(BadRowError):
 
 
 class BadFileError(BadRowError):
-    """A document of several parts (a PDF, a book) cannot be used, or not to its end.
+    """A document of several parts (a PDF, a book) cannot be read, or only in part.
 
     Args:
-        source: where it stands.
+        source: its location.
         reason: what is wrong with it.
-        file: what the document is called; its parts are called ``FILE#page=3`` and the like.
+        file: the name of the document; its parts have names such as ``FILE#page=3``.
     """
 
     code = "bad-file"
@@ -230,13 +230,13 @@ class BadFileError(BadRowError):
 
 
 class FilterError(SemsearchError, ValueError):
-    """A `where` expression cannot be parsed, or does not suit the fields."""
+    """A `where` expression cannot be parsed, or does not fit the fields."""
 
     code = "invalid-filter"
 
 
 class FieldNotFoundError(ArgumentError, FilterError):
-    """No document of an index has a field of that name."""
+    """No document of an index has a field with this name."""
 
     code = "field-not-found"
 
@@ -248,7 +248,7 @@ class DatasetError(SemsearchError):
 
 
 class ColumnNotFoundError(CorpusError, DatasetError):
-    """A table lacks a column that was named, or that is needed."""
+    """A table lacks a named or required column."""
 
     code = "column-not-found"
 
@@ -278,13 +278,13 @@ class ModelNotFoundError(EncoderError):
 
 
 class DamagedModelError(EncoderError):
-    """A model's files are damaged, not whole, or not what they should be."""
+    """A model's files are damaged, incomplete, or not what they should be."""
 
     code = "damaged-model"
 
 
 class PrecisionError(EncoderError):
-    """A model cannot compute in these numbers, or not on this processor."""
+    """A model or the processor does not support the requested precision."""
 
     code = "unsupported-precision"
 
@@ -294,8 +294,8 @@ class NoVectorError(EncoderError):
 
     Args:
         spec: the encoder.
-        rows: places of the texts among those that were encoded together.
-        message: its message; None names the first of these texts by its place.
+        rows: the positions of these texts among those encoded together.
+        message: the message; None for one with the position of the first of these texts.
     """
 
     code = "no-vector"
@@ -304,15 +304,14 @@ class NoVectorError(EncoderError):
         place = f"text {rows[0] + 1} of those encoded together" if rows else "some text"
         super().__init__(
             message
-            or f"encoder '{spec}' returns no unit vector (but NaN, zero or one of another length) "
-            f"for {place}"
+            or f"encoder '{spec}' returns no unit vector (NaN, zero or not normalised) for {place}"
         )
         self.spec = spec
         self.rows = rows
 
 
 class UnsafeModelError(EncoderError):
-    """A model's files would have to be trusted with running code (custom modules, pickles)."""
+    """Loading a model's files could run code (custom modules, pickles)."""
 
     code = "unsafe-model"
 
@@ -330,7 +329,7 @@ class IndexNotFoundError(IndexStoreError):
 
 
 class IndexFormatError(IndexStoreError):
-    """What is there is no index, or none that this version can read."""
+    """A path is not an index, or not one that this version can read."""
 
     code = "not-an-index"
 
@@ -342,7 +341,7 @@ class DamagedIndexError(IndexFormatError):
 
 
 class IndexVersionError(IndexFormatError):
-    """An index is of a newer version's format, or of an older one that must not be changed."""
+    """An index has a newer format, or an older one that must not be migrated."""
 
     code = "index-version"
 
@@ -354,7 +353,7 @@ class IndexBusyError(IndexStoreError):
 
 
 class IndexChangedError(IndexBusyError):
-    """A read-only index was written while it was read; reading it again gives the new state."""
+    """A read-only index was written while it was read; reading it again returns the new state."""
 
     code = "index-changed"
 
@@ -366,31 +365,31 @@ class IndexClosedError(IndexStoreError):
 
 
 class StoreUnreachableError(IndexStoreError):
-    """The server that keeps an index does not answer, or refuses access."""
+    """The server of an index does not respond, or refuses access."""
 
     code = "store-unreachable"
 
 
 class UnsupportedByStoreError(IndexStoreError, ArgumentError):
-    """The store of an index has no such function."""
+    """The store of an index does not support a function."""
 
     code = "unsupported-by-store"
 
 
 class SpaceError(IndexStoreError):
-    """Vectors of an embedding space are lacking, or come from another model."""
+    """An embedding space lacks vectors, or they come from another model."""
 
     code = "unusable-space"
 
 
 class SpaceNotFoundError(SpaceError):
-    """An index has no embedding space of that name or encoder."""
+    """An index has no embedding space with this name or encoder."""
 
     code = "space-not-found"
 
 
 class RemovalError(IndexStoreError):
-    """A sync or a deletion would remove more documents than was allowed; it removed none."""
+    """A sync or a deletion would remove more documents than allowed; it removed none."""
 
     code = "too-many-removals"
 
@@ -408,7 +407,7 @@ class TrainingError(SemsearchError):
 
 
 class TrainingStoppedError(TrainingError):
-    """A training run was interrupted; its last checkpoint is written, and it can go on."""
+    """A training run was interrupted; its last checkpoint was saved, and it can be resumed."""
 
     code = "training-stopped"
 
@@ -417,8 +416,8 @@ class MissingExtraError(SemsearchError, ImportError):
     """An optional dependency is not installed.
 
     Args:
-        package: the distribution that is missing.
-        extra: the extra of semsearch that brings it.
+        package: the missing distribution.
+        extra: the extra of semsearch that installs it.
         purpose: what needs it.
     """
 
@@ -439,5 +438,5 @@ def with_code(error: SemsearchError) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a library's message or, where that is empty, the kind of error."""
+    """The first line of a library's message or, if it is empty, the name of the error's class."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

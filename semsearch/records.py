@@ -220,7 +220,7 @@ class Hits(list[Hit]):
         return found
 
     def parts(self) -> list[str]:
-        """The names of the scores in `Hit.scores` of hits that have more than one."""
+        """The names of the components of `Hit.score`; none if every score has only one."""
         return [
             name
             for name in HitScores._fields

@@ -1,6 +1,6 @@
 """Training runs: the folders in which a model is built, and interruption.
 
-``DIR.training`` holds the plan and the checkpoints; ``DIR`` appears at once, at the end. A run
+``DIR.training`` holds the plan and the checkpoints; ``DIR`` appears atomically at the end. A run
 that was killed resumes from its last complete checkpoint.
 """
 
@@ -133,14 +133,14 @@ def _difference(before: object, now: object, name: str = "plan") -> str | None:
 
 
 class Interruption:
-    """Ctrl-C ends a training run after its step, with a checkpoint; a second one at once."""
+    """Ctrl-C stops a training run after the current step, with a checkpoint; a second, at once."""
 
     def __init__(self) -> None:
         self.asked = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others have no signals
+        if threading.current_thread() is threading.main_thread():  # others get no signals
             self._before = signal.signal(signal.SIGINT, self._request)
         return self
 
@@ -155,9 +155,7 @@ class Interruption:
 
     def stopped(self, step: int) -> TrainingStoppedError:
         """The error to raise after the checkpoint of this step was written."""
-        return TrainingStoppedError(
-            f"stopped after step {step:,}; the same command with --resume goes on"
-        )
+        return TrainingStoppedError(f"stopped after step {step:,}; add --resume to continue")
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

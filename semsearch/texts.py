@@ -62,7 +62,7 @@ def printed_list(text: str) -> list[Any] | None:
 
 
 def sentences_text(items: Iterable[Any]) -> str | None:
-    """Join a list of strings to one text; None if an item is not a string."""
+    """Join a list of strings into one text; None if an item is not a string."""
     sentences = list(items)
     if all(isinstance(item, str) for item in sentences):
         return " ".join(sentences)
@@ -72,7 +72,7 @@ def sentences_text(items: Iterable[Any]) -> str | None:
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text in any language, each with the white space after it.
 
-    The rules for English handle punctuation of other scripts, but few abbreviations of them.
+    The rules for English handle the punctuation of other scripts, but few of their abbreviations.
     """
     from sentencex import segment
 

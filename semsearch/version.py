@@ -1,3 +1,3 @@
-"""The version, alone here so that building needs no import of the package."""
+"""The version, in its own module so that builds need not import the package."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""HTTP requests whose failures are a DownloadError."""
+"""HTTP requests, whose failures raise DownloadError."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def requested(
     url: str, headers: Mapping[str, str] | None = None, *, shown_as: str | None = None
 ) -> Iterator[Response]:
-    """The response to a GET request, whose body is still to be read. Redirects are followed.
+    """The streamed response to a GET request. Redirects are followed.
 
     Args:
         url: http or https.
         headers: sent with the request.
-        shown_as: the URL in error messages, if the real one holds a password.
+        shown_as: the URL in error messages, if the real one contains a password.
 
     Raises:
-        DownloadError: the server cannot be reached, or is silent for MAX_SILENCE_SECONDS.
+        DownloadError: the server cannot be reached, or sends nothing for MAX_SILENCE_SECONDS.
     """
     import httpx2
 

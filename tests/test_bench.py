@@ -248,7 +248,7 @@ def test_queries_from_the_shell(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "the same bytes by both ways"
+    assert done.stdout.splitlines()[-1] == "both ways print the same bytes"
     ways = ("no service", "by a service")
     for name in ("table", "jsonl"):
         assert [way for way in ways if f"query --format {name}, {way}" in done.stdout] == list(ways)

@@ -1,1 +1,1 @@
-"""semsearch beside other tools and other recipes."""
+"""Benchmarks of semsearch against other tools and other recipes."""

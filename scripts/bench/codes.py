@@ -1,13 +1,13 @@
-"""How much of the exact answer short codes of vectors keep as a corpus grows.
+"""How much of the exact result short codes of vectors preserve as a corpus grows.
 
-A code names candidates, and the exact vectors of these are compared with the query. Measured is how
-many candidates it takes until 98 % of the ten nearest passages are among them: at 10,000 to
-10,000,000 vectors, which are made as for `scripts/bench/scale` and are never held all at once.
-Beyond the sizes that were measured, the depth is drawn out along a straight line on logarithmic
-scales; its range is that of 200 bootstrap samples of the queries.
+Codes select candidates, whose exact vectors are then compared with the query. Measured is how many
+candidates are needed for 98 % of the ten nearest passages to be among them, at 10,000 to 10,000,000
+vectors, which are generated as in `scripts/bench/scale` and are never all in memory at once. Beyond
+the measured sizes, this depth is extrapolated along a straight line on logarithmic scales; its
+range is that of 200 bootstrap samples of the queries.
 
-Codes are learnt from 50,000 of the vectors and stand for the vectors themselves; in an inverted
-file they would stand for what is left behind the nearest centre, which is never worse.
+Codes are trained on 50,000 of the vectors and encode the vectors themselves; in an inverted file
+they would encode residuals to the nearest centroid, which is never worse.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from semsearch.protocols import Matrix
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 AHEAD = (100_000_000, 1_000_000_000)
 K = 10
-#: Queries.
+#: The number of queries.
 MEASURED = 200
-#: How many candidates are looked at: what needs more is not of use.
+#: The most candidates considered: a code that needs more is of no use.
 DEEPEST = 4000
 LEARNT_FROM = 50_000
 SAMPLES = 200
 
-#: By FAISS's names. RaBitQ wants the vectors turned at random.
+#: By FAISS's names. RaBitQ needs randomly rotated vectors.
 CODES = ("SQ8", "SQ4", "PQ96x4fs", "PQ48x4fs", "RR384,RaBitQ")
 
 
 @dataclass
 class Best:
-    """The best so far of each query: scores and numbers of vectors, the best first."""
+    """The best candidates of each query so far: scores and numbers of vectors, best first."""
 
     depth: int
     scores: Matrix = field(default_factory=lambda: numpy.empty((MEASURED, 0), numpy.float32))
@@ -56,7 +56,7 @@ class Best:
     )
 
     def add(self, scores: Matrix, numbers: NDArray[numpy.int64]) -> None:
-        """More of them."""
+        """Merge in more candidates."""
         scores = numpy.concatenate([self.scores, scores], axis=1)
         numbers = numpy.concatenate([self.numbers, numbers], axis=1)
         order = numpy.argsort(-scores, axis=1, kind="stable")[:, : self.depth]
@@ -65,7 +65,7 @@ class Best:
 
 
 def main() -> None:
-    """Measure, and tell."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench/codes",
         description=__doc__,
@@ -73,8 +73,8 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--sizes", type=int, nargs="+", default=SIZES)
-    add("--folder", type=Path, help="that of scripts/bench/scale: keeps what was encoded")
-    add("--json", type=Path, metavar="FILE", help="where the figures go")
+    add("--folder", type=Path, help="that of scripts/bench/scale, which keeps the encoded vectors")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
     arguments = parser.parse_args()
     data = Path(os.environ["SEMSEARCH_DATA"])
     with tempfile.TemporaryDirectory() as temporary:
@@ -97,13 +97,13 @@ def main() -> None:
     show(told, Console())
 
 
-Ranks = NDArray[numpy.int64]  #: of the K nearest in the order of a code, shape (MEASURED, K)
+Ranks = NDArray[numpy.int64]  #: ranks of the K nearest by a code, shape (MEASURED, K)
 
 
 def measured(
     folder: Path, sizes: Sequence[int], data: Path
 ) -> dict[str, tuple[int, dict[int, Ranks]]]:
-    """By code: how many bytes a vector has, and the ranks of the nearest at each size."""
+    """By code: the bytes per vector, and the ranks of the nearest at each size."""
     queries = numpy.load(folder / "queries.npy")[:MEASURED]
     sample = numpy.load(folder / "definitions.npy")
     sample = sample[numpy.random.default_rng(3).permutation(len(sample))[:LEARNT_FROM]]
@@ -120,7 +120,7 @@ def measured(
             index.reset()
             index.add(rows)
             some, numbers = index.search(queries, min(DEEPEST, len(rows)))
-            # By distance, smaller is nearer.
+            # For distances, smaller is nearer.
             better = some if index.metric_type == faiss.METRIC_INNER_PRODUCT else -some
             better = numpy.where(numbers < 0, -numpy.inf, better).astype(numpy.float32)
             best[code].add(better, place + numbers)
@@ -139,7 +139,7 @@ def _learnt(code: str, sample: Matrix) -> Any:
 
 
 def _cut(blocks: Iterator[Matrix], sizes: Sequence[int]) -> Iterator[Matrix]:
-    """The rows of blocks; none of them goes beyond one of the sizes."""
+    """The rows in blocks, split so that no block crosses one of the sizes."""
     place = 0
     for rows in blocks:
         ends = [size - place for size in sizes if place < size < place + len(rows)]
@@ -149,7 +149,7 @@ def _cut(blocks: Iterator[Matrix], sizes: Sequence[int]) -> Iterator[Matrix]:
 
 
 def _ranks(numbers: NDArray[numpy.int64], nearest: NDArray[numpy.int64]) -> Ranks:
-    """Where the nearest stand among the candidates, 0 is the first; DEEPEST: not there."""
+    """The ranks of the nearest among the candidates, from 0; DEEPEST if missing."""
     found = numpy.full(nearest.shape, DEEPEST, numpy.int64)
     for query, (candidates, wanted) in enumerate(zip(numbers, nearest, strict=True)):
         places = {number: rank for rank, number in enumerate(candidates.tolist())}
@@ -158,13 +158,13 @@ def _ranks(numbers: NDArray[numpy.int64], nearest: NDArray[numpy.int64]) -> Rank
 
 
 def depth(ranks: Ranks) -> int:
-    """How many candidates hold so many of the nearest as is wanted; DEEPEST: that or more."""
+    """The number of candidates needed for the recall; DEEPEST means that many or more."""
     least = int(numpy.ceil(RECALL * ranks.size))
     return min(DEEPEST, int(numpy.sort(ranks, axis=None)[least - 1]) + 1)
 
 
 def ahead(by_count: dict[int, Ranks]) -> dict[int, tuple[float, float, float]]:
-    """The depth at larger sizes along a line through those measured: middle, low and high."""
+    """The depth extrapolated to larger sizes: median, and bounds of the 95 % interval."""
     counts = [count for count in by_count if count >= 100_000] or list(by_count)
     random = numpy.random.default_rng(4)
     lines = []
@@ -186,7 +186,7 @@ def show(told: dict[str, Any], console: Console) -> None:
     """Print a table."""
     counts = list(next(iter(told.values()))["depth"])
     table = plain_table(
-        f"candidates for a recall@{K} of {RECALL}; {DEEPEST:,}: that or more",
+        f"candidates for a recall@{K} of {RECALL}; {DEEPEST:,} means that many or more",
         "code",
         "bytes",
         *(f"{count:,}" for count in counts),

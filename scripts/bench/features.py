@@ -1,13 +1,13 @@
-"""The cells of README's table that have to be run: what txtai, Chroma and LanceDB do by themselves.
+"""The cells of README's table that need a run: what txtai, Chroma and LanceDB do by themselves.
 
-Document n stands at the angle n from document 0, so the nearest ones are known; texts that a tool
-has encoded are counted.
+Document n lies at an angle proportional to n from document 0, so the nearest ones are known; the
+texts that a tool encodes are counted.
 
-- update: documents are written twice without a change; how many texts are encoded again.
-- filter: of 3,000 documents one has the field's value, the 1,001st by similarity; how many hits.
+- update: documents are written twice unchanged; the number of texts encoded again.
+- filter: one of 3,000 documents matches, the 1,001st by similarity; the number of hits.
 - hybrid: a search by meaning and words, in the open-source package.
-- explain: a method that explains a hit.
-- commands: what the package installs into the shell.
+- explain: whether there is a method that explains a hit.
+- commands: the shell commands that the package installs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 DOCUMENTS = 3_000
-#: The only document that a filter keeps; 1,000 are nearer to document 0.
+#: The only document that matches the filter; 1,000 are nearer to document 0.
 WANTED = 1_000
 TEXTS = [f"document {n}" for n in range(DOCUMENTS)]
 YEARS = [2000 if n == WANTED else 1999 for n in range(DOCUMENTS)]
@@ -35,7 +35,7 @@ class Encoder:
         self.texts = 0
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """Vectors of unit length, one a text."""
+        """Unit vectors, one per text."""
         import numpy
 
         self.texts += len(texts)
@@ -43,7 +43,7 @@ class Encoder:
         return numpy.array([[math.cos(one), math.sin(one)] for one in angles], "float32")
 
     def again(self, write: Callable[[], object]) -> int:
-        """How many texts are encoded when the same is written a second time."""
+        """The number of texts encoded when the same data is written a second time."""
         write()
         before = self.texts
         write()
@@ -83,7 +83,7 @@ def chroma(folder: Path) -> Mapping[str, object]:
         def __init__(self) -> None:
             pass
 
-        def __call__(self, input: Any) -> Any:  # noqa: A002 - its name
+        def __call__(self, input: Any) -> Any:  # noqa: A002 - Chroma's name
             return list(encoder(input))
 
     settings = chromadb.Settings(anonymized_telemetry=False)
@@ -150,7 +150,7 @@ def lancedb(folder: Path) -> Mapping[str, object]:
 
 
 def commands(package: str) -> list[str]:
-    """What a package installs into the shell."""
+    """The shell commands that a package installs."""
     points = distribution(package).entry_points
     return [point.name for point in points if point.group == "console_scripts"]
 

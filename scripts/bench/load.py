@@ -1,9 +1,9 @@
-"""Clients that ask a service: what scripts/bench/serve runs in a process beside it.
+"""Clients of a service, which scripts/bench/serve runs in a process of their own.
 
     python -m scripts.bench.load KIND ADDRESS QUERIES.txt --clients 1,8,64 --seconds 5
 
-Each client asks its next query when it has the answer to the one before. Prints as JSON what the
-first queries found and, for each number of clients, how fast the answers came.
+Each client sends its next query when the previous one is answered. Prints as JSON the hits of the
+first queries and, for each number of clients, throughput and latency.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import numpy
 
 from scripts.bench.one_peer import HITS, bundled_model
 
-#: How many queries are asked one by one beforehand; their answers are compared.
+#: Queries sent one by one beforehand, whose answers are compared.
 COMPARED = 50
-#: How long the clients ask before the clock runs.
+#: How long the clients run before the measurement begins.
 WARM_SECONDS = 1.5
 
 
 class Client(NamedTuple):
-    """How a service is asked.
+    """How to query a service.
 
     Args:
-        ask: the query of a number; gives the answer as it comes.
-        ids: the documents of an answer.
+        ask: sends the query of a number; returns the raw answer.
+        ids: returns the document ids of an answer.
     """
 
     ask: Callable[[int], Awaitable[Any]]
@@ -43,15 +43,15 @@ class Client(NamedTuple):
 
 
 class Load(NamedTuple):
-    """How fast answers came.
+    """Throughput and latency under a load.
 
     Args:
-        clients: how many asked at once.
+        clients: concurrent clients.
         rate: answers a second.
-        p50_seconds: the median time from question to answer.
-        p99_seconds: its 99th percentile.
-        client_cores: how many cores this process kept busy.
-        failed: how many requests were not answered, or with an error.
+        p50_seconds: the median latency.
+        p99_seconds: the 99th percentile of the latency.
+        client_cores: cores that this process kept busy.
+        failed: requests without an answer, or with an error.
     """
 
     clients: int
@@ -63,19 +63,19 @@ class Load(NamedTuple):
 
 
 def main() -> int:
-    """Ask, and print what was measured."""
+    """Run the clients, and print the figures."""
     parser = argparse.ArgumentParser(description="One process of scripts/bench/serve.")
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("address", help="such as http://127.0.0.1:8080")
-    parser.add_argument("queries", type=Path, help="one a line")
-    parser.add_argument("--clients", required=True, help="numbers with commas between them")
+    parser.add_argument("queries", type=Path, help="one query per line")
+    parser.add_argument("--clients", required=True, help="comma-separated numbers")
     parser.add_argument("--seconds", type=float, required=True)
     print(json.dumps(asyncio.run(measured(parser.parse_args()))))
     return 0
 
 
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the first queries found, and the figures of each number of clients."""
+    """The hits of the first queries, and the figures for each number of clients."""
     queries = arguments.queries.read_text("utf-8").splitlines()
     numbers = [int(number) for number in arguments.clients.split(",")]
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max(numbers)))
@@ -92,7 +92,7 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
 async def under_load(
     ask: Callable[[int], Awaitable[Any]], queries: int, clients: int, seconds: float
 ) -> Load:
-    """The answers that come within some seconds, while so many clients ask."""
+    """The figures of concurrent clients over some seconds."""
     numbers = count()
     taken: list[float] = []
     failed = 0
@@ -104,7 +104,7 @@ async def under_load(
         while (asked := time.perf_counter()) < end:
             try:
                 await ask(next(numbers) % queries)
-            except Exception:  # any: they are counted, whatever the library of the service raises
+            except Exception:  # any: whatever the service's library raises is counted
                 failed += 1
                 continue
             if begin <= (answered := time.perf_counter()) <= end:
@@ -146,7 +146,7 @@ async def asked_of_txtai(address: str, queries: Sequence[str]) -> AsyncIterator[
 
 @asynccontextmanager
 async def asked_of_chroma(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
-    """`chroma run`, by its own client: that encodes here, and sends vectors; a thread a client."""
+    """`chroma run` with its own client, which encodes here and sends vectors; one thread each."""
     import chromadb
     from chromadb.utils.embedding_functions import SentenceTransformerEmbeddingFunction
 
@@ -168,7 +168,7 @@ async def asked_of_chroma(address: str, queries: Sequence[str]) -> AsyncIterator
 
 @asynccontextmanager
 async def asked_by_vector(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
-    """`chroma run` with the vectors of the queries, which are encoded beforehand."""
+    """`chroma run` with query vectors that are encoded beforehand."""
     from semsearch import load_encoder
 
     vectors = load_encoder("minilm", precision="fp32").encode_queries(queries).tolist()
@@ -176,7 +176,7 @@ async def asked_by_vector(address: str, queries: Sequence[str]) -> AsyncIterator
         place = "/api/v2/tenants/default_tenant/databases/default_database/collections"
         async with session.get(place) as response:
             (collection,) = await response.json()
-        include = ["metadatas", "documents", "distances"]  # as its client asks for
+        include = ["metadatas", "documents", "distances"]  # as its own client requests
         yield Client(
             lambda number: ask(
                 "POST",
@@ -193,7 +193,7 @@ async def asked_by_vector(address: str, queries: Sequence[str]) -> AsyncIterator
 
 @asynccontextmanager
 async def http(address: str) -> AsyncIterator[tuple[Any, Callable[..., Awaitable[bytes]]]]:
-    """A session with a service, and what sends it a request and gives the body of the answer."""
+    """A session with a service, and a function that sends a request and returns the body."""
     import aiohttp
 
     async with aiohttp.ClientSession(

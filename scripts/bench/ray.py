@@ -1,12 +1,12 @@
-"""What `semsearch index --on ray` costs on one machine, and what a second actor brings.
+"""The overhead of `semsearch index --on ray` on one machine, and the gain of a second actor.
 
-Indexes the beginnings of films' descriptions in turn by this process alone, on a Ray of one node
-with all cores, of one node with half of the cores, and of two nodes with half of the cores each.
-The process that reads and writes is bound to no cores. Ray runs before a measurement begins.
+Indexes the beginnings of film descriptions, in turn, in this process alone and on a Ray cluster of
+one node with all cores, of one node with half of the cores, and of two nodes with half of the cores
+each. The process that reads and writes is not pinned to cores. Ray starts before a measurement.
 
-A rate is of what is written after the first batch until the last one, which leaves loading models
-and starting actors out; the seconds until the first batch are told beside it. The overhead compares
-the first two, the efficiency of two actors the last two.
+A rate counts what is written after the first batch until the last one, which excludes loading
+models and starting actors; the seconds until the first batch are shown beside it. The overhead
+compares the first two settings, the efficiency of two actors the last two.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Measured(NamedTuple):
     """One run.
 
     Args:
-        first_seconds: until the first batch was written.
-        rate: documents a second after it.
+        first_seconds: seconds until the first batch was written.
+        rate: documents a second after that.
     """
 
     first_seconds: float
@@ -58,7 +58,7 @@ def main() -> int:
         return 0
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        sys.exit("two cores are needed")
+        sys.exit("at least two cores are needed")
     half = len(cores) // 2
     nodes: dict[str, list[list[int]]] = {
         "this process": [],
@@ -77,27 +77,27 @@ def main() -> int:
     Console().print(table(runs, arguments))
     print(f"overhead {overhead:.1%}, efficiency of 2 actors {efficiency:.1%}")
     if arguments.json:
-        told = {
+        figures = {
             "texts": arguments.texts,
             "encoder": arguments.encoder,
             "runs": {name: [run._asdict() for run in found] for name, found in runs.items()},
             "overhead": overhead,
             "efficiency": efficiency,
         }
-        arguments.json.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
     return 0
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--texts", type=int, default=20_000, help="how many (20,000)")
-    parser.add_argument("--repeats", type=int, default=3, help="how many rounds (3)")
-    parser.add_argument("--encoder", default="minilm", help="(minilm)")
+    parser.add_argument("--texts", type=int, default=20_000, help="number of texts (20,000)")
+    parser.add_argument("--repeats", type=int, default=3, help="number of rounds (3)")
+    parser.add_argument("--encoder", default="minilm", help="spec of the encoder (minilm)")
     parser.add_argument(
-        "--store", help="milvus://HOST:PORT, where the indexes go and stay; a directory otherwise"
+        "--store", help="milvus://HOST:PORT, which keeps the indexes (a temporary directory)"
     )
-    parser.add_argument("--json", type=Path, help="also write the figures into a file")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--measure", choices=["here", "ray"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if "SEMSEARCH_DATA" not in os.environ:
@@ -107,10 +107,10 @@ def parsed() -> argparse.Namespace:
 
 @contextmanager
 def ray_nodes(parts: Sequence[Sequence[int]]) -> Iterator[dict[str, str] | None]:
-    """Nodes of Ray on this machine, each bound to some of its cores.
+    """Ray nodes on this machine, each pinned to some of its cores.
 
     Yields:
-        An environment in which they are found; None where there are none.
+        An environment that connects to them; None without nodes.
     """
     if not parts:
         yield None
@@ -154,7 +154,7 @@ def ray_nodes(parts: Sequence[Sequence[int]]) -> Iterator[dict[str, str] | None]
 
 
 def wait_for_nodes(count: int, environment: dict[str, str]) -> None:
-    """Return when a cluster has so many nodes."""
+    """Wait until a cluster has `count` nodes."""
     code = "import ray; ray.init('auto', logging_level=40); "
     code += "print(sum(node['Alive'] for node in ray.nodes()))"
     end = time.monotonic() + START_SECONDS
@@ -169,11 +169,11 @@ def wait_for_nodes(count: int, environment: dict[str, str]) -> None:
         if done.stdout.split()[-1:] == [str(count)]:
             return
         time.sleep(1)
-    sys.exit(f"Ray does not start: {done.stderr.strip()}")
+    sys.exit(f"Ray did not start: {done.stderr.strip()}")
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens to."""
+    """Ports on which nothing listens."""
     listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in listening]
     for each in listening:
@@ -214,28 +214,28 @@ def measured(arguments: argparse.Namespace) -> Measured:
         writer.upsert(documents)
     (first, before), (last, after) = commits[0], commits[-1]
     if after == before:
-        sys.exit("all texts are one batch; take more of them")
+        sys.exit("all texts are in one batch; increase --texts")
     return Measured(first, (after - before) / (last - first))
 
 
 def table(runs: dict[str, list[Measured]], arguments: argparse.Namespace) -> Table:
     """Medians, with the lowest and the highest value."""
-    told = Table(
+    medians = Table(
         title=f"{arguments.texts:,} texts of up to 60 words, {arguments.encoder}",
         title_justify="left",
     )
     for heading in ("", "documents/s", "s until the first batch"):
-        told.add_column(heading, justify="right" if heading else "left")
+        medians.add_column(heading, justify="right" if heading else "left")
     for name, found in runs.items():
         columns = [[run.rate for run in found], [run.first_seconds for run in found]]
-        told.add_row(
+        medians.add_row(
             name,
             *(
                 f"{statistics.median(values):.1f} ({min(values):.1f}..{max(values):.1f})"
                 for values in columns
             ),
         )
-    return told
+    return medians
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Recall@10 as it is tuned and shown, and for real queries of five kinds, over three corpora.
+"""Recall@10 as tuned and shown, and with real queries of five kinds, on three corpora.
 
 The corpora are the WordNet definitions, sentences about films, and both together. The queries are
-words that are defined, titles of films, questions (Quora), sentences (STS) and claims (SciFact), up
-to 1,000 of each. By the claims, nothing was chosen.
+defined words, film titles, questions (Quora), sentences (STS) and claims (SciFact), up to 1,000 of
+each. The claims are held out: nothing was chosen by them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from semsearch.vector_indexes.flat import VectorIndex
 from semsearch.vector_indexes.refined import NEIGHBOURS, ROUNDING
 
 QUERIES = 1000
-SHORTEST = 30  #: characters of a sentence about a film
+SHORTEST = 30  #: characters; shorter sentences about films are dropped
 REPEATS = 5
 
 
 def queries_of(data: Path) -> dict[str, list[str]]:
-    """Texts to search for, drawn with seed 0."""
+    """Queries by kind, drawn with seed 0."""
     lines = (data / "corpora" / "wordnet_definitions.jsonl").read_text("utf-8").splitlines()
     pairs = (data / "pairs" / "quora_dev.tsv").read_text("utf-8").splitlines()
     texts: dict[str, Iterable[str]] = {
@@ -51,14 +51,14 @@ def queries_of(data: Path) -> dict[str, list[str]]:
 
 
 def film_sentences(data: Path) -> list[str]:
-    """The sentences of what is told of films."""
+    """The sentences of film descriptions."""
     films = film_titles(data).documents.values()
     cut = (part for text in films for part in re.split(r"(?<=[.!?])\s+", text))
     return list(distinct(part for part in cut if len(part) > SHORTEST))
 
 
 def vectors(folder: Path, name: str, texts: list[str], encoder: Encoder) -> Matrix:
-    """The vectors of texts, kept in a folder."""
+    """The vectors of texts, cached in a folder."""
     file = folder / f"{name}.npy"
     if not file.exists():
         numpy.save(file, encoder.encode_documents(texts))
@@ -73,7 +73,7 @@ def real_recall(index: VectorIndex, queries: Matrix, least: Matrix) -> float:
 
 
 def microseconds(index: VectorIndex, queries: Matrix) -> float:
-    """Of a query among many: the median."""
+    """The median microseconds of a query in a batch."""
     seconds = []
     for _ in range(REPEATS):
         started = time.perf_counter()
@@ -88,8 +88,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     add = parser.add_argument
-    add("--types", nargs="+", default=["auto", "ivf", "hnsw"], help="as of semsearch --index-type")
-    add("--encoder", default="minilm", help="as of semsearch --encoder (minilm)")
+    add("--types", nargs="+", default=["auto", "ivf", "hnsw"], help="as for semsearch --index-type")
+    add("--encoder", default="minilm", help="as for semsearch --encoder (minilm)")
     add("--folder", type=Path, help="keeps the vectors of an encoder for the next run")
     arguments = parser.parse_args()
     data = Path(os.environ["SEMSEARCH_DATA"])
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def measured(matrix: Matrix, types: list[str], queries: dict[str, Matrix]) -> list[list[str]]:
-    """A row for each type."""
+    """One table row per type."""
     ids = numpy.arange(len(matrix))
     best: dict[str, Matrix] = {}
     rows = []

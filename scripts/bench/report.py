@@ -1,4 +1,4 @@
-"""How scripts/bench/peers tells what it has measured: tables, and bars."""
+"""Reports the results of scripts/bench/peers as tables and bars."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def show(results: Results, console: Console) -> None:
         console.print(query_table("warm: one query, the index is open", results.warm))
     if results.machine:
         machine = results.machine
-        flags = " ".join(machine["flags"]) or "no flags that matter"
+        flags = " ".join(machine["flags"]) or "no relevant flags"
         console.print(f"machine: {machine['cpu']}, {machine['cores']} cores, {flags}")
         console.print(machine_table(machine))
 
 
 def bulk_table(corpus: str, figures: Sequence[BulkFigures]) -> Table:
-    """How fast a corpus was indexed."""
+    """The indexing speed on a corpus."""
     table = plain_table(
         f"bulk: {corpus}",
         "system",
@@ -65,7 +65,7 @@ def bulk_table(corpus: str, figures: Sequence[BulkFigures]) -> Table:
 
 
 def query_table(title: str, figures: Sequence[QueryFigures]) -> Table:
-    """How long queries took."""
+    """The times of queries."""
     same = any(figure.same_ten is not None for figure in figures)
     headings = ["system", "milliseconds", f"x {BASELINE}"]
     table = plain_table(title, *headings, *([f"same ten as {BASELINE}"] if same else []))
@@ -82,8 +82,8 @@ def query_table(title: str, figures: Sequence[QueryFigures]) -> Table:
 
 
 def machine_table(machine: dict[str, Any]) -> Table:
-    """What the processor can do at best."""
-    table = plain_table("machine, at best", "", "")
+    """The processor's peak rates."""
+    table = plain_table("machine, peak rates", "", "")
     for precision, rate in machine["gflops"].items():
         table.add_row(f"{precision} products", f"{rate:,.0f} GFLOP/s" if rate else "-")
     table.add_row("memory, read and write", f"{machine['memory_gigabytes_per_second']:.1f} GB/s")
@@ -91,7 +91,7 @@ def machine_table(machine: dict[str, Any]) -> Table:
 
 
 def plain_table(title: str, first: str, *others: str) -> Table:
-    """A table whose columns but the first hold figures."""
+    """A table whose columns, except the first, hold figures."""
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column(first, no_wrap=True)
     for heading in others:
@@ -109,17 +109,17 @@ def spread_text(values: Spread | None) -> str:
 
 
 def number_text(number: float) -> str:
-    """Three digits, or all before the point."""
+    """A number with three digits, or all digits before the point."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def ratio_text(ratio: float | None) -> str:
-    """How many times as fast."""
+    """A ratio of speeds."""
     return "-" if ratio is None else f"{ratio:.2f}x"
 
 
 class Panel(NamedTuple):
-    """Bars of one kind."""
+    """Bars under one title."""
 
     title: str
     bars: list[tuple[str, Spread]]
@@ -131,7 +131,7 @@ def plot(results: Results, file: Path) -> None:
 
     drawn = list(panels(results))
     if not drawn:
-        messages.print(f"no {file}: nothing of bulk, cold or warm was measured")
+        messages.print(f"{file} is not written: neither bulk nor cold nor warm was measured")
         return
     heights = [len(panel.bars) + 1 for panel in drawn]
     figure = Figure(figsize=(8, 0.4 * sum(heights) + 0.8), layout="constrained")
@@ -157,15 +157,15 @@ def plot(results: Results, file: Path) -> None:
 
 
 def panels(results: Results) -> Iterator[Panel]:
-    """What is drawn."""
+    """The panels to draw."""
     for told in results.corpora:
         bars = [(one.system, one.rate) for one in results.bulk if one.corpus == told["name"]]
         if bars:
-            title = f"{told['name']}: texts per second, the whole command (more is better)"
+            title = f"{told['name']}: texts per second, the whole command (higher is better)"
             yield Panel(title, bars)
     for title, figures in (
-        ("cold: milliseconds for a query, the whole process (less is better)", results.cold),
-        ("warm: milliseconds for a query, the index is open (less is better)", results.warm),
+        ("cold: milliseconds for a query, the whole process (lower is better)", results.cold),
+        ("warm: milliseconds for a query, the index is open (lower is better)", results.warm),
     ):
         if figures:
             yield Panel(

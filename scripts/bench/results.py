@@ -1,4 +1,4 @@
-"""What scripts/bench/peers has measured: medians with their spread, and ratios."""
+"""The results of scripts/bench/peers: medians with their spread, and ratios."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 from scripts.bench.systems import HELP, System
 from scripts.shared.corpora import Corpus
 
-#: Cold and warm figures are compared with this peer's; it has no layer that could cost anything.
+#: The peer that cold and warm figures are compared with: it has no layer that could cost time.
 BASELINE = "script"
 
-#: What is left of a run without its start-up is told from this part of the start-up on; less of
-#: it is noise.
+#: The time of a run without its start-up is reported from this fraction of the start-up on; less
+#: is noise.
 LEAST_REST = 0.1
 
 
 class Spread(NamedTuple):
-    """What was measured in all rounds."""
+    """The median and range of a figure over all rounds."""
 
     median: float
     low: float
@@ -27,7 +27,7 @@ class Spread(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A command that has run."""
+    """A finished command."""
 
     seconds: float
     peak_mebibytes: float
@@ -38,7 +38,7 @@ class Finished(NamedTuple):
 class BulkFigures:
     """How fast a system indexed a corpus.
 
-    The rates are of documents a second; the ratios are to the fastest peer in the same precision.
+    Rates are in documents a second; ratios are to the fastest peer in the same precision.
     """
 
     system: str
@@ -50,16 +50,16 @@ class BulkFigures:
     peak_mebibytes: Spread
     ratio: float | None = None
     ratio_without_start: float | None = None
-    bound: float | None = None  #: the rate that the processor's products would allow
+    bound: float | None = None  #: the rate that the processor's matrix products would allow
 
 
 @dataclass
 class QueryFigures:
-    """How long a system took for a query.
+    """The time of a query in a system.
 
     Args:
         ratio: how many times as fast as the baseline.
-        same_ten: the part of the baseline's ten best that it found too.
+        same_ten: the fraction of the baseline's ten best that it also found.
     """
 
     system: str
@@ -70,7 +70,7 @@ class QueryFigures:
 
 @dataclass
 class Results:
-    """All that a run found."""
+    """All results of a run."""
 
     options: dict[str, Any]
     versions: dict[str, dict[str, str]]  #: by environment and package
@@ -89,20 +89,20 @@ class BulkRound(NamedTuple):
     whole: Finished
 
     def rest(self) -> float | None:
-        """The seconds without start-up; None when they drown in it."""
+        """The seconds without start-up; None if they are lost in its noise."""
         rest = self.whole.seconds - self.start.seconds
         return rest if rest > LEAST_REST * self.start.seconds else None
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of what was measured."""
+    """The median and range of values."""
     return Spread(statistics.median(values), min(values), max(values))
 
 
 def bulk_figures(
     system: System, corpus: Corpus, rounds: Sequence[BulkRound], peaks: dict[str, float | None]
 ) -> BulkFigures:
-    """What the rounds of a system come to."""
+    """The figures of a system over its rounds."""
     documents = len(corpus.texts)
     rests = [(documents - 1) / rest for one in rounds if (rest := one.rest()) is not None]
     peak = peaks.get(system.precision)
@@ -119,17 +119,17 @@ def bulk_figures(
 
 
 def compared(seconds: dict[str, list[float]]) -> list[QueryFigures]:
-    """The figures of queries, beside the baseline's."""
+    """The figures of queries, with ratios to the baseline."""
     figures = {name: QueryFigures(name, spread(values)) for name, values in seconds.items()}
     if BASELINE in figures:
         for figure in figures.values():
-            if figure.system != HELP.tool:  # no peer has the like
+            if figure.system != HELP.tool:  # no peer has a counterpart
                 figure.ratio = figures[BASELINE].seconds.median / figure.seconds.median
     return list(figures.values())
 
 
 def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> float:
-    """The mean part of the expected documents that were found."""
+    """The mean fraction of the expected documents that were found."""
     return statistics.fmean(
         len(set(some) & set(others)) / len(others)
         for some, others in zip(found, expected, strict=True)
@@ -137,12 +137,12 @@ def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -
 
 
 def as_json(results: Results) -> dict[str, Any]:
-    """The results as JSON has them: a spread becomes an object with names."""
+    """The results as JSON values: a spread becomes an object."""
     return {key: as_plain(value) for key, value in vars(results).items()}
 
 
 def as_plain(value: Any) -> Any:
-    """Figures, or lists of them, as JSON has them."""
+    """A figure, or a list of them, as JSON values."""
     if isinstance(value, Spread):
         return value._asdict()
     if is_dataclass(value):

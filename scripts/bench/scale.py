@@ -1,9 +1,9 @@
-"""How indexing and searching grow: the same measures at several sizes, in one run.
+"""How indexing and searching scale: the same measures at several sizes, in one run.
 
-The passages are the WordNet definitions, encoded once; more of them are made so: a definition and
-one of its ten nearest neighbours are drawn (seeds 0 and 1), the new vector lies between the two, a
-quarter to three quarters of the way, and an eighth of its length in a random direction. Queries
-are sentences of the STS Benchmark, drawn at random: its first ones are easier.
+The passages are the WordNet definitions, encoded once. More vectors are generated: a definition and
+one of its ten nearest neighbours are drawn (seeds 0 and 1), and the new vector lies between them, a
+quarter to three quarters of the way, plus noise of an eighth of its length. Queries are sentences
+of the STS Benchmark, drawn at random: its first ones are easier.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from semsearch.protocols import Matrix, TokenSpans
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 1000
-#: Of them, those whose recall is measured; the others tell how far other stores have to go.
+#: Queries whose recall is measured; the others tune the effort of other stores.
 MEASURED = 500
-#: Fields that these shares of the documents meet.
+#: Filters, by the share of documents that match them.
 FILTERS = {"50 %": "half = 1", "5 %": "twentieth = 1", "0.5 %": "rare = 1", "0.01 %": "few = 1"}
 ONE_IN = {"half": 2, "twentieth": 20, "rare": 200, "few": 10_000}
 RECALL = 0.98
@@ -45,7 +45,7 @@ WORDS = ["small dog", "the act of moving", "king of france", "of the and a"]
 
 
 class Given:
-    """An encoder whose vectors are there: a text begins with the number of its row."""
+    """An encoder with precomputed vectors: a text begins with the number of its row."""
 
     spec = fingerprint = "given"
     max_document_tokens = 256
@@ -56,24 +56,24 @@ class Given:
         self.dimension = numpy.load(file, mmap_mode="r").shape[1]
 
     def description(self) -> Mapping[str, Any]:
-        """Nothing."""
+        """An empty description."""
         return {}
 
     def token_spans(self, text: str) -> TokenSpans:
-        """Words."""
+        """The spans of words."""
         return numpy.array([found.span() for found in re.finditer(r"\S+", text)]).reshape(-1, 2)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """The rows that the texts name."""
         numbers = [int(text.split(" ", 1)[0]) for text in texts]
-        # Mapped for a moment, so that it is not counted as memory of the index.
+        # Mapped only briefly, so that it is not counted as memory of the index.
         return numpy.array(numpy.load(self._file, mmap_mode="r")[numbers])
 
     encode_queries = encode_documents
 
 
 def encode(folder: Path, data: Path) -> None:
-    """Write the vectors of the definitions and of the queries, if they are not there."""
+    """Write the vectors of the definitions and of the queries, unless they exist."""
     if (folder / "definitions.npy").exists():
         return
     encoder = load_encoder("minilm", precision="fp32")
@@ -83,10 +83,10 @@ def encode(folder: Path, data: Path) -> None:
 
 
 def origins_of(count: int, data: Path) -> NDArray[numpy.int64]:
-    """Of which definition each of `count` vectors is made."""
-    there = len(wordnet_definitions(data))
-    more = numpy.random.default_rng(0).integers(0, there, max(0, count - there))
-    return numpy.concatenate([numpy.arange(min(count, there)), more])
+    """The definition from which each of `count` vectors is made."""
+    known = len(wordnet_definitions(data))
+    more = numpy.random.default_rng(0).integers(0, known, max(0, count - known))
+    return numpy.concatenate([numpy.arange(min(count, known)), more])
 
 
 def make(folder: Path, count: int, data: Path) -> dict[str, float]:
@@ -106,7 +106,7 @@ def make(folder: Path, count: int, data: Path) -> dict[str, float]:
 
 
 def made(folder: Path, count: int, data: Path) -> Iterator[Matrix]:
-    """The same `count` vectors in blocks."""
+    """The same `count` vectors, in blocks."""
     known = numpy.load(folder / "definitions.npy")
     yield known[:count]
     more = origins_of(count, data)[len(known) :]
@@ -136,7 +136,7 @@ def _unit(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def documents(count: int, data: Path) -> Iterator[Document]:
-    """One document a vector."""
+    """One document per vector."""
     texts, fields = wordnet_definitions(data), values_of(count)
     for number, origin in enumerate(origins_of(count, data).tolist()):
         metadata = {name: int(values[number]) for name, values in fields.items()}
@@ -144,13 +144,13 @@ def documents(count: int, data: Path) -> Iterator[Document]:
 
 
 def values_of(count: int) -> dict[str, NDArray[numpy.int64]]:
-    """The values of the fields that filters test, 1 where they are met."""
+    """The values of the fields that filters test: 1 where they match."""
     random = numpy.random.default_rng(2)
     return {name: random.permutation(count) % one_in for name, one_in in ONE_IN.items()}
 
 
 def load(folder: Path, count: int, data: Path, index_type: str) -> dict[str, float]:
-    """Index so many passages; seconds, and the peak of memory of this process.
+    """Index `count` passages; return the seconds, and the peak memory of this process.
 
     The fields of the filters are indexed afterwards.
     """
@@ -168,7 +168,7 @@ def load(folder: Path, count: int, data: Path, index_type: str) -> dict[str, flo
     return {"load s": seconds, "fields s": fields, "load MiB": peak}
 
 
-#: A process that answers one query, and tells its memory: its own, and with what it has mapped.
+#: A program that answers one query and prints its memory: its own, and with mapped files.
 ONE_QUERY = """
 import re, sys
 from semsearch import Index
@@ -182,32 +182,32 @@ PROCESSES = 7
 
 
 def cold(folder: Path, count: int, data: Path) -> dict[str, float]:
-    """Whole processes that answer one query: the first one reads the vectors to check them."""
+    """Time whole processes that answer one query; the first reads the vectors to verify them."""
     del data
-    time.sleep(4)  # what was just written is not remembered
+    time.sleep(4)  # hashes of files that were just written are not cached
     seconds = []
     for _ in range(1 + PROCESSES):
         started = time.perf_counter()
         command = [sys.executable, "-c", ONE_QUERY, str(folder / f"index-{count}")]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         seconds.append(time.perf_counter() - started)
-    own, most = map(int, told.split())
+    own, peak = map(int, printed.split())
     return {
         "first process ms": seconds[0] * 1000,
         "process ms": float(numpy.median(seconds[1:])) * 1000,
         "own MiB": own / 1024,
-        "mapped, too MiB": most / 1024,
+        "mapped, too MiB": peak / 1024,
     }
 
 
 def peak_mebibytes() -> float:
-    """Of this process alone; what getrusage tells begins with the peak of the one before it."""
+    """The peak memory of this process alone; getrusage starts from that of its parent."""
     status = Path("/proc/self/status").read_text("ascii")
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
 def add(folder: Path, count: int, data: Path) -> dict[str, float]:
-    """Milliseconds that 100 documents more take: the median of five times."""
+    """Milliseconds to add 100 documents: the median of five runs."""
     del data
     given = Given(vectors_of(folder, count))
     seconds = []
@@ -222,7 +222,7 @@ def add(folder: Path, count: int, data: Path) -> dict[str, float]:
 
 
 def exact_index(folder: Path, count: int) -> Any:
-    """All vectors, compared one by one."""
+    """A flat index of all vectors."""
     vectors = numpy.load(vectors_of(folder, count))
     exact = faiss.IndexFlatIP(vectors.shape[1])
     exact.add(vectors)
@@ -230,7 +230,7 @@ def exact_index(folder: Path, count: int) -> Any:
 
 
 def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
-    """Warm queries of one process, by vector, with filters, by words."""
+    """Warm queries in one process: by vector, with filters, by words."""
     del data
     queries = numpy.load(folder / "queries.npy")
     exact = exact_index(folder, count)
@@ -266,9 +266,9 @@ def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
 
 
 def _many(index: Index, file: Path, queries: Matrix) -> dict[str, float]:
-    """Queries per second, and of FAISS alone over the same file with the same parameters.
+    """Queries per second, ours and FAISS's alone on the same file with the same parameters.
 
-    FAISS gives numbers of vectors, ours passages with their texts and fields.
+    FAISS returns numbers of vectors, ours passages with their texts and fields.
     """
     bare = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
     bare.search(queries[:10], 10)
@@ -299,7 +299,7 @@ def timed(name: str, search: Any, times: int) -> dict[str, float]:
 
 
 def words(folder: Path, count: int, data: Path) -> dict[str, float]:
-    """The same queries by words, stemmed as English and without stop words."""
+    """The same BM25 queries, with English stemming and without stop words."""
     del data
     with Index.open(folder / f"index-{count}") as index:
         started = time.perf_counter()
@@ -328,9 +328,9 @@ def peer_build(folder: Path, count: int, data: Path, peer: str) -> dict[str, flo
 
 
 def peer_search(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
-    """Single queries of another store, as far as they have to go for the recall.
+    """Single queries of another store, at the least effort that reaches the recall.
 
-    How far that is, other queries tell than those that are measured.
+    The effort is chosen by queries other than those that are measured.
     """
     del data
     going = PEERS[peer].open(folder / f"{peer}-{count}")
@@ -360,7 +360,7 @@ OTHERS = {step.__name__: step for step in (peer_build, peer_search)}
 
 
 def main() -> None:
-    """Each step in a process of its own, at each size; then one table."""
+    """Run each step at each size in a process of its own, then print one table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -369,8 +369,8 @@ def main() -> None:
     add("--index-type", default="auto")
     add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="other stores (all)")
     add("--folder", type=Path, help="keeps vectors and indexes for the next run")
-    add("--json", type=Path, metavar="FILE", help="where the figures go, beside those of before")
-    add("--plot", type=Path, metavar="FILE", help="where curves go (.png or .svg)")
+    add("--json", type=Path, metavar="FILE", help="add the figures to this file")
+    add("--plot", type=Path, metavar="FILE", help="draw curves into this file (.png or .svg)")
     add("--step", choices=[*OURS, *OTHERS], help=argparse.SUPPRESS)
     add("--peer", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -396,15 +396,15 @@ def main() -> None:
     table = Table("", *(f"{size:,}" for size in columns))
     names = dict.fromkeys(name for column in columns.values() for name in column)
     for name in names:
-        told = (column.get(name) for column in columns.values())
-        table.add_row(name, *("-" if value is None else f"{value:,.4g}" for value in told))
+        values = (column.get(name) for column in columns.values())
+        table.add_row(name, *("-" if value is None else f"{value:,.4g}" for value in values))
     Console().print(table)
     if arguments.plot:
         plot(columns, arguments.plot)
 
 
 def _columns(file: Path | None) -> dict[int, dict[str, float]]:
-    """The figures of another run, by size."""
+    """The figures of earlier runs, by size."""
     if file is None or not file.exists():
         return {}
     return {int(size): figures for size, figures in json.loads(file.read_text("utf-8")).items()}

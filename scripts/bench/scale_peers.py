@@ -1,7 +1,7 @@
-"""Other stores of vectors, as scripts/bench/scale builds and searches them.
+"""Other vector stores, as scripts/bench/scale builds and searches them.
 
 Each keeps ids, texts, four fields and vectors on disk (usearch: ids and vectors), with the defaults
-of its documentation. How far a search goes is raised until queries that are not measured have a
+of its documentation. The search effort is raised until queries that are not measured have a
 recall@10 of 0.98.
 """
 
@@ -20,10 +20,10 @@ from semsearch.protocols import Matrix
 
 HITS = 10
 ROWS_AT_ONCE = 5_000
-#: From so many vectors on, LanceDB's documentation asks for an index.
+#: From this many vectors on, LanceDB's documentation recommends an index.
 LANCEDB_INDEXES = 100_000
 
-#: The ids that a query vector finds.
+#: Returns the ids of a query vector's hits.
 Search = Callable[[Matrix], list[str]]
 
 
@@ -31,9 +31,9 @@ class Peer(NamedTuple):
     """A store.
 
     Args:
-        build: of documents and their vectors, in a folder.
-        open: the store; gives a search that goes as far as is said.
-        efforts: how far it may go, the least first.
+        build: stores documents and their vectors in a folder.
+        open: opens the store; returns a function from an effort to a search.
+        efforts: search efforts to try, the least first.
     """
 
     build: Callable[[Path, Iterator[Document], Matrix], None]
@@ -161,7 +161,7 @@ def _chroma_client(folder: Path) -> Any:
     return chromadb.PersistentClient(str(folder), settings)
 
 
-#: How many candidates LanceDB ranks again by their vectors, for each that is wanted.
+#: The candidates that LanceDB reranks by their vectors, per requested hit.
 REFINED = 50
 
 PEERS: Mapping[str, Peer] = {

@@ -1,17 +1,17 @@
 """`semsearch serve` under load, beside txtai's API and Chroma's server.
 
-Clients on the same machine ask for the ten best passages with their texts; each asks its next query
-when it has the answer to the one before. Services have the same corpus and queries and encode with
+Clients on the same machine ask for the ten best passages with their texts; each sends its next
+query when the previous one is answered. Services have the same corpus and queries and encode with
 the same all-MiniLM-L6-v2, with the defaults of their documentation:
 
 ours            `semsearch serve`, in each of the precisions
 txtai           `uvicorn txtai.api:app`
-chroma          `chroma run` and its Python client, which encodes with sentence-transformers: that
-                is done in the process of the clients, which all share one model
-chroma-vectors  `chroma run`, with vectors of the queries that were encoded before: search alone
+chroma          `chroma run` and its Python client, which encodes with sentence-transformers in the
+                process of the clients; these share one model
+chroma-vectors  `chroma run` with query vectors that are encoded beforehand: search alone
 
-Services take turns; those that wait are idle. All clients are in one other process: how many cores
-it keeps busy is shown. Figures are medians of the rounds, with the lowest and highest value.
+Services take turns; those that wait are idle. All clients are in one other process, whose busy
+cores are shown. Figures are medians of the rounds, with the lowest and highest value.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from scripts.shared.corpora import (
 )
 from scripts.shared.machine import cpu_description
 
-#: What each of the others needs.
+#: The modules that each of the other services needs.
 OTHERS = {
     "txtai": Peer(("txtai", "fastapi_mcp", "uvicorn")),
     "chroma": Peer(("chromadb", "sentence_transformers")),
@@ -70,11 +70,11 @@ START_SECONDS = 300
 
 @dataclass(frozen=True)
 class Asked:
-    """A service, and how it is asked.
+    """A service, and how it is queried.
 
     Args:
-        kind: how, as `scripts.bench.load` calls it.
-        system: what indexes the corpus, and serves it.
+        kind: the kind of client, as `scripts.bench.load` calls it.
+        system: the system that indexes and serves the corpus.
     """
 
     kind: str
@@ -82,15 +82,15 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What a table calls it."""
+        """Its name in tables."""
         return self.system.name if self.kind == OURS else self.kind
 
 
 @dataclass
 class Figures:
-    """A service under the load of so many clients.
+    """The figures of a service under a number of clients.
 
-    The rate is of answers a second; the ratio is that of the first of ours to it.
+    The rate is in answers a second; the ratio is the rate of the first of ours divided by it.
     """
 
     system: str
@@ -105,7 +105,7 @@ class Figures:
 
 
 def main() -> int:
-    """Measure, and tell; exit status 1 when a service failed."""
+    """Measure, and print the results; exit status 1 if a service failed."""
     arguments = parsed()
     asked, left_out = at_hand(arguments)
     with tempfile.TemporaryDirectory() as name, ExitStack() as running:
@@ -116,7 +116,7 @@ def main() -> int:
             for system in dict.fromkeys(one.system for one in asked)
         }
         figures = bench.measured(asked, addresses)
-    told = {
+    results = {
         "options": vars(arguments),
         "versions": installed_versions()["main"],
         "machine": cpu_description(),
@@ -125,14 +125,14 @@ def main() -> int:
         "left_out": left_out,
         "loads": as_plain(figures),
     }
-    show(told, figures, Console() if sys.stdout.isatty() else Console(width=120))
+    show(results, figures, Console() if sys.stdout.isatty() else Console(width=120))
     if arguments.json:
-        arguments.json.write_text(json.dumps(told, indent=2, default=str) + "\n", "utf-8")
+        arguments.json.write_text(json.dumps(results, indent=2, default=str) + "\n", "utf-8")
     return 0
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed options."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench/serve",
         description=__doc__,
@@ -145,35 +145,35 @@ def parsed() -> argparse.Namespace:
         "--precisions",
         type=some_of(PRECISIONS),
         default=("auto", "fp32"),
-        help=f"of ours: some of {','.join(PRECISIONS)} (auto,fp32)",
+        help=f"precisions of ours: some of {','.join(PRECISIONS)} (auto,fp32)",
     )
-    add("--clients", type=counts, default=[1, 8, 64], help="at once: numbers (1,8,64)")
-    add("--seconds", type=float, default=5.0, metavar="S", help="how long each load lasts (5)")
-    add("--repeats", type=positive, default=3, metavar="N", help="how many rounds (3)")
+    add("--clients", type=counts, default=[1, 8, 64], help="numbers of concurrent clients (1,8,64)")
+    add("--seconds", type=float, default=5.0, metavar="S", help="duration of each load (5)")
+    add("--repeats", type=positive, default=3, metavar="N", help="number of rounds (3)")
     add("--texts", type=positive, default=10_000, metavar="N", help="definitions (10,000)")
-    add("--corpus", type=Path, metavar="FILE", help="texts of your own, one a line, instead")
-    add("--json", type=Path, metavar="FILE", help="where the figures go")
+    add("--corpus", type=Path, metavar="FILE", help="texts of your own instead, one per line")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
     arguments = parser.parse_args()
     if arguments.corpus is None and "SEMSEARCH_DATA" not in os.environ:
-        parser.error("name a --corpus, or the folder of published data sets in SEMSEARCH_DATA")
+        parser.error("pass --corpus, or set SEMSEARCH_DATA to a folder of published data sets")
     if arguments.corpus is not None and not arguments.corpus.is_file():
         parser.error(f"no file {arguments.corpus}")
     return arguments
 
 
 def counts(text: str) -> list[int]:
-    """Numbers with commas between them."""
+    """Parse comma-separated numbers."""
     return [positive(number) for number in text.split(",")]
 
 
 def at_hand(arguments: argparse.Namespace) -> tuple[list[Asked], dict[str, str]]:
-    """What is installed, and why others are left out."""
+    """The services that are installed, and why others are left out."""
     asked, left_out = [], {}
     for kind in arguments.systems:
         if kind == OURS:
             asked += [Asked(kind, System(OURS, precision)) for precision in arguments.precisions]
         elif missing := missing_modules(OTHERS[kind]):
-            left_out[kind] = f"{', '.join(missing)} is not installed; scripts/bench/serve does that"
+            left_out[kind] = f"{', '.join(missing)} is not installed; run scripts/bench/serve"
             messages.print(f"{kind} is left out: {left_out[kind]}")
         else:
             asked.append(Asked(kind, System(kind.partition("-")[0], "fp32")))
@@ -181,7 +181,7 @@ def at_hand(arguments: argparse.Namespace) -> tuple[list[Asked], dict[str, str]]
 
 
 def texts(arguments: argparse.Namespace, folder: Path) -> tuple[Corpus, list[str]]:
-    """The corpus, and the queries in any order (seed 0); one's own texts are both."""
+    """The corpus, and the queries, shuffled (seed 0); the texts of --corpus are both."""
     if arguments.corpus:
         found = list(distinct(arguments.corpus.read_text("utf-8").splitlines()))
         queries = found[:QUERIES]
@@ -196,13 +196,13 @@ def texts(arguments: argparse.Namespace, folder: Path) -> tuple[Corpus, list[str
 
 
 class Bench:
-    """Services of one corpus, and the clients that ask them.
+    """Services of one corpus, and the clients that query them.
 
     Args:
-        folder: for everything that is written.
-        corpus: what is searched.
-        queries: what for.
-        arguments: what was asked for.
+        folder: where everything is written.
+        corpus: the texts to search.
+        queries: the texts to search for.
+        arguments: the parsed options.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Bench:
 
     @contextmanager
     def served(self, system: System) -> Iterator[str]:
-        """The address of a service, which runs meanwhile."""
+        """Index the corpus and run a service; yields its address."""
         index = self._folder / system.name.replace(" ", "-")
         began = time.perf_counter()
         self._run(system.index_command(self._folder, self._corpus.file, index))
@@ -246,13 +246,13 @@ class Bench:
         found: dict[Asked, Any] = {}
         loads: dict[tuple[int, Asked], list[dict[str, float]]] = defaultdict(list)
         for number in range(self._arguments.repeats):
-            # Each round begins with another one: what follows whom evens out, too.
+            # Each round begins with another one, so that effects of the order even out, too.
             start = number % len(asked)
             for one in [*asked[start:], *asked[:start]]:
                 messages.print(f"{number + 1}/{self._arguments.repeats}: {one.name}")
-                told = json.loads(self._run(self._load_command(one, addresses[one.system])))
-                found[one] = told["found"]
-                for load in told["loads"]:
+                report = json.loads(self._run(self._load_command(one, addresses[one.system])))
+                found[one] = report["found"]
+                for load in report["loads"]:
                     loads[load["clients"], one].append(load)
         figures = [
             Figures(
@@ -296,18 +296,18 @@ class Bench:
         return [*program, asked.kind, address, str(self._queries), *options]
 
     def _run(self, command: Sequence[str]) -> str:
-        """What a command prints last."""
+        """The last line that a command prints."""
         done = subprocess.run(
             command, env=environment(), capture_output=True, text=True, check=False
         )
         if done.returncode:
-            said = done.stderr.strip().splitlines() or ["nothing said"]
+            said = done.stderr.strip().splitlines() or ["no message"]
             sys.exit(f"{' '.join(command[:5])} … failed: {said[-1]}")
         return done.stdout.strip().rpartition("\n")[2]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Of all processes: no network, no GPU."""
+    """The environment of all processes: no network, no GPU."""
     none = {"HF_HUB_OFFLINE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     return {**os.environ, **none, "CUDA_VISIBLE_DEVICES": "", **more}
 
@@ -321,7 +321,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until a service takes connections."""
+    """Wait until a service accepts connections."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -329,15 +329,15 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
             return
         except OSError:
             if process.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"{log.stem} does not start: {log.read_text('utf-8', 'replace')[-500:]}")
+                sys.exit(f"{log.stem} did not start: {log.read_text('utf-8', 'replace')[-500:]}")
             time.sleep(0.1)
 
 
-def show(told: Mapping[str, Any], figures: Sequence[Figures], console: Console) -> None:
+def show(results: Mapping[str, Any], figures: Sequence[Figures], console: Console) -> None:
     """Print a table for each number of clients."""
-    corpus, machine = told["corpus"], told["machine"]
+    corpus, machine = results["corpus"], results["machine"]
     console.print(
-        f"{corpus['documents']:,} texts, {told['queries']:,} queries; "
+        f"{corpus['documents']:,} texts, {results['queries']:,} queries; "
         f"{machine['cpu']}, {machine['cores']} cores",
         highlight=False,
     )

@@ -1,7 +1,7 @@
 """`semsearch query` from the shell, without and with a running service; milliseconds.
 
-Whole processes are timed, in turn, so that a slow moment of the machine hits all of them. Beside
-them stands what no such program can do without: Python's own start. Both ways must print the same.
+Whole processes are timed, in turn, so that a slow moment of the machine affects all of them.
+Python's own start-up, which no such program can avoid, is timed too. Both ways must print the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMATS = ("table", "jsonl")
 
 
 def main() -> int:
-    """Measure, and print the table; exit status 1 when the two ways print different things."""
+    """Measure, and print the table; exit status 1 if the two ways print different output."""
     arguments = parsed()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         without, with_service = (
@@ -43,11 +43,11 @@ def main() -> int:
 
 
 def parsed() -> argparse.Namespace:
-    """What was asked for."""
+    """The parsed options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--index", type=Path, help="an index (one of the sample)")
+    parser.add_argument("--index", type=Path, help="the index to search (one of the sample corpus)")
     parser.add_argument("--query", default=QUERY, help="what to search for")
-    parser.add_argument("--repeats", type=int, default=20, help="how many rounds (20)")
+    parser.add_argument("--repeats", type=int, default=20, help="number of rounds (20)")
     return parser.parse_args()
 
 
@@ -88,13 +88,13 @@ def measure(
     for heading in ("", "median", "least", "most"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, taken in times.items():
-        counted = taken[1:]  # the first round reads files for the first time
+        counted = taken[1:]  # the first round reads the files from disk
         figures = statistics.median(counted), min(counted), max(counted)
         table.add_row(name, *(f"{figure:.0f}" for figure in figures))
     (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
     outputs = [printed[name] for name in commands if name.startswith("query")]
     same = all(outputs[place] == outputs[place + 1] for place in range(0, len(outputs), 2))
-    print("the same bytes by both ways" if same else "the two ways print DIFFERENT things")
+    print("both ways print the same bytes" if same else "the two ways print DIFFERENT bytes")
     return 0 if same else 1
 
 

@@ -1,4 +1,4 @@
-"""What scripts/bench/peers compares: the commands of each system, and whether it is at hand."""
+"""The systems that scripts/bench/peers compares: their commands, and whether they are installed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ ONE_PEER = Path(__file__).resolve().with_name("one_peer.py")
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: What scripts/bench/peers installs besides: optimum-intel wants other versions of transformers.
+#: The second environment of scripts/bench/peers: optimum-intel needs another transformers.
 OTHER_ENVIRONMENT = ROOT / ".venv-bench" / "bin" / "python"
 
 
 class Peer(NamedTuple):
-    """A tool that ours is compared with.
+    """A tool that semsearch is compared with.
 
     Args:
-        modules: what it cannot do without.
-        precision: in which it computes, on a processor that has it.
-        python: of the environment that it is installed in.
+        modules: the modules that it needs.
+        precision: the one it computes in, on a processor that has it.
+        python: the interpreter of the environment that it is installed in.
     """
 
     modules: tuple[str, ...]
@@ -63,7 +63,7 @@ PACKAGES = (
     "onnxruntime",
 )
 
-#: Programs for either environment: the names on the command line that it lacks; versions of them.
+#: Programs for either environment: of the names passed, those it lacks; the versions of them.
 MISSING = """
 import json, sys
 from importlib.util import find_spec
@@ -87,11 +87,11 @@ messages = Console(stderr=True, soft_wrap=True, highlight=False)
 
 @dataclass(frozen=True)
 class System:
-    """A tool, as it is measured.
+    """A tool in one precision.
 
     Args:
-        tool: ours, or the name of a peer.
-        precision: in which it computes; an index of ours remembers it for the queries.
+        tool: `ours`, or the name of a peer.
+        precision: the one it computes in; an index of ours keeps it for the queries.
     """
 
     tool: str
@@ -99,32 +99,32 @@ class System:
 
     @property
     def name(self) -> str:
-        """What a table calls it."""
+        """Its name in tables."""
         return f"{OURS} {self.precision}" if self.tool == OURS else self.tool
 
     def prepare_command(self, models: Path) -> list[str]:
-        """Converts the model, where the tool needs that."""
+        """The command that converts the model, if the tool needs that."""
         return [*self._program("prepare"), str(models / self.tool)]
 
     def index_command(self, models: Path, corpus: Path, folder: Path) -> list[str]:
-        """Makes an index."""
+        """The command that builds an index."""
         if self.tool == OURS:
             options = ["--index", str(folder), "--precision", self.precision]
             return [*semsearch(), "index", str(corpus), *options]
         return [*self._program("index"), str(models / self.tool), str(corpus), str(folder)]
 
     def query_command(self, models: Path, folder: Path, text: str) -> list[str]:
-        """Asks an index."""
+        """The command that runs one query."""
         if self.tool == OURS:
             return [*semsearch(), "query", text, "--index", str(folder)]
         return [*self._program("query"), str(models / self.tool), str(folder), text]
 
     def warm_command(self, models: Path, folder: Path, queries: Path) -> list[str]:
-        """Asks an index many times, and prints the median."""
+        """The command that runs many queries, and prints the median."""
         return [*self._program("warm"), str(models / self.tool), str(folder), str(queries)]
 
     def help_command(self) -> list[str]:
-        """Asks for help alone."""
+        """The command that only prints help."""
         return [*semsearch(), "--help"]
 
     def _program(self, action: str) -> list[str]:
@@ -132,7 +132,7 @@ class System:
         return [python, str(ONE_PEER), self.tool, action]
 
 
-#: The command without work, timed among the cold queries.
+#: The command without any work, timed with the cold queries.
 HELP = System("semsearch --help", "")
 
 
@@ -145,7 +145,7 @@ def at_hand(arguments: argparse.Namespace) -> tuple[list[System], dict[str, str]
             continue
         peer = PEERS[tool]
         if missing := missing_modules(peer):
-            left_out[tool] = f"{', '.join(missing)} is not installed; scripts/bench/peers does that"
+            left_out[tool] = f"{', '.join(missing)} is not installed; run scripts/bench/peers"
             messages.print(f"{tool} is left out: {left_out[tool]}")
         else:
             systems.append(System(tool, peer.precision))
@@ -153,29 +153,29 @@ def at_hand(arguments: argparse.Namespace) -> tuple[list[System], dict[str, str]
 
 
 def missing_modules(peer: Peer) -> list[str]:
-    """Which of its modules its environment lacks."""
+    """The modules of a peer that its environment lacks."""
     if not peer.python.exists():
         return list(peer.modules)
-    found: list[str] = _told_by(peer.python, MISSING, peer.modules)
+    found: list[str] = _json_from(peer.python, MISSING, peer.modules)
     return found
 
 
-def _told_by(python: Path, program: str, arguments: Sequence[str]) -> Any:
-    """What a program prints as JSON, in the environment of that interpreter."""
+def _json_from(python: Path, program: str, arguments: Sequence[str]) -> Any:
+    """The value that a program prints as JSON, run by an interpreter."""
     command = [str(python), "-c", program, *arguments]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def semsearch() -> list[str]:
-    """The command, of the environment that runs this."""
+    """The semsearch command of the current environment."""
     return [str(Path(sys.executable).with_name("semsearch"))]
 
 
 def installed_versions() -> dict[str, dict[str, str]]:
-    """Of the packages that matter here, by environment."""
+    """The versions of the compared packages, by environment."""
     pythons = {"main": Path(sys.executable), "other": OTHER_ENVIRONMENT}
     return {
-        name: _told_by(python, VERSIONS, PACKAGES)
+        name: _json_from(python, VERSIONS, PACKAGES)
         for name, python in pythons.items()
         if python.exists()
     }

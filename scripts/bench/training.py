@@ -1,9 +1,9 @@
-"""How fast our training is beside that of plain sentence-transformers.
+"""The speed of our training compared with plain sentence-transformers.
 
 Both train all-MiniLM-L6-v2 on the same pairs of STS Benchmark for one epoch, in turn, in processes
-of their own, with batches of 16 and on the same threads. `plain` is sentence-transformers' trainer
-with its defaults; `ours` is what `semsearch train` runs. Loading and evaluating are not counted;
-writing the last checkpoint is, in both.
+of their own, with a batch size of 16 and the same threads. `plain` is the trainer of
+sentence-transformers with its defaults; `ours` is that of `semsearch train`. Loading and evaluation
+are not counted; writing the last checkpoint is, in both.
 """
 
 from __future__ import annotations
@@ -132,24 +132,24 @@ def ours(model: str, count: int) -> float:
 
 
 def spread(length: int, count: int) -> list[int]:
-    """The places of `count` pairs, evenly over the whole set: its parts differ in length."""
+    """The positions of `count` pairs, spread evenly: parts of the set differ in text length."""
     return [place * length // count for place in range(count)]
 
 
 def table(rates: dict[str, list[float]], arguments: argparse.Namespace) -> Table:
     """Medians with the lowest and the highest value, and their ratio."""
-    told = Table(
+    rows = Table(
         title=f"{arguments.model}: {arguments.pairs:,} pairs of STS Benchmark",
         title_justify="left",
     )
     for heading in ("", "pairs/s", "x plain"):
-        told.add_column(heading, justify="right" if heading else "left")
+        rows.add_column(heading, justify="right" if heading else "left")
     base = statistics.median(rates["plain"])
     for system, values in rates.items():
         middle = statistics.median(values)
         spread = f"{middle:.1f} ({min(values):.1f}..{max(values):.1f})"
-        told.add_row(system, spread, f"{middle / base:.2f}x")
-    return told
+        rows.add_row(system, spread, f"{middle / base:.2f}x")
+    return rows
 
 
 if __name__ == "__main__":

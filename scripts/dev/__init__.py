@@ -1,1 +1,1 @@
-"""Soaking and fuzzing."""
+"""Development tools: soak tests, fuzzing, documentation."""

@@ -1,4 +1,4 @@
-"""Examples in docstrings as code on the pages: elsewhere, brackets would be taken for links."""
+"""Fences the examples in docstrings as code: otherwise, brackets would be parsed as links."""
 
 from __future__ import annotations
 

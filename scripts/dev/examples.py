@@ -1,17 +1,17 @@
-"""Runs the examples of README.md, of the pages under docs/ and of those about errors.
+"""Runs the examples in README.md, in the pages under docs/ and in those about errors.
 
-A page is run in an empty folder, as a reader would follow it from top to bottom:
+Each page runs in an empty folder, as a reader would follow it from top to bottom:
 
-    ```csv title="tickets.csv"     any block with a title is written into that file
+    ```csv title="tickets.csv"     any block with a title is written to that file
     ```bash                        commands, which must succeed
-    ```console                     commands behind "$ ", and what they print
-    ```python                      code; a ```text block right behind it is what it prints
+    ```console                     commands after "$ ", with their output
+    ```python                      code; a ```text block right after it is its output
 
-A comment above a block keeps it from being run, and says why and which test does it instead:
+A comment above a block keeps it from running, and says why and which test covers it instead:
 
     <!-- not run: needs a Milvus server (tests/stores/test_congruence.py) -->
 
-`--update` writes what came out into the pages, and pictures that commands made beside them. Some
+`--update` writes the output into the pages, and pictures that the commands made beside them. Some
 pages need files of SEMSEARCH_DATA.
 """
 
@@ -44,7 +44,7 @@ ERRORS = ROOT / "semsearch" / "explanations"
 #: Pages whose examples have tests of their own.
 ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
 
-#: Files of SEMSEARCH_DATA that pages need, by the names that they have there.
+#: Files of SEMSEARCH_DATA that pages need, by the names that the pages use.
 FILES = {
     "docs/explanations/from-glove-to-sbert.md": {"glove.txt": "glove/glove.6B.50d.txt"},
     "docs/films.md": {"movies-1960s.json": "corpora/movies/movies-1960s.json"},
@@ -60,14 +60,14 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _TITLE = re.compile(r'title="([^"]+)"')
-#: What is measured anew each time, and what depends on the machine.
+#: Output that differs between runs or machines.
 _VOLATILE = re.compile(
     r"\d[\d,.]* documents?/s|\d[\d,.]*(?=\s?(?:s|ms|min|MB|kB|GB|B|[a-z]+/s)\b)"
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z]*|\b(?:bf16|fp32)\b"
     r"|(?<=\[Errno )\d+"
 )
 _DECIMAL = re.compile(r"(-?\d+\.\d+)")
-#: By how much scores differ between processors that compute in bf16 and those that do not.
+#: How far scores may differ between processors that compute in bf16 and those that do not.
 TOLERANCE = 0.011
 
 
@@ -76,19 +76,19 @@ class Block(NamedTuple):
 
     language: str
     body: str  #: without the indentation of the block
-    title: str | None  #: the file that it is
-    not_run: str | None  #: why
+    title: str | None  #: the file to write
+    not_run: str | None  #: the reason
     span: tuple[int, int]  #: of the body in the page
     indent: str
     end: int  #: of the block in the page
 
 
 class CommandError(Exception):
-    """A command failed, with what it printed."""
+    """A command failed; the message has its output."""
 
 
 class Example(NamedTuple):
-    """A block that shows output, with what came out."""
+    """A block that shows output, with the actual output."""
 
     block: Block
     shown: str
@@ -96,7 +96,7 @@ class Example(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README.md and the pages that are written by hand: under docs/, and one for each error."""
+    """README.md and the handwritten pages: those under docs/, and one for each error."""
     folders = (ROOT / "docs", ERRORS)
     return [ROOT / "README.md", *(page for one in folders for page in sorted(one.rglob("*.md")))]
 
@@ -121,7 +121,7 @@ def run(text: str) -> list[Example]:
     """Run a page in the current folder.
 
     Raises:
-        CommandError: a command failed that shows no output.
+        CommandError: a command of a `bash` block failed.
     """
     names: dict[str, object] = {"__name__": "__main__"}
     examples = []
@@ -152,7 +152,7 @@ def run(text: str) -> list[Example]:
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether output is what a page shows, but for times, sizes and the noise of scores."""
+    """Whether output is what a page shows, except for times, sizes and noise in scores."""
     left, right = (_DECIMAL.split(_VOLATILE.sub("N", text).rstrip()) for text in (shown, printed))
     return len(left) == len(right) and all(
         abs(float(a) - float(b)) <= TOLERANCE if place % 2 else _spaces(a) == _spaces(b)
@@ -161,7 +161,7 @@ def same(shown: str, printed: str) -> bool:
 
 
 def updated(text: str, examples: list[Example]) -> str:
-    """The page with what came out."""
+    """The page with the actual output."""
     for block, shown, printed in reversed(examples):
         if not same(shown, printed):
             body = re.sub(r"^(?=.)", block.indent, printed.rstrip() + "\n", flags=re.MULTILINE)
@@ -187,7 +187,7 @@ def anywhere(printed: str) -> str:
 
 
 def _spaces(text: str) -> str:
-    """One space for many: a time with more digits moves what stands behind it."""
+    """Collapse runs of spaces: a time with more digits shifts what follows it."""
     return re.sub(r" +", " ", text)
 
 
@@ -197,7 +197,7 @@ def _commands(body: str) -> list[str]:
 
 
 def _console(body: str) -> Iterator[str]:
-    """The session with what the commands print now."""
+    """The session with the current output of its commands."""
     lines = body.splitlines()
     for place, line in enumerate(lines):
         if not line.startswith("$ "):
@@ -212,9 +212,10 @@ def _console(body: str) -> Iterator[str]:
 
 
 def _shell(command: str) -> tuple[int, str]:
-    """Exit status and output.
+    """A command's exit status and output.
 
-    Commands of ours that need no shell run in this process, but for services, which may outlive it.
+    semsearch commands that need no shell run in this process, except services, which may outlive
+    it.
     """
     words = shlex.split(command, comments=True)
     unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
@@ -248,7 +249,7 @@ def main() -> None:
     for page in arguments or run_here:
         name, text = str(page.relative_to(ROOT)), page.read_text("utf-8")
         if name in FILES and "SEMSEARCH_DATA" not in os.environ:
-            print(f"{name}: left out, SEMSEARCH_DATA names no folder")
+            print(f"{name}: skipped, SEMSEARCH_DATA is not set")
             continue
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
             if name in FILES:

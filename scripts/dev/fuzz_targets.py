@@ -1,7 +1,7 @@
-"""Coverage-guided fuzzing: whatever the input, only semsearch's own errors come out.
+"""Coverage-guided fuzzing: whatever the input, only semsearch's own errors may be raised.
 
-Each target runs in a process of its own and stops at the first other error, with the input that
-led there in a file; the same command with that file as --input runs it again.
+Each target runs in a process of its own and stops at the first other error, saving the input that
+caused it; the same command with that file as --input reproduces the error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Target = Callable[[bytes], None]
 
 
 def fuzz_filters(folder: Path) -> Target:
-    """Expressions, through the parser and through SQLite."""
+    """Filter expressions, through the parser and SQLite."""
     from semsearch import Document, Index
     from semsearch.stores.filtering import read_filter
     from semsearch.stores.protocol import Selection
@@ -50,18 +50,18 @@ def fuzz_filters(folder: Path) -> Target:
 
 
 def _converted_here(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    """What the child process makes of a document, in this one, whose coverage counts."""
+    """Convert a document in this process, whose coverage counts, instead of a child process."""
     from semsearch.corpus.converters import convert
     from semsearch.corpus.sections import Parts
 
     sections: list[Section] = []
-    with contextlib.suppress(Exception):  # the child reports them
+    with contextlib.suppress(Exception):  # the child process would report them
         sections.extend(convert(source, kind, encoding).sections)
     return Parts("", iter(sections))
 
 
 def fuzz_corpus(folder: Path) -> Target:
-    """Files of every format; the first byte says of which."""
+    """Files of every format; the first byte selects the format."""
     from semsearch import Corpus
     from semsearch.corpus import converters
 
@@ -78,9 +78,9 @@ def fuzz_corpus(folder: Path) -> Target:
 
 
 def fuzz_documents(folder: Path) -> Target:
-    """Sound office documents with bytes of one file in them replaced, as `fuzz_index` does.
+    """Valid office documents with bytes of one inner file replaced, as `fuzz_index` does.
 
-    The first byte says of which document, the second of which file.
+    The first byte selects the document, the second the file.
     """
     from semsearch import Corpus
     from semsearch.corpus import converters
@@ -103,7 +103,7 @@ def fuzz_documents(folder: Path) -> Target:
 
 
 def _office_documents() -> dict[str, dict[str, bytes]]:
-    """The files in small documents, by the suffix of the document."""
+    """The files inside small office documents, by the suffix of the document."""
     import openpyxl
     import pptx
 
@@ -131,7 +131,7 @@ def _zipped(parts: dict[str, bytes]) -> bytes:
 
 
 def _replaced(content: bytes, data: bytes) -> bytes:
-    """A content with bytes replaced: pairs of a place and what to write there."""
+    """The content with bytes replaced; `data` is pairs of a position and a new byte."""
     changed = bytearray(content)
     for at in range(0, len(data) - 4 if changed else 0, 5):
         changed[int.from_bytes(data[at : at + 4], "little") % len(changed)] = data[at + 4]
@@ -164,7 +164,7 @@ EPUB = {
 
 
 def fuzz_index(folder: Path) -> Target:
-    """A sound database with bytes of it replaced: pairs of a place and what to write there."""
+    """A valid database with bytes replaced, given as pairs of a position and a new byte."""
     from semsearch import Document, Index, Retriever
     from semsearch.encoders import load_encoder
 
@@ -197,7 +197,7 @@ TARGETS = {
 
 
 def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None:
-    """Run one target for some seconds; ends the process."""
+    """Run one target for some seconds, then end the process."""
     import atheris
 
     with atheris.instrument_imports(include=["semsearch"]):
@@ -215,12 +215,12 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None
 
 
 def main() -> int:
-    """Fuzz; exit status 1 when something was found."""
+    """Fuzz; exit status 1 if a target failed."""
     parser = argparse.ArgumentParser(prog="scripts/dev/fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
-    parser.add_argument("--seed", type=int, help="of what is tried; the last run printed its own")
-    parser.add_argument("--corpus", type=Path, help="a folder that keeps what was found")
+    parser.add_argument("--seconds", type=int, default=60, help="seconds for each target (60)")
+    parser.add_argument("--seed", type=int, help="seed of the inputs; each run prints its own")
+    parser.add_argument("--corpus", type=Path, help="a folder that keeps the inputs found")
     parser.add_argument("--input", type=Path, help="run a target on this file alone")
     arguments = parser.parse_args()
     names = arguments.targets or list(TARGETS)
@@ -254,7 +254,7 @@ def main() -> int:
                 failed.append(name)
                 for crash in corpus.glob("crash-*"):
                     kept = Path(shutil.copy(crash, f"fuzz-{name}-{crash.name}"))
-                    print(f"again: scripts/dev/fuzz {name} --input {kept}")
+                    print(f"rerun: scripts/dev/fuzz {name} --input {kept}")
         print(f"targets: {len(names)}, failed: {len(failed)} {' '.join(failed)}".rstrip())
         return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Runs the notebooks under docs/notebooks/, and writes what comes out into them."""
+"""Runs the notebooks under docs/notebooks/, and writes their output into them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 
 
 def executed(file: Path) -> nbformat.NotebookNode:
-    """A notebook as it is after all its cells have run, in an empty folder.
+    """A notebook after all its cells have run in an empty folder.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -26,7 +26,7 @@ def executed(file: Path) -> nbformat.NotebookNode:
 
 
 def main() -> None:
-    """All of them."""
+    """Run all notebooks."""
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for file in sorted(FOLDER.glob("*.ipynb")):
         nbformat.write(executed(file), file)

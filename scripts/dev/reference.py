@@ -1,4 +1,4 @@
-"""The reference of commands, from click, and of the HTTP interface, from its OpenAPI schema."""
+"""Reference pages: commands, from click, and the HTTP API, from its OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _title(page: str) -> str:
 
 
 class Records(click.HelpFormatter):
-    """Takes down the options of a command as its help lists them, by section."""
+    """Records the options of a command as its help lists them, by section."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,13 +71,13 @@ class Records(click.HelpFormatter):
         self.sections.append((heading, []))
 
     def write_dl(self, rows: Any, col_max: int = 30, col_spacing: int = 2) -> None:
-        """Take down options with their descriptions."""
+        """Record options with their descriptions."""
         del col_max, col_spacing
         self.sections[-1][1].extend(rows)
 
 
 def _help(text: str) -> Iterator[str]:
-    """Paragraphs as they are; those that click must not wrap are commands."""
+    """The paragraphs of a help text; those that click must not wrap are shown as code."""
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text).partition("\f")[0].strip()):
         if paragraph.startswith("\b"):
             yield from ["```text", paragraph.removeprefix("\b").strip("\n"), "```", ""]
@@ -86,20 +86,20 @@ def _help(text: str) -> Iterator[str]:
 
 
 def http_schema() -> dict[str, Any]:
-    """OpenAPI's description of a service that may be written to."""
+    """The OpenAPI schema of a writable service."""
     return create_app({}, Settings(writable=True)).openapi()
 
 
 def http_page(schema: Mapping[str, Any]) -> str:
-    """All requests with their parameters and answers, in Markdown."""
+    """All requests with their parameters and responses, in Markdown."""
     lines = [
         "# HTTP",
         "",
-        "`semsearch serve` answers these requests; its `/docs` tries them out. "
+        "`semsearch serve` answers these requests; try them out at its `/docs`. "
         "The whole schema is [openapi.json](openapi.json). Errors are problem details "
         "(`application/problem+json`, RFC 9457); their `code`, where semsearch itself refuses "
         "something, is explained under [Errors](errors.md). With a token (`SEMSEARCH_TOKEN`), "
-        "requests bear `Authorization: Bearer TOKEN`.",
+        "requests must carry `Authorization: Bearer TOKEN`.",
         "",
     ]
     for path, operations in schema["paths"].items():
@@ -130,10 +130,11 @@ def _operation(schema: Mapping[str, Any], name: str, operation: Mapping[str, Any
             kind = _cell(_type(schema, value))
             yield f"| {_code(field)} | {kind} | {shown} | {_cell(description)} |"
         yield ""
-    answers = [
-        f"{status} ({answer['description']})" for status, answer in operation["responses"].items()
+    responses = [
+        f"{status} ({response['description']})"
+        for status, response in operation["responses"].items()
     ]
-    yield from [f"Answers: {', '.join(answers)}.", ""]
+    yield from [f"Responses: {', '.join(responses)}.", ""]
 
 
 def _type(schema: Mapping[str, Any], value: Mapping[str, Any]) -> str:
@@ -159,10 +160,10 @@ def _resolved(schema: Mapping[str, Any], value: Mapping[str, Any]) -> Mapping[st
 
 
 def _code(value: object) -> str:
-    """As code; a bar within backticks would end the cell of a table."""
+    """The value as code; a bar within backticks would end a table cell."""
     return f"`{value}`" if "|" not in str(value) else _cell(f"<code>{value}</code>")
 
 
 def _cell(text: str) -> str:
-    """The text of a cell: no bars, and no brackets that would be links."""
+    """The text of a table cell: no bars, and no brackets that would become links."""
     return " ".join(text.split()).replace("|", "&#124;").replace("[", "&#91;")

@@ -1,4 +1,4 @@
-"""Draws the page: the sample corpus, a query, the map."""
+"""Takes a screenshot of the page: the sample corpus, a query, the map."""
 
 from __future__ import annotations
 

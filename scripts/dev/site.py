@@ -1,4 +1,4 @@
-"""Pages of the documentation that are not under docs/: MkDocs runs this when it builds the site."""
+"""MkDocs hooks that generate the documentation pages not under docs/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))  # mkdocs imports this file by its path
 from scripts.dev.reference import commands_page, http_page, http_schema  # noqa: E402
 from semsearch import explanations  # noqa: E402
 
-#: Files of the repository by their pages.
+#: Files of the repository, by the pages made of them.
 REPOSITORY = {
     "results.md": "RESULTS.md",
     "changelog.md": "CHANGELOG.md",
@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def of_repository(name: str) -> str:
-    """A file of the repository with its links as pages have them."""
+    """A file of the repository, with its links rewritten for the site."""
     text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
     for page, source in REPOSITORY.items():
         text = text.replace(f"]({source})", f"]({page})")
@@ -49,12 +49,12 @@ def of_repository(name: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """What readers see."""
+    """The text without HTML comments."""
     return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """List the codes of errors in reference/errors.md."""
+    """List the error codes in reference/errors.md."""
     lines = [
         f"- [`{code}`](../errors/{code}.md) {explanations.summary(code)}"
         for code in explanations.codes()
@@ -63,13 +63,13 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 
 
 def on_page_content(html: str, **_: object) -> str:
-    """Keep options such as `--where` whole at the ends of lines."""
+    """Keep options such as `--where` from breaking at the ends of lines."""
     return re.sub(r"<code>(?=--?\w)", '<code class="option">', html)
 
 
 def of_notebook(file: Path) -> str:
-    """A notebook with what came out of its cells."""
-    parts = [f"[The notebook]({file.name}) as it ran:"]
+    """A notebook with the output of its cells, in Markdown."""
+    parts = [f"[The notebook]({file.name}) with its output:"]
     for cell in json.loads(file.read_text("utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":

@@ -1,8 +1,8 @@
-"""Readers, a writer, kills and verification, mixed for as long as one likes.
+"""Soak test: readers, a writer, kills and verification, mixed for a given time.
 
 One process writes states of a corpus, each in one transaction, deletes, folds and compacts; it is
-killed every few seconds, and the index verified. Two more ask all the time, and compare each answer
-with what numpy gives for the state that it is of.
+killed every few seconds, and the index is verified. Two more query all the time, and compare each
+answer with numpy's for the same state.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from workers import ask_and_check, whole_state, write_states
 from semsearch import Index
 
 READERS = 2
-#: How long a writer lives, in seconds.
+#: The range of a writer's lifetime, in seconds.
 LIFE = (0.05, 4.0)
 
 
 def main() -> int:
-    """Soak, and print what was done; exit status 1 when there was a fault."""
+    """Run the soak test, and print its counts; exit status 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="scripts/dev/soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long (1)")
-    parser.add_argument("--seed", type=int, help="of the moments of the kills")
+    parser.add_argument("--minutes", type=float, default=1.0, help="duration (1)")
+    parser.add_argument("--seed", type=int, help="seed of the times of the kills")
     arguments = parser.parse_args()
     seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
     print(f"seed {seed}")
@@ -45,9 +45,9 @@ def soak(path: Path, seconds: float, chance: random.Random) -> int:
     with Index.create(path, ["hashing"]) as index:
         index.add(whole_state(0))
     running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)
-    told = processes.Queue()
+    queue = processes.Queue()
     readers = [
-        processes.Process(target=ask_and_check, args=(path, running, told)) for _ in range(READERS)
+        processes.Process(target=ask_and_check, args=(path, running, queue)) for _ in range(READERS)
     ]
     for reader in readers:
         reader.start()
@@ -61,7 +61,7 @@ def soak(path: Path, seconds: float, chance: random.Random) -> int:
         writer.start()
         writer.join(chance.uniform(*LIFE))
         if writer.exitcode is not None:
-            faults.append(f"a writer ended by itself with status {writer.exitcode}")
+            faults.append(f"a writer exited by itself with status {writer.exitcode}")
         writer.kill()
         writer.join()
         kills += 1
@@ -70,10 +70,10 @@ def soak(path: Path, seconds: float, chance: random.Random) -> int:
         verifications += 1
         faults += [f"after kill {kills}: {fault.what}" for fault in found]
         if not all(reader.is_alive() for reader in readers):
-            faults.append("a reader ended by itself")
+            faults.append("a reader exited by itself")
             break
     running.value = 0
-    seen = [told.get(timeout=120) for _ in readers]
+    seen = [queue.get(timeout=120) for _ in readers]
     for reader in readers:
         reader.join()
     faults += [mistake for one in seen for mistake in one.mistakes]

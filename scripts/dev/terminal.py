@@ -1,4 +1,4 @@
-"""Draws a terminal: the commands below, run in one, and what they print there."""
+"""Draws docs/terminal.svg: the commands below, run in a terminal, and their output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main() -> None:
         for command in COMMANDS:
             screen.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
             screen.print(Text.from_ansi(anywhere(in_terminal(command))))
-    # Else each picture has ids of its own, and fonts from another host.
+    # Otherwise, each picture would have ids of its own, and fonts from another host.
     drawn = screen.export_svg(title="semsearch", theme=DIMMED_MONOKAI, unique_id="semsearch")
     start, end = drawn.index("@font-face"), drawn.rindex("@font-face")
     end = drawn.index("}", end) + 1
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def in_terminal(command: str) -> str:
-    """What a command prints on a terminal; progress bars as they end."""
+    """The output of a command on a terminal, with progress bars in their last state."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ |= {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
@@ -52,7 +52,7 @@ def in_terminal(command: str) -> str:
     try:
         while block := os.read(terminal, 65_536):
             printed += block
-    except OSError:  # Linux says so that the other end is closed
+    except OSError:  # how Linux reports that the other end is closed
         pass
     os.waitpid(child, 0)
     lines = printed.decode().replace("\r\n", "\n").split("\n")

@@ -1,1 +1,1 @@
-"""The figures of README.md and RESULTS.md, measured again."""
+"""Reproduces the figures of README.md and RESULTS.md."""

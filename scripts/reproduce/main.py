@@ -1,14 +1,14 @@
-"""The figures of README.md and RESULTS.md, measured again.
+"""Reproduces the figures of README.md and RESULTS.md.
 
     scripts/reproduce/headline [--sentences N] [--precision P] [--repeats N] [--json FILE]
     scripts/reproduce/tables [--part PART ...] [--results FILE]
     scripts/reproduce/training [--seeds N] [--part PART ...] [--work DIR] [--results FILE]
 
-`headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): the most similar pairs of
-10,000 sentences, which took a cross-encoder on a V100 65 hours and a bi-encoder 5 seconds. Here the
-bi-encoder is `semsearch pairs`, a whole process from the shell; the cross-encoder's time is that of
-a sample, for all pairs. It has the same body, with a head of random weights: its scores would mean
-nothing, but take as long.
+`headline` is that of Sentence-BERT (Reimers & Gurevych 2019, section 1): finding the most similar
+pairs of 10,000 sentences took 65 hours with a cross-encoder on a V100 and 5 seconds with a
+bi-encoder. Here the bi-encoder is `semsearch pairs`, a whole process from the shell; the
+cross-encoder's time is extrapolated from a sample to all pairs. It has the same body with a
+randomly initialised head: its scores are meaningless, but take as long.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def parsed() -> argparse.Namespace:
 
 
 def headline(corpus: Corpus, precision: str, repeats: int) -> dict[str, float | str]:
-    """All its figures; medians of several runs."""
+    """All figures of the headline; times are medians of several runs."""
     machine = machine_peaks()
     runs = [pairs_run(corpus.file, precision) for _ in range(repeats + 1)][1:]  # the first converts
     encoding, search, whole = (statistics.median(column) for column in zip(*runs, strict=True))
@@ -115,7 +115,7 @@ def machine_peaks() -> dict[str, float]:
 
 
 def pairs_run(file: Path, precision: str) -> tuple[float, float, float]:
-    """Seconds of the encoding, of the search, and of the whole process."""
+    """Seconds of encoding, of the search, and of the whole process."""
     command = [sys.executable, "-m", "semsearch", "pairs", str(file), "--precision", precision]
     started = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -125,7 +125,7 @@ def pairs_run(file: Path, precision: str) -> tuple[float, float, float]:
 
 
 def cross_encoder_rate(sentences: list[str]) -> float:
-    """Pairs a second of a cross-encoder with the same body, by sentence-transformers."""
+    """Pairs a second of a cross-encoder with the same body, in sentence-transformers."""
     from sentence_transformers import CrossEncoder
     from transformers.utils import logging
 

@@ -1,4 +1,4 @@
-"""RESULTS.md: sections that the scripts write, and what all of them need."""
+"""Writes the generated sections of RESULTS.md, and formats figures and tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEGIN, END = "<!-- {} begin: written by {} -->", "<!-- {} end -->"
 
 
 def replace_section(file: Path, name: str, text: str, script: str | None = None) -> None:
-    """Put a section into a file, in the place of the one of that name, or at its end."""
+    """Write a section into a file, replacing the one of that name, or at its end."""
     begin, end = BEGIN.format(name, script or f"scripts/reproduce/{name}"), END.format(name)
     section = f"{begin}\n{text.strip()}\n{end}\n"
     page = file.read_text("utf-8") if file.exists() else "# Results\n"
@@ -29,7 +29,7 @@ def replace_section(file: Path, name: str, text: str, script: str | None = None)
 
 
 def provenance(*arguments: str) -> str:
-    """What must be known to measure the same again; without arguments, those of this run."""
+    """The date, command, versions and processor of a measurement; by default, of this run."""
     name, *options = arguments or sys.argv[1:]
     command = [f"scripts/reproduce/{name}", *options]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
@@ -42,7 +42,7 @@ def provenance(*arguments: str) -> str:
 
 
 def short(system: str) -> str:
-    """A system without the folders of a path."""
+    """A system's name without the folders of a path."""
     prefix, mark, path = system.rpartition("glove:")
     return f"{prefix}{mark}{Path(path).name}" if mark else system
 

@@ -1,4 +1,4 @@
-"""What RESULTS.md shows of an encoder made from raw text: what each stage of its training earns."""
+"""RESULTS.md: an encoder trained from raw text, and the gain of each training stage."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from semsearch.datasets.folder import data_folder
 from semsearch.evaluation import evaluate_sts, load_pair_scorer
 
 SIZE = ["--size", "tiny"]
-#: How many labelled pairs are learnt from, and how often each is seen.
+#: Numbers of labelled training pairs, with the epochs for each.
 LABELS = {500: "20", 5749: "4"}
-#: The learning rates among which each model's is chosen, on the development set.
+#: Learning rates; each model's is chosen on the development set.
 RATES = ("2e-4", "5e-4", "1e-3")
 
 
 def raw_text(work: Work) -> str:
-    """Random weights, contrast, labels: each after the other."""
+    """Random weights, then contrastive training, then training on labels."""
     corpus = _corpus(work)
     pooled: dict[str, list[float]] = {}
     labelled: dict[tuple[str, int], list[Path]] = {}
@@ -41,21 +41,21 @@ def raw_text(work: Work) -> str:
     return "\n\n".join(
         [
             "### From raw text to a sentence encoder",
-            "`semsearch train pretrain CORPUS --size tiny --steps 0` for random weights, "
-            "`semsearch train contrast CORPUS`, `semsearch train siamese` on pairs of STS "
+            "`semsearch train pretrain CORPUS --size tiny --steps 0` for random weights, then "
+            "`semsearch train contrast CORPUS`, then `semsearch train siamese` on pairs of STS "
             "Benchmark's training set; CORPUS holds films, SciFact's abstracts and WordNet's "
             "definitions with their titles. The learning rate of `siamese` is the best of "
             f"{', '.join(RATES)} on the development set, for each model. Spearman x 100 on the "
             "test set:",
             table(["", "pooled", *(f"{count:,} labelled pairs" for count in LABELS)], rows),
-            "Contrast above random weights, after the same labels, paired:",
+            "The paired gain of `contrast` over random weights, after training on the same labels:",
             table(["", *(f"{count:,} labelled pairs" for count in LABELS)], _gains(labelled, work)),
         ]
     )
 
 
 def _stages(work: Work, corpus: Path, seed: str) -> dict[str, Path]:
-    """The models before labels, by what was done."""
+    """The models before training on labels, by title."""
     seeded = ["--seed", seed]
     start = work.once(f"random-{seed}", "pretrain", str(corpus), *SIZE, "--steps", "0", *seeded)
     contrasted = work.once(
@@ -65,7 +65,7 @@ def _stages(work: Work, corpus: Path, seed: str) -> dict[str, Path]:
 
 
 def _fine_tuned(work: Work, model: Path, count: int, seed: str) -> Path:
-    """The model after labels, of the learning rate that is best on the development set."""
+    """The model trained on labels, with the learning rate that is best on the development set."""
     file = work.folder / f"labels-{count}.csv"
     if not file.exists():
         pairs = load_sts_set("stsbenchmark", "train").subsets["stsbenchmark"]

@@ -1,6 +1,6 @@
-"""RESULTS.md's tables: every system that can run here, on every set that is here.
+"""The tables of RESULTS.md: every system that can run here, on every available data set.
 
-The words between the figures are written here; no figure is.
+The text between the figures is written here; the figures are measured.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from semsearch.search.queries import Fusion
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 
-#: Poolings of the bundled model's transformer; its own is the mean.
+#: Other poolings of the bundled model's transformer; its own is the mean.
 POOLINGS = ("minilm@cls", "minilm@max", "minilm@pooler")
 
 
-#: What is measured on an index as well, in passages.
+#: Systems that are also measured on an index of passages.
 INDEXED = ("bm25", "minilm", "hybrid:minilm")
 
-#: Beside the test part, which is not everywhere.
+#: Splits besides the test split, which is not always available.
 OTHER_SPLITS = {"sick": ("trial",)}
 
 
 def write_tables(file: Path, glove: Path | None, parts: Sequence[str]) -> None:
-    """Measure these parts, and put each into its place in a Markdown file."""
+    """Measure these parts, and write each into its section of a Markdown file."""
     words = [] if glove is None else [f"glove:{glove}", f"glove:{glove}@sif"]
     for part in parts:
         name = f"tables --part {part}"
@@ -69,19 +69,19 @@ def _sts(words: Sequence[str]) -> str:
         if result.published is not None
     ]
     parts = [
-        "## The contrast of encoders: semantic textual similarity",
+        "## Comparison of encoders: semantic textual similarity",
         SYSTEMS,
         "Spearman's correlation of the cosine with the gold scores x 100, with 95 % bootstrap "
         "intervals. All pairs of a year together, as in the papers:",
         _sts_table(sts, Aggregation.ALL),
         _sizes(sts),
-        "The mean over the sub-sets of a year, which is another figure:",
+        "The mean over the subsets of a year, a different measure:",
         _sts_table(
             [one for one in sts if len(one.dataset.subsets) > 1], Aggregation.MEAN, published=False
         ),
-        "By how much `minilm` is above each other system on the same pairs (paired bootstrap):",
+        "`minilm` minus each other system on the same pairs (paired bootstrap):",
         _sts_differences(sts),
-        "Where ours differ from the published figures, and what could not be run:",
+        "Differences from the published figures, and what could not be run:",
         _remarks(apart, STS_REMARKS, missing),
     ]
     return "\n\n".join(parts)
@@ -104,20 +104,19 @@ def _retrieval(words: Sequence[str]) -> str:
         if result.published is not None
     ]
     parts = [
-        "## The contrast of encoders: retrieval",
+        "## Comparison of encoders: retrieval",
         SYSTEMS,
-        "Whole documents, cut where the encoder stops reading (`semsearch eval ir "
+        "Whole documents, truncated at the encoder's limit (`semsearch eval ir "
         "--whole-documents`); means over queries x 100 with 95 % bootstrap intervals. Hybrid "
         "rankings hold 100 documents, the others 1,000.",
         *(_ir_table(one) for one in whole),
-        "By how much each system is above `bm25` in nDCG@10 on the same queries (randomisation "
-        "test):",
+        "nDCG@10 of each system minus that of `bm25` on the same queries (randomisation test):",
         _ir_differences(whole),
-        "The same documents in an index, cut into passages and searched as `semsearch query` "
-        "searches it (`semsearch eval ir` without `--whole-documents`), and by how much nDCG@10 "
-        "differs from that of whole documents on the same queries (randomisation test):",
+        "The same documents in an index, split into passages and searched as by `semsearch query` "
+        "(`semsearch eval ir` without `--whole-documents`), and the difference of nDCG@10 from "
+        "that of whole documents on the same queries (randomisation test):",
         _indexed_table(whole, indexed),
-        "Where ours differ from the published figures, and what could not be run:",
+        "Differences from the published figures, and what could not be run:",
         _remarks(apart, IR_REMARKS, missing),
     ]
     return "\n\n".join(parts)
@@ -141,26 +140,26 @@ def _fusion(words: Sequence[str]) -> str:
         for one in evaluations:
             values = {name: one.per_query[name][MEASURES[0]] for name in one.runs}
             better = max(("bm25", "minilm"), key=lambda name: values[name].mean())
-            told = f"{values[system].mean():.2f}"
+            cell = f"{values[system].mean():.2f}"
             if system.startswith("hybrid"):
-                told += f" ({difference(randomised_difference(values[system], values[better]))})"
-            row.append(told)
+                cell += f" ({difference(randomised_difference(values[system], values[better]))})"
+            row.append(cell)
         rows.append(row)
     names = [f"{one.dataset.name} ({len(one.dataset.queries)})" for one in evaluations]
     parts = [
         "## Hybrid search: which fusion",
-        "nDCG@10 x 100 of passages in an index, as `semsearch query` searches it in the precision "
-        "that it takes by itself; beside each fusion, by how much it is above the better of its "
-        "two sides on the same queries (randomisation test). The sets, with how many queries: "
-        "those of above, and what is told of 22,303 films, found by the titles of 500. `zscores` "
-        "is the mean of both sides' standard scores, `rrf` is reciprocal rank fusion.",
+        "nDCG@10 x 100 of passages in an index, searched as by `semsearch query` in its default "
+        "precision; beside each fusion, its difference from the better of its two sides on the "
+        "same queries (randomisation test). The data sets, with their numbers of queries: those "
+        "above, and descriptions of 22,303 films, found by the titles of 500. `zscores` is the "
+        "mean of both sides' standard scores, `rrf` is reciprocal rank fusion.",
         table(["system", *names], rows),
     ]
     return "\n\n".join(parts)
 
 
 def _here(names, load) -> tuple[list, list[str]]:
-    """The test sets that are here, SICK's trial set besides, and the names of the others."""
+    """The available test sets, with SICK's trial set, and the names of the missing ones."""
     found, missing = [], []
     for name in names:
         for split in ("test", *OTHER_SPLITS.get(name, ())):
@@ -206,7 +205,7 @@ def _sizes(evaluations: list[StsEvaluation]) -> str:
     for one in evaluations:
         size = f"{_set_name(one)} {len(one.dataset.pairs):,}"
         if one.dataset.unscored:
-            size += f" ({one.dataset.unscored:,} more without gold are left out)"
+            size += f" ({one.dataset.unscored:,} more without gold scores are left out)"
         sizes.append(size)
     return f"Pairs: {'; '.join(sizes)}."
 
@@ -270,45 +269,46 @@ def _indexed_table(whole: list[IrEvaluation], indexed: list[IrEvaluation]) -> st
 
 def _remarks(apart: Sequence[str], remarks: Sequence[str], missing: Sequence[str]) -> str:
     lines = [
-        f"`minilm` against the published figures of the same weights: {', '.join(apart)}. All "
-        "is computed in fp32.",
+        f"`minilm` against the published figures of the same weights: {', '.join(apart)}. "
+        "Everything is computed in fp32.",
         *remarks,
     ]
     if missing:
-        lines.append(f"Not on this machine, and so not measured: {', '.join(missing)}.")
+        lines.append(f"Not available on this machine, so not measured: {', '.join(missing)}.")
     return "\n".join(f"- {line}" for line in lines)
 
 
 SYSTEMS = (
-    "`hashing` knows no meaning (texts are near when they share words); `glove` averages word "
+    "`hashing` ignores meaning (texts are similar when they share words); `glove` averages word "
     "vectors, `@sif` weights them (Arora et al. 2017); `minilm@…` is the transformer of "
-    "all-MiniLM-L6-v2 with a pooling that it was not trained for; `minilm` is the model as it "
-    "is, pooled by the mean."
+    "all-MiniLM-L6-v2 with a pooling that it was not trained for; `minilm` is the unchanged "
+    "model, with mean pooling."
 )
 
 COMMON_REMARKS = (
-    "GloVe: the published row is of the 840B vectors, 300 wide, of 2.2 million words. Here are "
-    "only the 9,163 most frequent words of the 6B vectors, 50 wide: rarer words, which carry "
-    "most of the meaning, are left out, and 50 dimensions tell less apart.",
-    "`minilm@cls`, `@max`, `@pooler` stand where the paper has an untrained BERT-base. They "
-    "are no such thing: these weights were trained with mean pooling, and their other poolings "
-    "keep much of that.",
+    "GloVe: the published row uses the 840B vectors (300 dimensions, 2.2 million words). "
+    "Available here are only the 9,163 most frequent words of the 6B vectors (50 dimensions): "
+    "rarer words, which carry most of the meaning, are missing, and 50 dimensions distinguish "
+    "less.",
+    "`minilm@cls`, `@max` and `@pooler` take the place of the paper's untrained BERT-base, but "
+    "are not comparable with it: these weights were trained with mean pooling, and their other "
+    "poolings keep much of that.",
     "BERT-base, SBERT-NLI and the papers' cross-encoders could not be run: their weights are "
-    "on the model hub, which cannot be reached from here. With them, `--system "
+    "on the model hub, which is not reachable from here. With them, `--system "
     "bert-base-uncased@mean` and the like measure their rows.",
 )
 STS_REMARKS = (
     *COMMON_REMARKS,
-    "STS13 is public without its SMT sub-set, here and in the published figures of MTEB.",
+    "STS13 is published without its SMT subset, here and in the published figures of MTEB.",
 )
 IR_REMARKS = (
     "SciFact: the published figure is BEIR's, whose test claims are those that the authors "
-    "publish as `claims_validation.csv`; a document is its title and its abstract, cut at 256 "
-    "tokens.",
+    "publish as `claims_validation.csv`; a document is its title and its abstract, truncated at "
+    "256 tokens.",
     *COMMON_REMARKS,
-    "Cranfield has no published figures of these systems to stand beside; its grades are "
-    "turned so that higher is better, and its queries are counted in their order.",
+    "Cranfield has no published figures for these systems; its grades are inverted so that "
+    "higher is better, and its queries are numbered by position.",
 )
 
-#: What `--part` names.
+#: The parts that `--part` selects.
 PARTS = {"sts": _sts, "retrieval": _retrieval, "fusion": _fusion}

@@ -1,7 +1,7 @@
-"""RESULTS.md's section on training: each model made by `semsearch train`, several times by seed.
+"""The training section of RESULTS.md: each model trained by `semsearch train`, once per seed.
 
-A model whose folder is there is not trained again, so that a run that was stopped goes on. The
-cross-encoder needs the models of `siamese`; `reranking` those of `cross-encoder`.
+A model whose folder exists is not trained again, so an interrupted run resumes. `cross-encoder`
+needs the models of `siamese`, `reranking` those of `cross-encoder`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from semsearch.evaluation.published import published_rows
 INTRODUCTION = """## Training
 
 Figures with ± are means and standard deviations of runs with different seeds, from 1 on."""
-#: What the cross-encoder learns from the bi-encoder: pairs with so many of the nearest sentences,
-#: and with one of so many after these.
+#: Pairs that the bi-encoder scores for the cross-encoder: each sentence with its NEAREST nearest
+#: ones, and with one of the NEXT after these.
 NEAREST, NEXT = 2, 98
-#: Other pairs, by the name and the part of their sets.
+#: Other pairs that it scores, by data set and split.
 UNLABELLED = (
     ("snli", "dev"),
     ("quora", "dev"),
@@ -49,7 +49,7 @@ YEARS = ("sts12", "sts13", "sts14", "sts15")
 
 
 def write_training(file: Path, folder: Path, seeds: int, parts: Sequence[str]) -> None:
-    """Train and measure these parts, and put each into its place in a Markdown file."""
+    """Train and measure these parts, and write each into its section of a Markdown file."""
     folder.mkdir(parents=True, exist_ok=True)
     work = Work(folder, range(1, seeds + 1))
     replace_section(file, "training", INTRODUCTION)
@@ -60,7 +60,7 @@ def write_training(file: Path, folder: Path, seeds: int, parts: Sequence[str]) -
 
 
 def siamese(work: Work) -> str:
-    """STS Benchmark by the cosine."""
+    """A bi-encoder trained on STS Benchmark with the cosine loss."""
     recipe = ["--data", "stsbenchmark:train", "--loss", "cosine"]
     recipe += ["--epochs", "2", "--learning-rate", "3e-5", "--test", "stsbenchmark"]
     folders = work.trained("sts", "siamese", *recipe)
@@ -79,10 +79,10 @@ def siamese(work: Work) -> str:
         [
             "### A bi-encoder on STS Benchmark",
             f"`semsearch train siamese {' '.join(recipe)}`, from the bundled model. Spearman x 100 "
-            "on the test set, and on the yearly sets, all pairs together. The pairs that stand in "
-            "the development or test set, too, were left out of training.",
+            "on the test set, and on the yearly sets, all pairs together. Training pairs that also "
+            "occur in the development or test set were left out.",
             "STS Benchmark's training set was itself drawn from the yearly sets, so their figures "
-            "would hide what is forgotten. *Unseen* are the sub-sets that it took nothing from "
+            "would hide forgetting. *Unseen* are the subsets from which it took no pairs "
             f"({parts}).",
             table(
                 ["", "stsbenchmark", *(f"{year} unseen" for year in YEARS)]
@@ -94,7 +94,7 @@ def siamese(work: Work) -> str:
 
 
 def cross_encoder(work: Work) -> str:
-    """What the bi-encoder thinks of many pairs, and then STS Benchmark, read together."""
+    """A cross-encoder trained on the bi-encoder's scores of many pairs, then on STS Benchmark."""
     recipe = ["--data", str(_taught_pairs(work)), "--data", "stsbenchmark:train"]
     recipe += ["--epochs", "1", "--learning-rate", "1e-4"]
     recipe += ["--epochs", "3", "--learning-rate", "3e-5"]
@@ -111,18 +111,18 @@ def cross_encoder(work: Work) -> str:
         [
             "### A cross-encoder on STS Benchmark",
             f"`semsearch train cross-encoder {work.shown(recipe)}`, from the bundled model. "
-            f"`{_taught_pairs(work).name}` are pairs without their labels: SNLI (dev), Quora, MSR "
-            "paraphrases, SICK, and each sentence of STS Benchmark's training set with its "
+            f"`{_taught_pairs(work).name}` holds pairs without their labels: SNLI (dev), Quora, "
+            "MSR paraphrases, SICK, and each sentence of STS Benchmark's training set with its "
             f"{NEAREST} nearest and one of the next {NEXT}. Their scores are the cosines of the "
-            "bi-encoder above (seed 1), so all that people scored is the training set. Spearman x "
-            "100 on the test set.",
+            "bi-encoder above (seed 1), so the training set is the only human-scored data. "
+            "Spearman x 100 on the test set.",
             table(["", "stsbenchmark"], rows),
         ]
     )
 
 
 def classifier(work: Work) -> str:
-    """SNLI's classes from u, v and |u - v|."""
+    """SNLI's labels predicted from u, v and |u - v|."""
     training, held_out = snli(work)
     recipe = ["--data", str(training), "--loss", "softmax", "--dev", str(held_out)]
     recipe += ["--evaluate-every", "1000000"]
@@ -132,22 +132,22 @@ def classifier(work: Work) -> str:
     return "\n\n".join(
         [
             "### A bi-encoder on SNLI",
-            f"`semsearch train siamese {work.shown(recipe)}`, from the bundled model, one epoch "
-            f"over the same pairs. On the {SNLI_HELD_OUT:,} that were held out the head tells "
-            f"{spread(accuracies)} % right (a third by chance); the encoder without it scores "
+            f"`semsearch train siamese {work.shown(recipe)}`, from the bundled model, one epoch. "
+            f"On the {SNLI_HELD_OUT:,} held-out pairs, the head classifies {spread(accuracies)} % "
+            f"correctly (a third by chance); the encoder without it scores "
             f"{spread(sts)} on STS Benchmark's test set. The head was scored once, at the end.",
         ]
     )
 
 
 def reranking(work: Work) -> str:
-    """What the cross-encoder does to a ranking."""
+    """The effect of the cross-encoder on rankings."""
     reranker = work.folder / "cross-encoder-1"
     return "\n\n".join(
         [
             "### The cross-encoder as a reranker",
-            "The first 100 of `minilm`, ordered anew by the cross-encoder of seed 1, which has "
-            "learnt how similar two sentences are, and nothing of questions and their answers. "
+            "The first 100 results of `minilm`, reranked by the cross-encoder of seed 1, which was "
+            "trained on the similarity of sentences, not on questions and their answers. "
             "nDCG@10 x 100, and the paired difference:",
             _reranked([reranker]),
         ]
@@ -155,7 +155,7 @@ def reranking(work: Work) -> str:
 
 
 def questions(work: Work) -> str:
-    """What a cross-encoder does to a ranking that was trained on queries of that index."""
+    """The effect on rankings of a cross-encoder trained on queries of that index."""
     files = _judged_index(work)
     recipe = ["--index", str(files["index"]), "--queries", str(files["queries"])]
     recipe += ["--qrels", str(files["qrels"]), "--epochs", "2", "--learning-rate", "1e-4"]
@@ -165,12 +165,12 @@ def questions(work: Work) -> str:
     return "\n\n".join(
         [
             "### A cross-encoder trained to rerank",
-            f"`semsearch train cross-encoder {work.shown(recipe)}`, from the bundled model: "
-            "SciFact's abstracts and its training claims. The claims that are asked here are "
-            "others. The first 100 of `minilm`, ordered anew by both scores; nDCG@10 x 100, and "
+            f"`semsearch train cross-encoder {work.shown(recipe)}`, from the bundled model, on "
+            "SciFact's abstracts and training claims. The claims searched for here are different "
+            "ones. The first 100 results of `minilm`, reranked by both scores; nDCG@10 x 100, and "
             "the paired difference:",
             retrieval_table({"scifact": systems}),
-            "What the command itself measured, on a fifth of the training claims:",
+            "The command's own measurement, on a held-out fifth of the training claims:",
             "\n".join(f"- seed {seed_of(folder)}: {_held_out(folder)}" for folder in rerankers),
         ]
     )
@@ -191,13 +191,13 @@ PARTS: dict[str, Callable[[Work], str]] = {
 
 
 def _reranked(rerankers: Sequence[Path]) -> str:
-    """The table of minilm's rankings, ordered anew by each of them."""
+    """The table of minilm's rankings, reranked by each of them."""
     systems = [f"minilm+cross-encoder:{reranker}" for reranker in rerankers]
     return retrieval_table(dict.fromkeys(("scifact", "cranfield"), systems))
 
 
 def _unseen(year: StsSet) -> StsSet:
-    """The sub-sets that STS Benchmark's training set has no pair of."""
+    """The subsets that share no pair with STS Benchmark's training set."""
     training = load_sts_set("stsbenchmark", "train").subsets["stsbenchmark"]
     seen = {frozenset((pair.left, pair.right)) for pair in training}
     return year._replace(
@@ -210,7 +210,7 @@ def _unseen(year: StsSet) -> StsSet:
 
 
 def _taught_pairs(work: Work) -> Path:
-    """Pairs of many sources, scored by the trained bi-encoder."""
+    """The file of pairs from many sources, scored by the trained bi-encoder."""
     file = work.folder / "taught.csv"
     if file.exists():
         return file
@@ -255,12 +255,12 @@ def _judged_index(work: Work) -> dict[str, Path]:
 
 
 def _held_out(folder: Path) -> str:
-    """What the training of a reranker measured."""
+    """The held-out gain that the training of a reranker measured."""
     (test,) = json.loads((folder / "training.json").read_text("utf-8"))["tests"]
     weight = first_stage_weight(folder)
     return (
-        f"nDCG@10 {figure(test['score'])} after {figure(test['before'])}, weight of the first "
-        f"stage {weight:g}"
+        f"nDCG@10 {figure(test['before'])} before, {figure(test['score'])} after, weight of the "
+        f"first stage {weight:g}"
     )
 
 

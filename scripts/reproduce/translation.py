@@ -1,4 +1,4 @@
-"""RESULTS.md's part on other languages: what `semsearch train translate` makes of minilm."""
+"""RESULTS.md: minilm extended to other languages by `semsearch train translate`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.reproduce.work import Work
 from semsearch.encoders import load_encoder
 from semsearch.protocols import Encoder
 
-#: The word banco in its two meanings: one that lends, and one to sit on.
+#: The word banco in its two meanings: a bank (which lends) and a bench (a seat).
 LENDS = [
     "O gerente do banco explicou os juros.",
     "Abri uma conta no banco ontem.",
@@ -34,7 +34,7 @@ FIRST = 10
 
 
 def translation(work: Work) -> str:
-    """Portuguese alone, and with German."""
+    """Portuguese alone, then Portuguese and German together."""
     parts = ["### An encoder taught other languages"]
     for languages in (["pt"], ["pt", "de"]):
         recipe = [word for one in languages for word in ("--parallel", f"stsb-multi:{one}")]
@@ -60,7 +60,7 @@ def translation(work: Work) -> str:
 
 
 def _of_portuguese(encoder: Encoder) -> dict[tuple[str, str], float]:
-    """What has no data set: the notes of the sample corpus, and a word with two meanings."""
+    """Measures without a data set: the notes of the sample corpus, and a word with two meanings."""
     english, portuguese = _notes("notes.csv"), _notes("notes-pt.csv")
     notes = encoder.encode_documents([note["text"] for note in portuguese])
     sources = encoder.encode_queries([note["text"] for note in english])
@@ -86,6 +86,6 @@ def _notes(name: str) -> list[dict[str, str]]:
 
 
 def _found(scores: numpy.ndarray, first: int) -> float:
-    """Of rows, the percentage whose own column is among the first so many."""
+    """The percentage of rows whose own column is among the first `first`."""
     own = scores.diagonal()[:, None]
     return float(100 * ((scores > own).sum(axis=1) < first).mean())

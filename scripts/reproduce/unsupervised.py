@@ -1,4 +1,4 @@
-"""What RESULTS.md shows of training without labels."""
+"""RESULTS.md: training without labels."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from semsearch.datasets import RetrievalSet, load_retrieval_set, load_sts_set
 from semsearch.datasets.folder import data_folder
 from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_scorer, load_rankers
 
-#: The BERT from scratch.
+#: Options of the BERT trained from scratch.
 PRETRAINING = ["--size", "tiny", "--vocabulary", "8000", "--steps", "3000"]
 ADAPTATION = ["--steps", "60", "--skip-bad-rows"]
-#: Of a task that is made of titles and texts.
+#: Sizes of a task made of titles and texts.
 MADE_DOCUMENTS, MADE_QUERIES = 3_000, 300
 DISTILLATION = ["--steps", "500"]
-#: What it learns from afterwards; a tiny model takes larger steps.
+#: Fine-tuning of the BERT from scratch: a tiny model takes a higher learning rate.
 FINE_TUNING = ["--learning-rate", "2e-4", "--dev", "stsbenchmark:dev", "--test", "stsbenchmark"]
 
 
 def adaptation(work: Work) -> str:
-    """When fitting to a corpus without labels is kept, and what it does to a ranking then."""
+    """How often adapting to a corpus without labels is kept, and its effect on rankings."""
     rows = []
     for task in map(_adapted_task, ("scifact", "cranfield", "films", "definitions")):
         runs = [_adapted(work, task, seed) for seed in work.seeds]
@@ -52,13 +52,13 @@ def adaptation(work: Work) -> str:
             ]
     return "\n\n".join(
         [
-            "### An encoder fitted to the corpus",
+            "### An encoder adapted to the corpus",
             f"`semsearch train adapt CORPUS {' '.join(ADAPTATION)}` on the documents, without "
             "their queries and judgements: SciFact's and Cranfield's, and two tasks made from "
-            f"{MADE_DOCUMENTS:,} films and WordNet's definitions each, found by {MADE_QUERIES} "
-            'titles and words, which are not in the corpus (a film is called "It" there). Nothing '
-            "is kept where the command finds no certain gain. nDCG@10 x 100 of what was kept, and "
-            "the paired difference to `minilm`:",
+            f"{MADE_DOCUMENTS:,} films and {MADE_DOCUMENTS:,} WordNet definitions, found by "
+            f"{MADE_QUERIES} titles and words, which the texts do not contain (a film is called "
+            '"It" there). The command keeps no model without a significant gain. nDCG@10 x 100 of '
+            "the models that were kept, and the paired difference from `minilm`:",
             table(["", "after", "difference"], rows),
         ]
     )
@@ -85,7 +85,7 @@ def _adapted(work: Work, task: RetrievalSet, seed: int) -> Path | None:
 
 
 def _adapted_task(name: str) -> RetrievalSet:
-    """A published set, or one of titles and texts."""
+    """A published data set, or a task made of titles and texts."""
     if name in ("scifact", "cranfield"):
         return load_retrieval_set(name)
     drawn = random.Random(0).sample(_without_titles(name), MADE_DOCUMENTS)
@@ -99,7 +99,7 @@ def _adapted_task(name: str) -> RetrievalSet:
 
 
 def _titles(task: RetrievalSet) -> dict[str, str]:
-    """The titles of documents that no query asks for."""
+    """The titles of documents that are no query's answer."""
     if task.name not in ("films", "definitions"):
         return {}
     of_text = {text: title for title, text in _without_titles(task.name)}
@@ -109,7 +109,7 @@ def _titles(task: RetrievalSet) -> dict[str, str]:
 
 
 def _without_titles(name: str) -> list[tuple[str, str]]:
-    """Titles, and texts that do not repeat them: a film is "It" in its own."""
+    """Titles, and texts that do not contain them: a film is "It" in its own text."""
     titled = list(titled_texts(name))
     if name == "films":
         titled = [(title, text.replace(title, "It")) for title, text in titled]
@@ -117,16 +117,16 @@ def _without_titles(name: str) -> list[tuple[str, str]]:
 
 
 def pretraining(work: Work) -> str:
-    """A BERT from scratch, and what each step of its training brings."""
+    """A BERT trained from scratch, and the gain of each training step."""
     films = sorted(map(str, (data_folder() / "corpora" / "movies").glob("*.json")))
     reading = [*films, "--text-column", "extract", "--skip-bad-rows"]
-    rows, told = [], ""
+    rows, held_out = [], ""
     for title, name, shorter in (
         ("random weights (one step)", "films-random", ["--steps", "1"]),
         ("pre-trained", "films-tiny", []),
     ):
         start = work.once(name, "pretrain", *reading, *PRETRAINING, *shorter)
-        told = _tested(start, ["masked words found, %", "next sentence found, %"])
+        held_out = _tested(start, ["masked words found, %", "next sentence found, %"])
         training, _ = snli(work)
         classes = ["--base", str(start), "--data", str(training), "--loss", "softmax"]
         inferring = work.once(f"{name}-snli", "siamese", *classes, *FINE_TUNING)
@@ -139,17 +139,17 @@ def pretraining(work: Work) -> str:
         [
             "### A BERT from scratch",
             f"`semsearch train pretrain FILMS --text-column extract {' '.join(PRETRAINING)}` on "
-            f"the extracts of all films: held out, {told}. Then `train siamese` with the softmax "
-            "loss for one epoch of SNLI (the pairs above), and with the cosine loss for four of "
-            f"STS Benchmark (`{' '.join(FINE_TUNING)}`). Spearman x 100 on its test set after "
-            "each step, vectors averaged:",
+            f"the extracts of all films; on held-out text, {held_out}. Then `train siamese` with "
+            "the softmax loss for one epoch on SNLI (the pairs above), and with the cosine loss "
+            f"for four on STS Benchmark (`{' '.join(FINE_TUNING)}`). Spearman x 100 on its test "
+            "set after each step, with mean pooling:",
             table(["", "pooled, untrained", "+ SNLI", "+ STS Benchmark"], rows),
         ]
     )
 
 
 def distillation(work: Work) -> str:
-    """Students of minilm between speed and quality."""
+    """Students of minilm: speed against quality."""
     films = sorted(map(str, (data_folder() / "corpora" / "movies").glob("*.json")))
     reading = [*films, "--text-column", "extract", "--skip-bad-rows", *DISTILLATION]
     systems = {
@@ -171,20 +171,21 @@ def distillation(work: Work) -> str:
         [
             "### Students of an encoder",
             f"`semsearch train distil minilm [FILMS {' '.join(DISTILLATION)}] --static` and "
-            "`--layers 3`, on extracts of films and their sentences. Speed is that of SciFact's "
-            "abstracts and claims, encoded and ranked; `semsearch eval ir --data scifact --system "
-            "minilm --system STUDENT --whole-documents --report DIR` draws it against nDCG@10.",
+            "`--layers 3`, on extracts of films and their sentences. Speed is measured on "
+            "SciFact's abstracts and claims, encoded and ranked; `semsearch eval ir --data scifact "
+            "--system minilm --system STUDENT --whole-documents --report DIR` plots it against "
+            "nDCG@10.",
             table(["", "texts/s", "stsbenchmark", "SciFact nDCG@10"], rows),
         ]
     )
 
 
 def _tested(folder: Path, measures: list[str]) -> str:
-    """What a model scored when it was made."""
+    """The test scores that a model's training recorded."""
     record = json.loads((folder / "training.json").read_text("utf-8"))
     found = {test["measure"]: test for test in record["tests"]}
     return ", ".join(
         f"{measure} {figure(found[measure]['score'])}"
-        + (f" after {figure(before)}" if (before := found[measure]["before"]) else "")
+        + (f" ({figure(before)} before)" if (before := found[measure]["before"]) else "")
         for measure in measures
     )

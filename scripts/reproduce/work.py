@@ -1,4 +1,4 @@
-"""What the scripts share that train models for RESULTS.md."""
+"""Helpers of the scripts that train models for RESULTS.md."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from semsearch.evaluation import (
     load_rankers,
 )
 
-#: Pairs of SNLI's test set that are never trained on; the rest of dev and test is.
+#: Held-out pairs of SNLI's test set; the rest of dev and test is for training.
 SNLI_HELD_OUT = 2000
 
 
 class Work(NamedTuple):
-    """Where models and made data go, and how often each is trained."""
+    """The folder of models and generated data, and the seeds to train each model with."""
 
     folder: Path
     seeds: Sequence[int]
 
     def once(self, name: str, *arguments: str) -> Path:
-        """The model of `semsearch train ARGUMENTS`, trained now if it has not been."""
+        """The model of `semsearch train ARGUMENTS`, trained unless its folder exists."""
         folder = self.folder / name
         if not folder.exists():
             semsearch("train", *arguments, "--output", str(folder), "--overwrite")
         return folder
 
     def trained(self, name: str, *arguments: str) -> list[Path]:
-        """The same for each seed."""
+        """The models of one command, one per seed."""
         return [self.once(f"{name}-{seed}", *arguments, "--seed", str(seed)) for seed in self.seeds]
 
     def shown(self, arguments: Sequence[str]) -> str:
-        """A command's words without the folder."""
+        """A command's arguments without the folder."""
         return " ".join(word.replace(f"{self.folder}/", "") for word in arguments)
 
 
 def semsearch(*arguments: str) -> None:
-    """Run a command as a person would, its words passed on."""
+    """Run a semsearch command in a process of its own, passing its output on."""
     subprocess.run([sys.executable, "-m", "semsearch", *arguments], check=True)
 
 
@@ -59,7 +59,7 @@ def sts_scores(system: str, sets: Sequence[StsSet]) -> list[float]:
 
 
 def retrieval_table(systems: dict[str, Sequence[str]]) -> str:
-    """What each seed's system makes of minilm's nDCG@10 on its set, and their spread."""
+    """The nDCG@10 of each seed's system and its difference from minilm's, with their spread."""
     rows = []
     for name, of_seeds in systems.items():
         try:
@@ -85,7 +85,7 @@ def seed_of(model: Path | str) -> str:
 
 
 def snli(work: Work) -> tuple[Path, Path]:
-    """SNLI's pairs to train on and those held out, as files."""
+    """SNLI's training pairs and held-out pairs, as files."""
     training, held_out = work.folder / "snli-train.csv", work.folder / "snli-held-out.csv"
     if not held_out.exists():
         development, test = (load_labelled_pairs("snli", split) for split in ("dev", "test"))

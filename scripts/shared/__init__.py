@@ -1,1 +1,1 @@
-"""What several scripts use."""
+"""Code that several scripts share."""

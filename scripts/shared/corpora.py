@@ -1,4 +1,4 @@
-"""The texts that scripts/bench/peers indexes, and what encoding them takes."""
+"""The corpora of the benchmarks, and the cost of encoding them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILM_WORDS = 60
 
 
 class Corpus(NamedTuple):
-    """Texts, and what encoding them takes."""
+    """Texts, with the cost of encoding them."""
 
     name: str
     texts: list[str]
@@ -29,7 +29,7 @@ class Corpus(NamedTuple):
 
 
 def read_corpora(arguments: argparse.Namespace, folder: Path) -> list[Corpus]:
-    """The corpora as CSV files; the last one is the one that is queried."""
+    """The corpora as CSV files; the last one is queried."""
     if arguments.corpus:
         texts = distinct(arguments.corpus.read_text("utf-8").splitlines())
         return [corpus_of("own", list(texts), folder)]
@@ -43,14 +43,14 @@ def read_corpora(arguments: argparse.Namespace, folder: Path) -> list[Corpus]:
 
 
 def film_beginnings(data: Path) -> Iterator[str]:
-    """The first words of what is told of films, oldest films first."""
+    """The first words of film descriptions, oldest films first."""
     for file in sorted((data / "corpora" / "movies").glob("*.json")):
         for film in json.loads(file.read_text("utf-8")):
             yield " ".join((film.get("extract") or "").split()[:FILM_WORDS])
 
 
 def film_titles(data: Path, count: int = 500) -> RetrievalSet:
-    """What is told of films, and the titles of some (seed 0): each is to find its film."""
+    """Film descriptions, and the titles of `count` films (seed 0), each to find its own film."""
     films = [
         (film["title"].strip(), film["extract"].strip())
         for file in sorted((data / "corpora" / "movies").glob("*.json"))
@@ -81,7 +81,7 @@ def wordnet_definitions(data: Path) -> list[str]:
 
 
 def distinct(texts: Iterable[str]) -> Iterator[str]:
-    """The texts without blank ones and repetitions."""
+    """The stripped texts, without blank ones and duplicates."""
     seen = {""}
     for text in texts:
         stripped = text.strip()
@@ -91,7 +91,7 @@ def distinct(texts: Iterable[str]) -> Iterator[str]:
 
 
 def corpus_of(name: str, texts: list[str], folder: Path) -> Corpus:
-    """A corpus of texts, and its file."""
+    """Write texts into a CSV file, and return them as a corpus."""
     file = folder / f"{name}.csv"
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -102,10 +102,10 @@ def corpus_of(name: str, texts: list[str], folder: Path) -> Corpus:
 
 
 def encoding_cost(texts: Sequence[str]) -> tuple[int, float]:
-    """The tokens of texts, and the floating-point operations that encoding them takes.
+    """The number of tokens in texts, and of floating-point operations to encode them.
 
-    A token goes through four square matrices and two of the feed-forward part in each layer, and
-    its attention multiplies it with every token of its text, twice; padding is not counted.
+    In each layer, a token is multiplied by four square matrices and the two of the feed-forward
+    block; attention multiplies it by every token of its text, twice. Padding is not counted.
     """
     from tokenizers import Tokenizer
 
@@ -123,7 +123,7 @@ def encoding_cost(texts: Sequence[str]) -> tuple[int, float]:
 
 
 def told_corpus(corpus: Corpus) -> dict[str, Any]:
-    """What the results say of a corpus."""
+    """The description of a corpus in the results."""
     return {
         "name": corpus.name,
         "documents": len(corpus.texts),

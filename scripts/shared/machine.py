@@ -1,8 +1,8 @@
-"""What a machine can do at best: matrix products and memory traffic, as JSON.
+"""Peak rates of this machine: matrix products and memory traffic, as JSON.
 
     python -m scripts.shared.machine [--seconds N]
 
-No encoder can be faster than its products at the rates that are printed here.
+No encoder can be faster than its matrix products at these rates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 
 from semsearch.encoders.openvino_runtime import import_openvino, openvino_core
 
-#: What matters to matrix products, among what /proc/cpuinfo lists.
+#: Flags of /proc/cpuinfo that matter to matrix products.
 FLAGS = (
     "avx2",
     "avx512f",
@@ -38,7 +38,7 @@ MINIMUM_COPIED_BYTES = 512 * 2**20
 
 
 class Shape(NamedTuple):
-    """Of a product: (rows x inner) times (inner x columns)."""
+    """The shape of a product: (rows x inner) times (inner x columns)."""
 
     rows: int
     inner: int
@@ -50,8 +50,8 @@ class Shape(NamedTuple):
         return 2 * self.rows * self.inner * self.columns
 
 
-#: The first is the widest of MiniLM's layers over a batch of 1,024 tokens. Small ones first: what
-#: is slow at them is not tried on larger ones.
+#: The first is MiniLM's widest layer over a batch of 1,024 tokens. Small shapes come first: a
+#: product that is slow on them is not tried on larger ones.
 SHAPES = (
     Shape(1024, 384, 1536),
     Shape(1024, 1024, 1024),
@@ -63,16 +63,16 @@ Product = Callable[[], object]
 
 
 def main() -> int:
-    """Measure, and print it as JSON."""
-    parser = argparse.ArgumentParser(description="What this machine can do at best, as JSON.")
-    parser.add_argument("--seconds", type=float, default=20.0, help="about how long (20)")
+    """Measure, and print the figures as JSON."""
+    parser = argparse.ArgumentParser(description="Print the peak rates of this machine as JSON.")
+    parser.add_argument("--seconds", type=float, default=20.0, help="approximate duration (20)")
     seconds = parser.parse_args().seconds
     kinds = {
         "fp32": (numpy_products, torch_products(torch.float32), openvino_products("f32")),
         "bf16": (torch_products(torch.bfloat16), openvino_products("bf16")),
         "int8": (int8_products,),
     }
-    # The products take four fifths, the copies the rest.
+    # Products take four fifths of the time, copies the rest.
     share = 0.8 * seconds / (len(SHAPES) * sum(len(makers) for makers in kinds.values()))
     peaks = {
         kind: max(filter(None, (best_rate(maker, share) for maker in makers)), default=None)
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def cpu_description() -> dict[str, Any]:
-    """Its name, the cores that this process may use, and its flags."""
+    """The processor's name, the cores that this process may use, and the relevant flags."""
     name, flags = platform.processor() or platform.machine(), set()
     file = Path("/proc/cpuinfo")
     if file.exists():
@@ -100,7 +100,7 @@ def cpu_description() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -125,7 +125,7 @@ def torch_products(dtype: torch.dtype) -> Callable[[Shape], Product]:
 
 
 def openvino_products(number_type: str) -> Callable[[Shape], Product]:
-    """By OpenVINO: torch and numpy are slow where their libraries do not know the processor."""
+    """Products by OpenVINO: torch and numpy are slow on processors unknown to their libraries."""
     openvino = import_openvino()
     from openvino import opset13 as op
 
@@ -150,16 +150,16 @@ def int8_products(shape: Shape) -> Product:
 
 
 def best_rate(maker: Callable[[Shape], Product], seconds: float) -> float | None:
-    """The most operations a second over all shapes; None where this torch lacks the product.
+    """The highest rate over all shapes, in operations a second; None if torch lacks the product.
 
     Args:
-        maker: makes the product of a shape.
-        seconds: for one shape.
+        maker: returns the product of a shape.
+        seconds: the time for one shape.
     """
     best = 0.0
     for shape in SHAPES:
         if best and shape.operations / best > seconds:
-            break  # one product would take longer than all of them may
+            break  # one product would exceed the time for a shape
         try:
             times = list(timings(maker(shape), seconds))
         except (RuntimeError, NotImplementedError, AttributeError):
@@ -169,7 +169,7 @@ def best_rate(maker: Callable[[Shape], Product], seconds: float) -> float | None
 
 
 def timings(product: Product, seconds: float) -> Iterator[float]:
-    """The seconds that a call takes, again and again, after one that is not counted."""
+    """The seconds of each call, repeated for a time after one call that is not counted."""
     product()
     end = time.perf_counter() + seconds
     while True:
@@ -182,19 +182,19 @@ def timings(product: Product, seconds: float) -> Iterator[float]:
 
 
 def copy_rate(seconds: float) -> float:
-    """Bytes read and written a second while all cores copy arrays that no cache holds."""
+    """Bytes that all cores read and write a second, copying arrays too large for the caches."""
     length = copied_bytes() // cores() // 8
     pairs = [(numpy.ones(length), numpy.zeros(length)) for _ in range(cores())]
 
     def copy_all() -> None:
         list(threads.map(lambda pair: numpy.copyto(pair[1], pair[0]), pairs))
 
-    with ThreadPoolExecutor(cores()) as threads:  # numpy copies without Python's lock
+    with ThreadPoolExecutor(cores()) as threads:  # numpy copies without the GIL
         return 2 * 8 * length * cores() / min(timings(copy_all, seconds))
 
 
 def copied_bytes() -> int:
-    """Twice the largest cache, but no more than an eighth of the memory."""
+    """Twice the largest cache, but at most an eighth of the memory."""
     caches = [
         int(file.read_text().strip().removesuffix("K")) * 1024
         for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")

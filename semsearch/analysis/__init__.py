@@ -1,6 +1,6 @@
-"""Texts and queries as the words that BM25 compares, in the form that SQLite FTS5 takes.
+"""Converts texts and queries to the words that BM25 compares, as SQLite FTS5 expects them.
 
-`forms` writes each word in one way; an `Analyser` prepares texts and queries for FTS5.
+`forms` normalises words; an `Analyser` prepares texts and queries for FTS5.
 """
 
 from __future__ import annotations

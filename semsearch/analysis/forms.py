@@ -25,7 +25,7 @@ from functools import cache
 from itertools import zip_longest
 
 #: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese;
-#: subscripts, and the letters of mathematics. (Superscripts are no such form: 10⁶ is not 106.)
+#: subscripts, and mathematical letters, but not superscripts: 10⁶ is not 106.
 _OTHER_FORMS = re.compile(
     "[\u2080-\u209c\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\uffef\U0001d400-\U0001d7ff]+"
 )
@@ -63,7 +63,7 @@ def run_pattern() -> re.Pattern[str]:
 
 
 def _is_optional(mark: str) -> bool:
-    """Whether a word is the same word without a mark."""
+    """Whether a word without this mark is the same word."""
     kind = unicodedata.combining(mark)  # 10 to 36: vowel points; 200 on: accents; 1: strokes
     return kind == 1 or 10 <= kind <= 36 or kind >= 200
 
@@ -72,7 +72,7 @@ def _is_optional(mark: str) -> bool:
 def _dropped() -> re.Pattern[str]:
     """Soft hyphens, the stretching of Arabic lines, joiners, variation selectors, optional marks.
 
-    In Arabic script, where the non-joiner ends a part of a word, it stays, and separates.
+    In Arabic script, the non-joiner ends a part of a word, so it stays, as a separator.
     """
     return re.compile(
         "[\u00ad\u0640\u200d\u2060\ufe00-\ufe2f\U000e0100-\U000e01ef"
@@ -105,8 +105,8 @@ _NOT_PLAIN = re.compile(f"[{''.join(_PLAINER)}]")
 def _separator() -> re.Pattern[str]:
     """Other separators of words.
 
-    FTS5 knows Unicode 6.1 and takes newer characters for letters: the signs of the ruble and of
-    bitcoin, most emoji, the marks around text of another direction.
+    FTS5 knows Unicode 6.1 and takes newer characters for letters: the rouble and bitcoin signs,
+    most emoji, the marks around text of another direction.
     """
     return re.compile(rf"[^\w\s\x00-\x7f{marks()}]")
 

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 
-TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+TYPE_CHECKING = False  # type checkers treat it like the one of typing, which is slow to import
 if TYPE_CHECKING:
     from typing import NoReturn
 

@@ -52,7 +52,7 @@ from semsearch.texts import quantity
     "--min-score",
     type=float,
     metavar="S",
-    help="Instead, groups of passages with at least this score to a central one.",
+    help="Instead, group passages that have at least this score with a central one.",
 )
 @click.option(
     "--min-size",
@@ -65,7 +65,7 @@ from semsearch.texts import quantity
     "table",
     "jsonl",
     "csv",
-    description="For people, or one line per group, or one row per passage.",
+    description="A table, one line per group, or one row per passage.",
 )
 @click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of k-means.")
 @click.option(
@@ -98,8 +98,8 @@ def command(
 
     With -n, or without --min-score, by k-means: every passage is in one of N groups. With
     --min-score, groups are passages within that score of a central one; the other passages are
-    ungrouped, with an empty group in csv and null in jsonl. It compares all pairs, so that the
-    time grows with the square of their number.
+    ungrouped, with an empty group in csv and null in jsonl. This compares all pairs of passages, so
+    the time grows with the square of their number.
 
     The largest group is first, with its distinctive keywords, the texts nearest to its centroid,
     and its cohesion: the mean cosine of its passages with the centroid. The same seed returns the
@@ -146,7 +146,7 @@ def command(
 def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
     summary = f"{quantity(passages, 'passage')}, {quantity(len(clustering.clusters), 'group')}"
     if clustering.ungrouped:
-        summary += f", {quantity(len(clustering.ungrouped), 'passage')} in none"
+        summary += f", {quantity(len(clustering.ungrouped), 'passage')} ungrouped"
     return f"{summary}, in {seconds:.2f} s"
 
 

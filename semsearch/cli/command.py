@@ -16,7 +16,7 @@ import click
 from semsearch.errors import BadRowError, SemsearchError, with_code
 from semsearch.version import __version__
 
-#: Words that occur alone only in a filter.
+#: Arguments that are only part of a filter.
 _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
 
 
@@ -164,7 +164,7 @@ def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> 
 def _refuse_empty(
     ctx: click.Context, given: Sequence[click.Parameter], values: Mapping[str, Any]
 ) -> None:
-    """Refuse empty values: often unset shell variables, which as paths mean this folder."""
+    """Refuse empty values: often unset shell variables, which as paths would mean this folder."""
     for parameter in given:
         value = values.get(parameter.name or "")
         if isinstance(parameter, click.Option) and (value == "" or value == [""]):
@@ -189,7 +189,7 @@ def _refusal(ctx: click.Context, rest: list[str]) -> str:
         return f"quote the query: {ctx.command_path} {quoted(' '.join(words))}"
     refusal = f"unexpected argument {quoted(rest[0])}"
     if "--index" in options and len(rest) == 1:
-        return f"{refusal}; an index is named by: --index {quoted(rest[0])}"
+        return f"{refusal}; name an index with: --index {quoted(rest[0])}"
     return refusal
 
 
@@ -228,13 +228,13 @@ COMMANDS = {
     "query": "Search an index by meaning, words or both.",
     "serve": "Serve indexes over HTTP.",
     "mcp": "Let agents search indexes (Model Context Protocol).",
-    "pairs": "Find the most similar pairs of a collection.",
+    "pairs": "Find the most similar pairs in a collection.",
     "map": "Lay out the passages of an index in two dimensions.",
     "cluster": "Group the passages of an index by topic.",
     "compare": "Compare the results of several systems side by side.",
     "eval": "Measure systems on data sets, with uncertainty.",
     "inspect": "Inspect an encoder: word pieces, ids, token vectors.",
-    "train": "Train encoders and rerankers: with labels, without, from scratch.",
+    "train": "Train encoders and rerankers: with or without labels, or from scratch.",
     "info": "Show the contents of an index.",
     "export": "Write documents or vectors to files for other programs.",
     "delete": "Remove documents from an index.",
@@ -242,8 +242,8 @@ COMMANDS = {
     "verify": "Check an index, and repair it.",
     "push": "Copy an index to Milvus, without encoding.",
     "pull": "Copy an index from Milvus, without encoding.",
-    "completion": "Print the completion script of a shell.",
-    "datasets": "Published data sets: list, find, fetch.",
+    "completion": "Print the completion script for a shell.",
+    "datasets": "List, locate and download published data sets.",
     "explain": "Explain an error by its code.",
 }
 

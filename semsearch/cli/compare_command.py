@@ -51,7 +51,7 @@ CELL_MAX_CHARACTERS = 160
 )
 @where_option
 @click.option("--judge", metavar="MODEL", help="A cross-encoder that scores the documents found.")
-@format_option("table", "jsonl", description="For people, or one line per system.")
+@format_option("table", "jsonl", description="A table, or one line per system.")
 def command(
     text: str | None,
     systems: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""``semsearch completion``: what a shell needs to complete commands."""
+"""``semsearch completion``: print the completion script for a shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from semsearch.cli import shells
 from semsearch.cli.command import Command
 
-#: By this variable, a script asks what can stand at a place of the command line.
+#: The environment variable through which a script requests completions.
 COMPLETING = "_SEMSEARCH_COMPLETE"
 
 SHELLS = {"bash": shells.Bash, "zsh": shells.Zsh, "fish": shells.Fish}
@@ -16,7 +16,7 @@ SHELLS = {"bash": shells.Bash, "zsh": shells.Zsh, "fish": shells.Fish}
 @click.command("completion", cls=Command, page="how-to/csv.md")
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def command(shell: str) -> None:
-    """Print a script with which SHELL completes commands, options, indexes, spaces and fields.
+    """Print a script that lets SHELL complete commands, options, indexes, spaces and fields.
 
     \b
     semsearch completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""What ``semsearch push`` and ``semsearch pull`` have in common."""
+"""Code shared by ``semsearch push`` and ``semsearch pull``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def copy_options(source: str, target: str) -> Callable[[_Command], _Command]:
 
 
 def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> None:
-    """Bring an index to another place, and tell what was done."""
+    """Copy an index to another place, and report what was done."""
     from semsearch.index.copying import copy_index
 
     with IndexingProgress("documents", "reading both indexes") as progress:
@@ -45,7 +45,7 @@ def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> Non
                 on_batch=on_batch,
             )
         except KeyboardInterrupt:
-            progress.note("\ninterrupted; the same command goes on from there")
+            progress.note("\ninterrupted; run the same command to continue")
             click.get_current_context().exit(130)
     unchanged = copied.documents - copied.written
     click.echo(

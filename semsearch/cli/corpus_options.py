@@ -1,4 +1,4 @@
-"""How a corpus is read: the options of commands that take one."""
+"""Options for reading a corpus, shared by several commands."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from semsearch.corpus import CorpusFormat
 
 _FORMATS = ", ".join(item.value for item in CorpusFormat)
 
-#: How a corpus is read.
+#: Options for reading a corpus.
 corpus_options = together(
-    click.option("--id-column", metavar="C", help="The column that holds the ids."),
+    click.option("--id-column", metavar="C", help="The column with the ids."),
     click.option(
         "--text-column",
         "text_columns",
         metavar="C",
         multiple=True,
-        help="The column that is searched, by name or (CSV, TSV) place; several are joined.",
+        help="The column to search, by name or (CSV, TSV) position; several are joined.",
     ),
     click.option(
         "--header/--no-header",
@@ -28,24 +28,28 @@ corpus_options = together(
     click.option(
         "--records",
         metavar="PATH",
-        help="Where the records are in nested JSON, such as data.items; . is the whole value.",
+        help="The path to the records in nested JSON, such as data.items; . is the whole value.",
     ),
-    click.option("--sql", metavar="QUERY", help="The rows of a database, such as SELECT …."),
     click.option(
-        "--encoding", metavar="NAME", help="Of text files.  [default: utf-8, or by its BOM]"
+        "--sql", metavar="QUERY", help="The query for rows of a database, such as SELECT …."
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="The encoding of text files.  [default: by BOM, or utf-8]",
     ),
     click.option(
         "--input-format",
         type=click.Choice([item.value for item in CorpusFormat]),
         metavar="FORMAT",
-        help=f"Of the corpus, where name and content do not tell: {_FORMATS}.",
+        help=f"The format of the corpus, if not clear from its name or content: {_FORMATS}.",
     ),
     click.option(
         "--exclude",
         metavar="PATTERN",
         multiple=True,
-        help="Leave files of folders out, by a pattern as in .gitignore; further ones stand in the "
+        help="Exclude files of folders by a .gitignore pattern, in addition to those in the "
         "folder's .semsearchignore.",
     ),
-    click.option("--skip-bad-rows", is_flag=True, help="List rows that cannot be used, and go on."),
+    click.option("--skip-bad-rows", is_flag=True, help="Report and skip rows that cannot be used."),
 )

@@ -30,7 +30,7 @@ def command() -> None:
 
 
 @command.command("list")
-@format_option("table", "jsonl", description="For people, or one line per set.")
+@format_option("table", "jsonl", description="A table, or one line per set.")
 def list_sets(format_name: str) -> None:
     """List the known data sets."""
     sets = known_sets().values()

@@ -54,7 +54,9 @@ from semsearch.report import check_report, provenance, write_ir_report
     help="scifact, cranfield, a BEIR folder, a folder of a SMART collection or of LISA, or a CSV "
     "or TSV of queries, passages and relevance.",
 )
-@click.option("--split", metavar="NAME", default="test", show_default=True, help="Of the qrels.")
+@click.option(
+    "--split", metavar="NAME", default="test", show_default=True, help="The split of the qrels."
+)
 @click.option(
     "--whole-documents",
     is_flag=True,
@@ -65,9 +67,9 @@ from semsearch.report import check_report, provenance, write_ir_report
 @judged_option("")
 @systems_option(
     None,
-    "An encoder (of --index, a space), bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or "
+    "An encoder (with --index, a space), bm25, hybrid:ENCODER, SYSTEM+cross-encoder:MODEL, or "
     "run:FILE (a run in TREC's format)",
-    shown_default=f"{DEFAULT_ENCODER}; of --index, all spaces and bm25",
+    shown_default=f"{DEFAULT_ENCODER}; with --index, all spaces and bm25",
 )
 @click.option(
     "--measure",
@@ -76,7 +78,7 @@ from semsearch.report import check_report, provenance, write_ir_report
     multiple=True,
     default=MEASURES,
     show_default=True,
-    help="As named by ir-measures.",
+    help="A measure, as named by ir-measures.",
 )
 @click.option(
     "--runs",
@@ -86,7 +88,7 @@ from semsearch.report import check_report, provenance, write_ir_report
 )
 @eval_precision_option
 @click.option("--per-query", is_flag=True, help="With jsonl, add the values of each query.")
-@format_option("table", "jsonl", description="For people, or one line per result.")
+@format_option("table", "jsonl", description="A table, or one line per result.")
 @report_option
 def command(
     data: tuple[str, ...],
@@ -106,9 +108,9 @@ def command(
     """Measure how well the documents of a collection are ranked for its queries.
 
     The documents are added to a temporary index, which is searched as by `semsearch query`; or an
-    existing index is evaluated with your own questions. Values are times 100, with 95 % bootstrap
-    intervals over the queries; two or more systems are compared with paired randomisation tests.
-    Rankings have 1,000 documents, hybrid and reranked ones 100.
+    existing index is evaluated with your own questions. Values are multiplied by 100, with 95 %
+    bootstrap intervals over the queries; two or more systems are compared with paired randomisation
+    tests. Rankings have 1,000 documents, hybrid and reranked ones 100.
 
     \b
     semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm
@@ -118,7 +120,7 @@ def command(
     """
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
-        raise CombinationError("--per-query goes with --format jsonl")
+        raise CombinationError("--per-query needs --format jsonl")
     if report is not None:
         check_report(report)
     encoders: dict[str, Encoder] = {}
@@ -207,7 +209,7 @@ def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
 
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
-    """A line per result; those of later systems have the differences from earlier ones."""
+    """Print a line per result; those of later systems have the differences from earlier ones."""
     for result in evaluation.results:
         line: dict[str, Any] = {
             "dataset": result.dataset,

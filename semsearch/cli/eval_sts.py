@@ -45,14 +45,18 @@ from semsearch.report import check_report, provenance, write_sts_report
     metavar="NAME",
     default="test",
     show_default=True,
-    help="The split; for sick also all.",
+    help="The split; for sick, also: all.",
 )
-@click.option("--left-column", metavar="C", help="Of a file: the first text, by name or position.")
-@click.option("--right-column", metavar="C", help="The second text.")
-@click.option("--score-column", metavar="C", help="The gold score.")
+@click.option(
+    "--left-column",
+    metavar="C",
+    help="The column of the first text of a file, by name or position.",
+)
+@click.option("--right-column", metavar="C", help="The column of the second text.")
+@click.option("--score-column", metavar="C", help="The column of the gold score.")
 @systems_option(DEFAULT_ENCODER, "An encoder, or cross-encoder:MODEL")
 @eval_precision_option
-@format_option("table", "jsonl", description="For people, or one line per result.")
+@format_option("table", "jsonl", description="A table, or one line per result.")
 @report_option
 def command(
     data: tuple[str, ...],
@@ -67,9 +71,9 @@ def command(
 ) -> None:
     """Measure how well similarity scores of sentence pairs correlate with human scores.
 
-    Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with 95 %
-    bootstrap intervals; for two or more systems also their paired differences. The yearly sets
-    are scored in both usual ways: all pairs together (as in the SBERT paper), and the mean over
+    Reports Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with
+    95 % bootstrap intervals; for two or more systems, also paired differences. The yearly sets are
+    scored in both usual ways: all pairs together (as in the SBERT paper), and the mean over
     subsets.
 
     \b
@@ -123,7 +127,7 @@ def _notify(message: str) -> None:
 
 
 def _write_lines(evaluation: StsEvaluation) -> None:
-    """A line per result; those of later systems have the differences from earlier ones."""
+    """Print a line per result; those of later systems have the differences from earlier ones."""
     for result in evaluation.results:
         line: dict[str, Any] = {
             "dataset": result.dataset,

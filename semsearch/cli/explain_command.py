@@ -21,9 +21,9 @@ _LINK = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
 @click.command("explain", cls=Command, page="reference/errors.md")
 @click.argument("code", required=False, shell_complete=complete_code)
 def command(code: str | None) -> None:
-    """Explain the error with this CODE, which is in brackets behind its message.
+    """Explain the error with this CODE, which follows its message in brackets.
 
-    Without CODE, list all codes. Why a hit was found is shown by: semsearch query TEXT --explain
+    Without CODE, list all codes. To see why a hit was found: semsearch query TEXT --explain
 
     \b
     semsearch explain column-not-found

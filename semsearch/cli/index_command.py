@@ -56,8 +56,8 @@ FIRST_DOCUMENTS = 256
     sections={
         "--id-column": "Columns and formats",
         "--encoder": "Encoding",
-        "--sync": "Bringing up to date",
-        "--add-space": "Search, also of an index that exists",
+        "--sync": "Updating",
+        "--add-space": "Search, also for an existing index",
     },
 )
 @click.argument("corpora", metavar="CORPUS...", nargs=-1)
@@ -91,13 +91,13 @@ FIRST_DOCUMENTS = 256
 @click.option(
     "--stored-type",
     type=click.Choice(STORED_TYPES),
-    help="The number type of stored vectors in new spaces.  [default: float32, or the index's own]",
+    help="The data type of stored vectors in new spaces.  [default: float32, or the index's own]",
 )
 @precision_option
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Read, cut and encode on a Ray cluster: ray for the cluster of this machine, "
+    help="Read, split and encode on a Ray cluster: ray for the cluster of this machine, "
     "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
@@ -106,7 +106,7 @@ FIRST_DOCUMENTS = 256
 @click.option(
     "--watch",
     is_flag=True,
-    help="Then index changes of the files, until Ctrl-C.  [needs the extra 'files']",
+    help="Then index changes to the files, until Ctrl-C.  [needs the extra 'files']",
 )
 @click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")

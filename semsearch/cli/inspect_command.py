@@ -42,7 +42,7 @@ DECIMALS = 6
     help="An encoder as for `semsearch index`; can be repeated.",
 )
 @click.option("--against", metavar="TEXT2", help="Compare all tokens with those of this text.")
-@format_option("table", "jsonl", description="For people, or one line per encoder.")
+@format_option("table", "jsonl", description="A table, or one line per encoder.")
 @click.option(
     "--output",
     "picture",

@@ -1,4 +1,4 @@
-"""Warnings about encoders: words without a vector, and languages that they do not read."""
+"""Warnings about encoders: words without a vector, and languages that they read poorly."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
     """A warning if an encoder does not read the language of texts well; otherwise None."""
     if fit is None or not fit.is_poor:
         return None
-    why = f"{fit.pieces_a_word:.1f} pieces a word"
+    why = f"{fit.pieces_a_word:.1f} pieces per word"
     if math.isnan(fit.pieces_a_word) or fit.pieces_a_word < 1.5:
-        why = "characters that it does not know"
+        why = "unknown characters"
     spec = str(parse_spec(space.spec)._replace(dimension=None))  # a teacher has all its dimensions
     teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {shlex.quote(spec)}"
     return (

@@ -1,4 +1,4 @@
-"""The requests that other processes of the same user send to a service, through its socket."""
+"""Answers requests that other processes of the same user send through a service's socket."""
 
 from __future__ import annotations
 
@@ -66,21 +66,21 @@ class LocalRequests:
         """Stop the service, if it serves one of the indexes."""
         asked = await request.json()
         if not {str(worker.path.resolve()) for worker in self._workers.values()} & set(asked):
-            return problem(HTTPStatus.CONFLICT, "none of these is served here")
+            return problem(HTTPStatus.CONFLICT, "none of these indexes is served here")
         os.kill(os.getpid(), signal.SIGTERM)
         return JSONResponse(f"{', '.join(self._workers)} at {self._address}")
 
     async def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request["program"] != self._program:
-            raise ArgumentError("it is another program")
+            raise ArgumentError("the program or its environment differs")
         environment, here = request["environment"], Path(request["directory"])
         context = command.make_context("query", request["arguments"], help_option_names=[])
         arguments = QueryArguments.of(context.params)
         budget = arguments.options["rerank_budget"]
         if not arguments.is_single or arguments.reranker or budget is not None:
-            raise ArgumentError("it takes files, a model or a person")
+            raise ArgumentError("it needs files, a reranker or a terminal")
         if arguments.format_name == "parquet":
-            raise ArgumentError("it is not text")
+            raise ArgumentError("its output is not text")
         is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         named = arguments.directory if is_named else environment.get("SEMSEARCH_INDEX")
         directory = existing_index(here / named if named else None, here).resolve()
@@ -110,7 +110,7 @@ def _printed(
 ) -> dict[str, Any]:
     """The output of the command, its messages, and the identity of the index."""
     if worker.file is None:
-        raise ArgumentError("it is in no directory")
+        raise ArgumentError("the index is not in a directory")
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
     with _messages() as messages:
@@ -118,7 +118,7 @@ def _printed(
         retriever = Retriever(index, arguments.space)
         space = retriever.space
         if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
-            raise ArgumentError(f"'{space.spec}' is another model by now")
+            raise ArgumentError(f"'{space.spec}' is a different model now")
         output = arguments.output(index, screen)
         hits = retriever.search(arguments.query(arguments.text), **arguments.options)
         output.add(hits, heading=False)

@@ -21,7 +21,7 @@ class LocalSocket:
     def __init__(self) -> None:
         named = runtime_folder()
         if named is None:
-            raise OSError("this system has no such sockets")
+            raise OSError("this system has no Unix sockets")
         folder = Path(named)
         folder.mkdir(mode=0o700, exist_ok=True)
         if not is_private(named, stat.S_ISDIR):

@@ -47,4 +47,4 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started
     click.echo(f"{passages} in {quantity(len(found.names), 'group')}, in {seconds:.0f} s")
-    click.echo(visible(f"look at it with: semsearch serve --index {path}"))
+    click.echo(visible(f"view it with: semsearch serve --index {path}"))

@@ -176,7 +176,7 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
 
 
 def judged_option(beginning: str) -> Callable[[_Command], _Command]:
-    """``--queries FILE`` and ``--qrels FILE``; `beginning` is that of the help of `--queries`."""
+    """``--queries FILE`` and ``--qrels FILE``; `beginning` starts the help of `--queries`."""
     file = click.Path(path_type=Path, exists=True, dir_okay=False)
     return together(
         click.option(

@@ -1,4 +1,4 @@
-"""``semsearch pairs``: find the most similar pairs of a collection."""
+"""``semsearch pairs``: find the most similar pairs in a collection."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ENCODED_AT_ONCE = 4096
     help=f"The number of pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
 )
 @click.option("--min-score", type=float, metavar="S", help="The minimum score of pairs.")
-@format_option("table", "jsonl", "csv", description="For people, or one line or row per pair.")
+@format_option("table", "jsonl", "csv", description="A table, or one line or row per pair.")
 @click.option(
     "--encoder",
     "spec",
@@ -60,7 +60,7 @@ def command(
     space: str | None,
     **reading: Any,
 ) -> None:
-    """Find the most similar pairs of a collection.
+    """Find the most similar pairs in a collection.
 
     FILE is a corpus as for `semsearch index`. All of its texts are compared with each other, long
     ones truncated by the encoder; the score is the cosine, rounded to six decimals. Each pair is
@@ -101,7 +101,7 @@ def command(
             option = given[0].opts[0]
             raise CombinationError(f"{option} applies to a FILE, not to an index")
         if spec is not None:
-            raise CombinationError(f"an index is searched in one of its spaces: --space {spec}")
+            raise CombinationError(f"for an index, name one of its spaces: --space {spec}")
         items = _indexed(directory, space)
     if len(items.texts) < 2:
         click.echo(f"{quantity(len(items.texts), 'text')}; a pair needs two", err=True)

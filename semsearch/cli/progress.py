@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, elsewhere a line every ten seconds."""
+"""Progress of long operations: a bar on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 

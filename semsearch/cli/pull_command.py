@@ -1,4 +1,4 @@
-"""``semsearch pull``: an index from another store."""
+"""``semsearch pull``: copy an index from another store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semsearch.cli.copying import copy, copy_options
 def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
     """Copy an index from a Milvus server or a file of milvus-lite, without encoding.
 
-    The same as `semsearch push`, the other way round.
+    This is `semsearch push` in the opposite direction.
 
     \b
     semsearch pull milvus://localhost:19530/news indexes/news

@@ -1,4 +1,4 @@
-"""``semsearch push``: an index onto another store."""
+"""``semsearch push``: copy an index to another store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from semsearch.cli.copying import copy, copy_options
 def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
     """Copy an index to a Milvus server or a file of milvus-lite, without encoding.
 
-    What is at the address becomes equal to the index: changed documents are written, others are
-    left alone, and those that the index lacks are removed. A copy that was interrupted goes on.
-    At the end, counts and the vectors of a sample are compared.
+    The index at the address is made equal to this one: changed documents are written, unchanged
+    ones are kept, and those that this index lacks are removed. An interrupted copy is resumed. At
+    the end, counts and the vectors of a sample are compared.
 
     \b
     semsearch push indexes/news milvus://localhost:19530/news

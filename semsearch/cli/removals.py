@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 removals_option = click.option(
     "--allow-removals",
     is_flag=True,
-    help="Remove without asking even more than ten documents and a tenth of the index.",
+    help="Allow removing more than ten documents and a tenth of the index, without asking.",
 )
 
 dry_run_option = click.option(

@@ -1,4 +1,4 @@
-"""How results look: a table for people, JSON lines and CSV for programs."""
+"""Renders results: a table for people, JSON lines, CSV and Parquet for programs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PASSAGE_MAX_CHARACTERS = 300
-#: The width of tables that go into a file or a pipe, unless COLUMNS says otherwise.
+#: The width of tables written to a file or a pipe, unless COLUMNS is set.
 PIPED_WIDTH = 120
-#: Prose in longer lines is hard to read.
+#: The maximum width of prose: longer lines are hard to read.
 PROSE_WIDTH = 100
-#: Between two columns.
+#: Separates two columns.
 GAP = "  "
 
-#: The columns of hits before those of their metadata, with their types as Arrow calls them.
+#: The columns of hits before those of their metadata, with their Arrow types.
 HIT_COLUMNS = {
     "query": "string",
     "rank": "int64",
@@ -40,26 +40,26 @@ HIT_COLUMNS = {
     "text": "string",
 }
 
-#: Control characters, and the marks that reorder text: a document could hide or fake output. And
-#: surrogates, which cannot be written.
+#: Control characters and bidirectional marks, with which a document could hide or fake output; and
+#: surrogates, which cannot be encoded.
 _MARKS = "\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_MARKS}]")
-#: Of a cell on a terminal, its line breaks and tabs besides.
+#: The same for a cell on a terminal, and line breaks and tabs.
 _UNSAFE_IN_CELL = re.compile(f"[\x00-\x1f{_MARKS}]")
 
 
 def visible(text: str) -> str:
-    """One line of text that cannot steer a terminal."""
+    """A text on one line, without characters that could control a terminal."""
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
 class Screen(NamedTuple):
-    """Where output goes, and the environment that decides on its width and colours.
+    """Where output goes, and the environment that determines its width and colours.
 
     Args:
         file: None for standard output.
         environment: None for that of this process.
-        columns: how wide its terminal is; None for that of this process.
+        columns: the width of its terminal; None for that of this process.
     """
 
     file: TextIO | None = None
@@ -68,7 +68,7 @@ class Screen(NamedTuple):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether the output goes to a terminal."""
         return (self.file or sys.stdout).isatty()
 
 
@@ -76,7 +76,7 @@ STANDARD_OUTPUT = Screen()
 
 
 def console(screen: Screen = STANDARD_OUTPUT) -> Console:
-    """What prints tables: as wide as COLUMNS says, else as the terminal, else `PIPED_WIDTH`."""
+    """A console for tables; its width is COLUMNS, that of the terminal, or `PIPED_WIDTH`."""
     from rich.console import Console
 
     environment = os.environ if screen.environment is None else screen.environment
@@ -95,7 +95,7 @@ def console(screen: Screen = STANDARD_OUTPUT) -> Console:
 
 
 class Entry(NamedTuple):
-    """A line of cells and a text, and what is below it."""
+    """A line of cells and a head, and the body below it."""
 
     cells: Sequence[str]
     head: Text
@@ -105,13 +105,13 @@ class Entry(NamedTuple):
 def print_entries(
     out: Console, headings: Sequence[str], entries: Sequence[Entry], indent: int | None = None
 ) -> None:
-    """Print lines in columns, each with a text below it.
+    """Print lines in columns, each with its body below it.
 
     Args:
-        out: where to.
-        headings: of the cells, and of the head; behind > of a column to the right.
-        entries: what is printed.
-        indent: of their bodies; None is up to the second column.
+        out: the console.
+        headings: of the cells and the head; a leading > aligns a column to the right.
+        entries: the lines and their bodies.
+        indent: the indentation of bodies; None for the start of the second column.
     """
     from rich.text import Text
 
@@ -134,7 +134,7 @@ def print_entries(
 
 
 def _print_beside(out: Console, lead: Text, body: Text) -> None:
-    """A text behind its lead; its other lines are indented by the length of that."""
+    """Print a text after its lead; further lines are indented by the width of the lead."""
     from rich.text import Text
 
     width = min(out.width, PROSE_WIDTH) - len(lead)
@@ -145,22 +145,22 @@ def _print_beside(out: Console, lead: Text, body: Text) -> None:
 
 
 class HitsOutput(ABC):
-    """Prints the answers to queries, one after another, in a ``with``."""
+    """Prints the hits of queries, one after another; a context manager."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(  # noqa: B027 - most have printed all
+    def __exit__(  # noqa: B027 - most have nothing left to print
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Print what can only be printed when all answers are known."""
+        """Print what can only be printed when all hits are known."""
 
     @abstractmethod
     def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the answers to one query, under its text if `heading`."""
+        """Print the hits of one query, below its text if `heading`."""
 
 
 def hits_output(
@@ -169,7 +169,7 @@ def hits_output(
     fields: Sequence[str],
     screen: Screen = STANDARD_OUTPUT,
 ) -> HitsOutput:
-    """The output of that name: ``table`` (with the fields to `show`), or one for programs."""
+    """The output in a format: ``table`` (with the fields to `show`), or one for programs."""
     match format_name:
         case "jsonl":
             return HitsAsJsonLines(screen)
@@ -181,14 +181,14 @@ def hits_output(
 
 
 class HitsAsTable(HitsOutput):
-    """For each hit a line of rank, scores, title or id, and fields; below it, the passage."""
+    """Prints a line per hit with rank, scores, title or id, and fields; below it, the passage."""
 
     def __init__(self, show: Sequence[str], screen: Screen) -> None:
         self._show = show
         self._console = console(screen)
 
     def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the answers to one query."""
+        """Print the hits of one query."""
         from rich.text import Text
 
         if heading:
@@ -218,13 +218,13 @@ class HitsAsTable(HitsOutput):
 
 
 def _head(hit: Hit, show: Sequence[str]) -> Text:
-    """The title or id, and the fields that were asked for."""
+    """The title or id, and the requested fields."""
     from rich.text import Text
 
     head = Text(visible(hit.title or hit.document_id), style="bold")
     for field in show:
         value = visible(_plain(_value(hit, field)))
-        if value := value.removesuffix("T00:00:00"):  # days, as workbooks keep them
+        if value := value.removesuffix("T00:00:00"):  # dates, as stored in workbooks
             head.append(f"{GAP}{visible(field)}: {value}", style="not bold dim")
     return head
 
@@ -233,8 +233,8 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
     """The passage for people, with its explanation and duplicates.
 
     Args:
-        hit: whose passage.
-        in_bold: whether bold letters can be seen; else the nearest sentence is repeated.
+        hit: the hit.
+        in_bold: whether bold text is visible; otherwise the nearest sentence is repeated.
     """
     from rich.text import Text
 
@@ -249,7 +249,7 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
             if not (marked and in_bold) and sentence != text.plain:
                 notes.append(f"nearest sentence: {shortened(sentence)}")
     if hit.duplicates:
-        notes.append(f"the same: {', '.join(map(visible, hit.duplicates))}")
+        notes.append(f"duplicates: {', '.join(map(visible, hit.duplicates))}")
     if notes:
         text.append(f"\n{'; '.join(notes)}", style="dim")
     return text
@@ -268,19 +268,19 @@ def _reasons(hit: Hit, why: Explanation) -> list[str]:
 
 
 class HitsAsJsonLines(HitsOutput):
-    """One line a query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
+    """Prints one line per query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
     def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the answers to one query."""
+        """Print the hits of one query."""
         del heading  # each line carries its query
         write_line(json_text(hits.to_dict()), self._screen)
 
 
 class HitsAsCsv(HitsOutput):
-    """One row a hit; the metadata fields of the index are the last columns."""
+    """Prints one row per hit; the metadata fields of the index are the last columns."""
 
     def __init__(self, fields: Sequence[str], screen: Screen) -> None:
         self._fields = fields
@@ -288,7 +288,7 @@ class HitsAsCsv(HitsOutput):
         self._write([*HIT_COLUMNS, *(column_name(name, HIT_COLUMNS) for name in fields)])
 
     def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the answers to one query."""
+        """Print the hits of one query."""
         del heading  # each row carries its query
         for hit in hits:
             scores = hit.scores.to_dict()
@@ -302,19 +302,19 @@ class HitsAsCsv(HitsOutput):
 
 
 class HitsAsParquet(HitsOutput):
-    """One row a hit; metadata fields are the last columns, with their types."""
+    """Writes one row per hit; metadata fields are the last columns, with their types."""
 
     def __init__(self) -> None:
         if sys.stdout.isatty():
             raise CombinationError(
-                "parquet is for a file: semsearch query … --format parquet > FILE"
+                "write Parquet to a file: semsearch query … --format parquet > FILE"
             )
         import tempfile  # seldom needed
 
         self._lines = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
 
     def add(self, hits: Hits, *, heading: bool) -> None:
-        """Remember the answers to one query."""
+        """Store the hits of one query."""
         del heading  # each row carries its query
         for hit in hits:
             found = {"query": hits.query, **hit.to_dict(), **hit.scores.to_dict()}
@@ -328,7 +328,7 @@ class HitsAsParquet(HitsOutput):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Print all of them: only now the types of all columns are known."""
+        """Write all hits: only now are the types of all columns known."""
         with self._lines:
             if kind is not None:
                 return
@@ -343,26 +343,26 @@ class HitsAsParquet(HitsOutput):
 
 
 def note_json_columns(names: Sequence[str]) -> None:
-    """Tell which columns of a Parquet file are JSON text."""
+    """Report which columns of a Parquet file are JSON text."""
     import click
 
     if names:
-        note = "as JSON text, for Parquet has no type for all that they hold: "
+        note = "written as JSON text, since no Parquet type fits all values: "
         click.echo(visible(note + ", ".join(names)), err=True)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON on one line, in which no character can steer a terminal: such are escaped."""
+    """JSON, on one line unless indented; characters that control a terminal are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def csv_line(row: Iterable[Any], screen: Screen = STANDARD_OUTPUT) -> str:
-    """A row of CSV without its line end: exact, but on a terminal with what steers it escaped."""
+    """A row of CSV without its line end; on a terminal, control characters are escaped."""
     if screen.is_terminal:
         row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
     buffer = io.StringIO()
-    # With its own line end: with another one, Python 3.11 leaves line breaks in cells unquoted.
+    # With the default line end: with another, Python 3.11 leaves line breaks in cells unquoted.
     csv.writer(buffer).writerow(row)
     return buffer.getvalue().removesuffix("\r\n")
 
@@ -372,10 +372,10 @@ def _escaped(cell: str) -> str:
 
 
 def write_line(line: str, screen: Screen = STANDARD_OUTPUT) -> None:
-    """Print a line for programs, at once and as it is."""
+    """Print a line for programs, unchanged, and flush it."""
     import click
 
-    # Without `color`, click takes the ANSI codes out of what is piped.
+    # Without `color`, click strips ANSI codes from piped output.
     click.echo(line, screen.file, color=True)
 
 
@@ -385,7 +385,7 @@ def _value(hit: Hit, field: str) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """A metadata value in a cell: lists by their items, nothing for null."""
+    """A metadata value as text: the items of a list, nothing for null."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -396,7 +396,7 @@ def _plain(value: Any) -> str:
 
 
 def shortened(text: str, max_characters: int = PASSAGE_MAX_CHARACTERS) -> str:
-    """A passage for a table."""
+    """A passage, truncated for a table."""
     if len(text) <= max_characters:
         return text
     return text[:max_characters].rsplit(" ", 1)[0] + "…"

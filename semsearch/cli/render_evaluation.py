@@ -1,4 +1,4 @@
-"""How evaluations look in a terminal and as JSON lines."""
+"""Renders evaluations in a terminal and as JSON lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from semsearch.texts import quantity
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "
-    "all: all pairs together, as in the papers; mean: the mean over sub-sets."
+    "all: all pairs together, as in the papers; mean: the mean over subsets."
 )
 IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
 WHOLE_DOCUMENTS_NOTE = "Each document is one passage, of which an encoder reads the beginning."
@@ -106,13 +106,13 @@ def json_number(value: float) -> float | None:
 
 
 def difference_record(other: str, found: Difference) -> dict[str, Any]:
-    """How much a system is above another, for JSON."""
+    """The difference between a system and another, for JSON."""
     numbers = {key: json_number(getattr(found, key)) for key in ("value", "low", "high", "p")}
     return {"from": other, **numbers, "p_is_bound": found.p_is_bound}
 
 
 def write_json_line(line: dict[str, Any]) -> None:
-    """Print a line that a program reads, at once."""
+    """Print a line for programs, and flush it."""
     click.echo(json_text(line))
 
 
@@ -129,14 +129,14 @@ def _published(value: float | None) -> str:
 
 
 def _system(result: StsResult | IrResult) -> str:
-    """Its name, in which numbers it computed, and for how long."""
+    """The name of a system, its precision and its computing time."""
     time = None if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
     facts = ", ".join(filter(None, [result.precision, time]))
     return f"{_near(result.system)} ({facts})" if facts else _near(result.system)
 
 
 def _near(system: str) -> str:
-    """The name of a system; folders below the current one as one types them."""
+    """The name of a system; paths below the working directory are relative."""
     return system.replace(f"{Path.cwd()}{os.sep}", "./")
 
 
@@ -155,9 +155,9 @@ def _print(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
     """Print a table under its title, without the columns that are empty.
 
     Args:
-        title: above it.
-        headings: that of a column to the right begins with >; the last column may wrap.
-        rows: their cells; nothing is printed without rows.
+        title: printed above the table.
+        headings: a leading > aligns a column to the right; the last column may wrap.
+        rows: the cells; nothing is printed without rows.
     """
     from rich.text import Text
 

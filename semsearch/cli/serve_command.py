@@ -135,7 +135,10 @@ def command(
         with Index.open(directory) as index:
             current_fingerprint(index.space().spec)
     if is_every_address(host) and not hosts:
-        click.echo("name the hosts that other machines use with --allow-host", err=True)
+        click.echo(
+            "name the hosts under which other machines reach the service: --allow-host",
+            err=True,
+        )
     shown = f"[{host}]" if ":" in host else host
     with _listening(host, port) as listener, _local_socket() as local:
         address = f"http://{shown}:{listener.getsockname()[1]}"

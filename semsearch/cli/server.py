@@ -17,11 +17,11 @@ SECONDS_TO_STOP = 10
 
 
 class Server(uvicorn.Server):
-    """Also listens on the socket of its user, and stops after a time without requests.
+    """A server that also listens on its user's socket, and stops after a time without requests.
 
     Args:
         app: the application.
-        local: the socket of its user; None to have none.
+        local: the user's socket, if any.
         idle_seconds: the time without requests after which it stops; None for never.
         on_ready: called when it accepts requests.
     """

@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 
-TYPE_CHECKING = False  # type checkers take it for the one of typing, which takes long to import
+TYPE_CHECKING = False  # type checkers treat it like the one of typing, which is slow to import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -70,13 +70,13 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
                 return {"output": answer["output"], "messages": answer["messages"]}
         except TimeoutError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):  # no service of ours any more
+        except (OSError, ValueError, KeyError, TypeError):  # no longer a service of semsearch
             continue
     return None
 
 
 def runtime_folder() -> str | None:
-    """The folder of the sockets of this user's services; None if the system has no such sockets.
+    """The folder of the sockets of this user's services; None if the system has no Unix sockets.
 
     It follows the usual conventions without platformdirs, whose import takes a quarter of the time
     of an answer.

@@ -29,7 +29,7 @@ from semsearch.training.processes import is_main
     metavar="SPEC",
     default=DEFAULT_ENCODER,
     show_default=True,
-    help="What to adapt: minilm, or a Sentence-Transformers model by name or folder.",
+    help="The encoder to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )
 @judged_option("Measure with your own queries: ")
 @click.option(
@@ -46,14 +46,13 @@ def command(
 ) -> None:
     """Fit an encoder to a corpus, without labels.
 
-    CORPUS is read as `semsearch index` reads it. Titles that the text does not repeat, and
-    sentences taken out of their context, are the questions that it trains on. Old and new weights
-    are averaged.
+    CORPUS is read as `semsearch index` reads it. The training questions are titles that the text
+    does not repeat, and sentences taken out of their context. Old and new weights are averaged.
 
     The model is written only if nDCG@10 rises beyond chance on your own queries, or, without these,
-    on keywords and half sentences of held-out documents, and if STS Benchmark, where it is on this
-    machine, does not fall by more than a point. If not, the exit status is 1. Give your own queries
-    if you have any: they tell best what your users ask.
+    on keywords and half sentences of held-out documents, and if the STS Benchmark score, where
+    its data are on this machine, does not fall by more than a point. Otherwise the exit status
+    is 1. Give your own queries if you have any: they best show what your users ask.
 
     \b
     semsearch train adapt corpus.csv

@@ -1,4 +1,4 @@
-"""``semsearch train``: models made or improved; one file a subcommand."""
+"""``semsearch train``: create or improve models; one file per subcommand."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import click
 from semsearch.cli.command import LazyGroup
 
 SUBCOMMANDS = {
-    "siamese": ("semsearch.cli.train_siamese", "A bi-encoder, from pairs or triplets."),
-    "cross-encoder": ("semsearch.cli.train_cross_encoder", "A reranker, from pairs."),
+    "siamese": ("semsearch.cli.train_siamese", "Train a bi-encoder on pairs or triplets."),
+    "cross-encoder": ("semsearch.cli.train_cross_encoder", "Train a reranker on pairs or queries."),
     "adapt": ("semsearch.cli.train_adapt", "Fit an encoder to a corpus, without labels."),
     "pretrain": ("semsearch.cli.train_pretrain", "Pre-train a BERT on a corpus."),
-    "contrast": ("semsearch.cli.train_contrast", "A bi-encoder from a corpus, without labels."),
+    "contrast": ("semsearch.cli.train_contrast", "Train a bi-encoder on a corpus, without labels."),
     "translate": ("semsearch.cli.train_translate", "Teach an encoder other languages."),
-    "distil": ("semsearch.cli.train_distil", "Make a faster student of an encoder."),
+    "distil": ("semsearch.cli.train_distil", "Distil an encoder into a faster student."),
 }
 
 

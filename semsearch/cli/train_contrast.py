@@ -26,12 +26,12 @@ from semsearch.training import Contrast
 @tests_option
 @corpus_training_options("models/NAME-OF-THE-CORPUS-contrast")
 def command(corpora: tuple[str, ...], **choices: Any) -> None:
-    """Make a bi-encoder from a corpus, without labels.
+    """Train a bi-encoder on a corpus, without labels.
 
-    CORPUS is read as `semsearch index` reads it. A title and the sentence after it, and sentences
-    next to each other, belong together; the model learns to find each among the others of a large
-    batch. A twentieth of the documents is held out, and the checkpoint that finds most of their
-    pairs is kept. It is a beginning for `semsearch train siamese` where there are few labels.
+    CORPUS is read as `semsearch index` reads it. A title and the sentence after it, and
+    neighbouring sentences, are positive pairs; the others of a large batch are the negatives. A
+    twentieth of the documents is held out, and the checkpoint that finds most of their pairs is
+    kept. The result is a starting point for `semsearch train siamese` if labels are few.
 
     The learning rate is 1e-3 for a BERT of up to 256 dimensions, 5e-4 for one of up to 512, else
     2e-5.

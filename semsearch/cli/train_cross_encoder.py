@@ -29,7 +29,7 @@ from semsearch.training.processes import is_main
     show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="With --index: passages per query that are near to it and not judged relevant.",
+    help="With --index: hard negatives per query, from hits that are not judged relevant.",
 )
 def command(
     data: tuple[str, ...],
@@ -39,16 +39,17 @@ def command(
     negatives: int,
     **choices: Any,
 ) -> None:
-    """Train a cross-encoder: what --rerank and --encoder cross-encoder:DIR take.
+    """Train a cross-encoder, for --rerank and --encoder cross-encoder:DIR.
 
-    From pairs with gold scores (columns sentence1, sentence2, score) or with labels (sentence1,
-    sentence2, label). Files, checks and resuming are as with `semsearch train siamese`. Scores and
-    two classes need one output, which ranks; more classes one each, with which it cannot rerank.
+    With --data, it is trained on pairs with gold scores (columns sentence1, sentence2, score) or
+    labels (sentence1, sentence2, label). Files, checks and resuming are as in `semsearch train
+    siamese`. With scores or two classes, the model has one output and can rerank; with more
+    classes, it has one output per class and cannot.
 
-    From queries and the documents of an index that are relevant to them, as for `semsearch eval
-    ir`. Other passages that the index finds for a query are the negatives. On a fifth of the
-    queries, held out, the command measures nDCG@10 before and after reranking, and chooses how much
-    the first search counts beside the cross-encoder; the model stores that weight.
+    With --index, it is trained on queries and the documents of an index that are relevant to them,
+    as for `semsearch eval ir`. Other passages that the index finds for a query are the negatives.
+    On a held-out fifth of the queries, the command measures nDCG@10 before and after reranking, and
+    chooses the weight of the first-stage score, which is stored with the model.
 
     \b
     semsearch train cross-encoder --data stsbenchmark:train --test stsbenchmark --output my-reranker
@@ -73,7 +74,7 @@ def command(
         train_on_pairs(task, [judged.name], **choices)
     if not is_main():
         return
-    helps = "helps" if task.gain.is_certain else "is not certain to help"
+    helps = "helps" if task.gain.is_significant else "does not help significantly"
     click.echo(
         visible(f"reranking {helps}: {task.gain}; weight of the first stage {task.weight:g}")
     )

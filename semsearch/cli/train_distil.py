@@ -22,13 +22,13 @@ from semsearch.training import Distillation
 @click.command("distil", cls=Command)
 @click.argument("spec", metavar="MODEL")
 @click.argument("corpora", metavar="[CORPUS]...", nargs=-1)
-@click.option("--static", is_flag=True, help="Averaged word vectors: no layers at all.")
-@click.option("--layers", type=int, metavar="N", help="Keep so many layers; needs a CORPUS.")
+@click.option("--static", is_flag=True, help="Average word vectors, without any layers.")
+@click.option("--layers", type=int, metavar="N", help="Keep N layers; needs a CORPUS.")
 @click.option(
     "--dimension",
     type=int,
     metavar="D",
-    help="Of a static student.  [default: 256; with a CORPUS, the teacher's]",
+    help="Dimension of a static student.  [default: 256; with a CORPUS, the teacher's]",
 )
 @corpus_training_options("models/MODEL-static or models/MODEL-N-layers")
 def command(
@@ -39,13 +39,13 @@ def command(
     dimension: int | None,
     **choices: Any,
 ) -> None:
-    """Make a faster student of an encoder.
+    """Distil an encoder into a faster student.
 
     MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
-    the vectors that the teacher gives to single words; one of fewer layers is a copy without the
-    others. Both learn the teacher's vectors of a CORPUS, its documents and their sentences; a
-    static one can do without. Speed and STS Benchmark (where SEMSEARCH_DATA has it) of both are
-    printed.
+    the vectors that the teacher gives to single words; with --layers, the student is a copy with
+    fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
+    CORPUS, which a static student can do without. For teacher and student, the speed and the STS
+    Benchmark score (if SEMSEARCH_DATA has it) are printed.
 
     \b
     semsearch train distil minilm --static
@@ -64,5 +64,5 @@ def command(
         **choices,
     )
     systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(trained.folder))}"
-    hint = f"to see speed against quality: semsearch eval sts stsbenchmark {systems} --report DIR"
+    hint = f"to compare speed and quality: semsearch eval sts stsbenchmark {systems} --report DIR"
     click.echo(visible(hint), err=True)

@@ -1,4 +1,4 @@
-"""``semsearch train pretrain``: a corpus into a BERT."""
+"""``semsearch train pretrain``: a corpus in, a BERT out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from semsearch.training.bert import BertSize
     type=click.Choice([size.name.lower() for size in BertSize]),
     help="Layers and width: 2 x 128, 4 x 256, 4 x 512 or 12 x 768.  [default: small]",
 )
-@click.option("--from", "base", metavar="MODEL", help="Go on from a BERT, by folder or hub name.")
-@click.option("--vocabulary", type=int, metavar="N", help="Word pieces to learn.  [default: 30522]")
+@click.option("--from", "base", metavar="MODEL", help="Continue a BERT, by folder or hub name.")
+@click.option("--vocabulary", type=int, metavar="N", help="Maximum word pieces.  [default: 30522]")
 @click.option("--cased", is_flag=True, help="Keep capitals and accents.")
 @click.option(
     "--max-tokens",
@@ -32,7 +32,7 @@ from semsearch.training.bert import BertSize
     default=128,
     show_default=True,
     metavar="N",
-    help="Of a pair of spans, and later of a text; up to 512.",
+    help="Maximum tokens per pair of spans, and later per text; up to 512.",
 )
 @corpus_training_options("models/NAME-OF-THE-CORPUS-SIZE")
 def command(
@@ -46,9 +46,9 @@ def command(
     """Pre-train a BERT on a corpus: masked words and next sentences.
 
     CORPUS is read as `semsearch index` reads it; documents of one sentence are not used. A
-    twentieth of the documents is held out; the losses on these are printed on the way, and the
-    checkpoint with the lowest is kept. `--steps 0` writes random weights, which
-    `semsearch train contrast` can begin with. The result is a plain BERT, for fine-tuning: its
+    twentieth of the documents is held out; the losses on them are printed during training, and
+    the checkpoint with the lowest is kept. `--steps 0` writes random weights, which
+    `semsearch train contrast` can start from. The result is a plain BERT, for fine-tuning: its
     vectors are not yet good for search.
 
     \b

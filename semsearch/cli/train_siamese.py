@@ -13,11 +13,11 @@ from semsearch.training.stages import one_each
 
 
 def _numbers(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """The numbers of a list with commas."""
+    """The numbers of a comma-separated list."""
     try:
         return tuple(int(part) for part in value.split(",")) if value else ()
     except ValueError:
-        raise click.BadParameter(f"'{value}' is not a list of whole numbers: 192,96") from None
+        raise click.BadParameter(f"'{value}' is not a list of integers, such as 192,96") from None
 
 
 @click.command("siamese", cls=Command)
@@ -26,7 +26,7 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     "losses",
     multiple=True,
     type=click.Choice([loss.value for loss in Loss]),
-    help="Once, or once a --data.  [default: by the columns of the data: cosine for scores, "
+    help="Give once, or once per --data.  [default: by the columns of the data: cosine for scores, "
     "softmax for labels, else ranking]",
 )
 @click.option(
@@ -34,43 +34,43 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     default=Recipe.head_learning_rate,
     show_default=True,
     metavar="R",
-    help="Of the softmax loss's classifier, which begins with random weights.",
+    help="Learning rate of the softmax loss's classifier, which starts with random weights.",
 )
 @click.option(
     "--margin",
     default=Recipe.margin,
     show_default=True,
     metavar="M",
-    help="Of the triplet loss, by Euclidean distance.",
+    help="Margin of the triplet loss, in Euclidean distance.",
 )
 @click.option(
     "--dimensions",
     callback=_numbers,
     metavar="N,N,...",
-    help="Train leading parts of the vectors to serve by themselves, beside all of them.",
+    help="Train the leading N dimensions of the vectors to work alone, too (Matryoshka).",
 )
 @training_options
 def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
-    """Train a bi-encoder: what --encoder takes.
+    """Train a bi-encoder, for --encoder.
 
     \b
     --loss    learns from                                          columns of a file
     softmax   pairs with labels, by u, v and |u - v|               sentence1, sentence2, label
     cosine    pairs with gold scores, by the cosine                sentence1, sentence2, score
     cosent    pairs with gold scores, by their order               sentence1, sentence2, score
-    ranking   positive pairs against the others of the batch       anchor, positive [, negative]
+    ranking   positive pairs with in-batch negatives               anchor, positive [, negative]
     triplet   positive nearer than negative by a margin            anchor, positive, negative
 
     FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set in the folder that
-    SEMSEARCH_DATA names, with its part: stsbenchmark:train. Pairs that are also in the
+    SEMSEARCH_DATA names, with its split: stsbenchmark:train. Pairs that are also in the
     development or test sets, in either order, are reported and left out. The checkpoint that scores
     best on the development set is kept.
 
-    With --dimensions (Matryoshka), vectors cut to a part of their dimensions lose less: `semsearch
-    index --dimension N` keeps as many of them. Card and curve show the score of each.
+    With --dimensions (Matryoshka), vectors cut to N dimensions lose less; `semsearch index
+    --dimension N` keeps only these. Card and curve show the score of each.
 
-    DIR appears when the model is finished; until then checkpoints lie in DIR.training, and
-    --resume goes on from there after Ctrl-C or a kill.
+    DIR is written when the model is finished; until then checkpoints are in DIR.training, and
+    --resume continues from them after Ctrl-C or a kill.
 
     \b
     semsearch train siamese --data pairs.csv --output my-encoder

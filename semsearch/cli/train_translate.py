@@ -1,4 +1,4 @@
-"""``semsearch train translate``: translated sentences in, an encoder of more languages out."""
+"""``semsearch train translate``: translated sentences in, a multilingual encoder out."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ RECIPE = Translation.recipe
     default=DEFAULT_ENCODER,
     show_default=True,
     metavar="MODEL",
-    help="The model that learns: minilm, or a Sentence-Transformers model with word pieces.",
+    help="The model to teach: minilm, or a Sentence-Transformers model with word pieces.",
 )
 @click.option(
     "--parallel",
     multiple=True,
     required=True,
     metavar="FILE|NAME",
-    help="Sentences in English with translations; once a language, or more often.",
+    help="English sentences with translations; give at least once per language.",
 )
 @click.option(
     "--language",
     "languages",
     multiple=True,
     metavar="CODE",
-    help="Such as pt; once, or once a --parallel.  [default: as the file or set names it]",
+    help="Such as pt; give once, or once per --parallel.  [default: as named by the file or set]",
 )
 @output_option
 @tests_option
-@click.option("--epochs", type=float, metavar="N", help="How often to read them.  [default: 3]")
+@click.option("--epochs", type=float, metavar="N", help="Passes over the sentences.  [default: 3]")
 @click.option("--batch-size", default=RECIPE.batch_size, show_default=True, metavar="N")
 @click.option("--learning-rate", default=RECIPE.learning_rate, show_default=True, metavar="R")
 @click.option(
@@ -53,7 +53,7 @@ RECIPE = Translation.recipe
     default=RECIPE.embedding_learning_rate,
     show_default=True,
     metavar="R",
-    help="That of words.",
+    help="Learning rate of the word embeddings.",
 )
 @click.option("--seed", default=RECIPE.seed, show_default=True, metavar="N")
 @precision_option
@@ -64,15 +64,15 @@ def command(
     """Teach an encoder other languages, from sentences in English and their translations.
 
     Words of the languages are added to its vocabulary, each with the mean vector of its English
-    translations (a dictionary is learnt from the sentences); then the model learns to give a
-    translation the vector that it gave to the English sentence. Some thousand sentences help,
+    translations (by a dictionary learnt from the sentences); then the model is trained to give a
+    translation the vector that it gave to the English sentence. A few thousand sentences help,
     more help more.
 
-    FILE is a table with the columns source and translation (or only two), a TMX file, or the
-    translated one of two files with a sentence a line: news.pt beside news.en. NAME is
+    FILE is a table with the columns source and translation (or only two columns), a TMX file, or
+    the translation in a pair of line-aligned files: news.pt beside news.en. NAME is
     stsb-multi:LANGUAGE, the training split of STS Benchmark, in the folder that SEMSEARCH_DATA
     names. Some sentences are held out; the checkpoint whose vectors of them are nearest to the
-    teacher's is kept. The result is tested on STS Benchmark where that is here.
+    teacher's is kept. The result is tested on STS Benchmark if it is on this machine.
 
     \b
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt

@@ -26,9 +26,9 @@ from semsearch.training.stages import one_each
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-#: The fields of a recipe that exclude each other, all unset.
+#: The mutually exclusive fields of a recipe, all unset.
 LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
-#: The folder of models that are made from a corpus, unless `--output` names another.
+#: The default folder of models trained on a corpus.
 MODELS = Path("models")
 
 output_option = click.option(
@@ -36,14 +36,14 @@ output_option = click.option(
     required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where the model goes.",
+    help="Output folder of the model.",
 )
 tests_option = click.option(
     "--test",
     "tests",
     multiple=True,
     metavar="NAME|FILE",
-    help="What the finished model is tested on, such as stsbenchmark.",
+    help="Test set for the finished model, such as stsbenchmark; may be repeated.",
 )
 precision_option = click.option(
     "--precision",
@@ -51,7 +51,7 @@ precision_option = click.option(
     default="auto",
     callback=lambda context, option, value: Precision(value),
     show_default=True,
-    help="In which numbers to compute: auto is bf16 where the processor has it.",
+    help="Number format: auto is bf16 where the processor supports it.",
 )
 
 #: The options of commands that train on labelled data.
@@ -61,13 +61,13 @@ training_options = together(
         default=DEFAULT_ENCODER,
         show_default=True,
         metavar="MODEL",
-        help="The model to begin with: minilm, a folder, or a name on the hub.",
+        help="The base model: minilm, a folder, or a name on the hub.",
     ),
     click.option(
         "--data",
         multiple=True,
         metavar="NAME|FILE",
-        help="What to train on; given more than once, in turn.",
+        help="Training set; repeat it to train on several sets in turn.",
     ),
     click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
     output_option,
@@ -75,15 +75,15 @@ training_options = together(
         "--dev",
         "development",
         metavar="NAME|FILE|none",
-        help="What chooses the best checkpoint.  [default: the published set that belongs to the "
-        "data, else a tenth of the data, held out]",
+        help="Development set, which selects the best checkpoint.  [default: the published one for "
+        "the data, else a held-out tenth of the data]",
     ),
     tests_option,
     click.option(
         "--scale",
         type=(float, float),
         metavar="LOW HIGH",
-        help="The lowest and highest gold score of files.  [default: found from the scores]",
+        help="Lowest and highest possible gold score in files.  [default: guessed from the scores]",
     ),
     click.option(
         "--keep-leaks",
@@ -96,7 +96,7 @@ training_options = together(
         multiple=True,
         type=float,
         metavar="N",
-        help="How often each example is seen; once, or once a --data.  [default: 4 for scored "
+        help="Passes over the data; give once, or once per --data.  [default: 4 for scored "
         "pairs, else 1]",
     ),
     click.option(
@@ -105,7 +105,7 @@ training_options = together(
         multiple=True,
         type=float,
         metavar="R",
-        help=f"Once, or once a --data.  [default: {Recipe.learning_rate:g}]",
+        help=f"Peak rate; give once, or once per --data.  [default: {Recipe.learning_rate:g}]",
     ),
     click.option("--batch-size", default=Recipe.batch_size, show_default=True, metavar="N"),
     click.option(
@@ -113,7 +113,7 @@ training_options = together(
         default=Recipe.warmup,
         show_default=True,
         metavar="PART",
-        help="The part of the steps in which the learning rate rises.",
+        help="Fraction of the steps in which the learning rate rises.",
     ),
     click.option("--weight-decay", default=Recipe.weight_decay, show_default=True, metavar="W"),
     click.option(
@@ -121,26 +121,26 @@ training_options = together(
         default=Recipe.layer_decay,
         show_default=True,
         metavar="D",
-        help="What the learning rate is multiplied by from each layer to the one beneath.",
+        help="Factor on the learning rate from each layer to the one below.",
     ),
     click.option(
         "--max-tokens",
         type=int,
         metavar="N",
-        help="How much of a text is read.  [default: as much as the base model reads]",
+        help="Maximum tokens per text.  [default: the base model's limit]",
     ),
     click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
     click.option(
         "--evaluate-every",
         type=int,
         metavar="STEPS",
-        help="Score on --dev and write a checkpoint.  [default: an epoch, at most 1000 steps]",
+        help="Steps between evaluations and checkpoints.  [default: an epoch, at most 1000]",
     ),
     click.option(
         "--patience",
         type=int,
         metavar="N",
-        help="Stop after N scores that are no better.  [default: never]",
+        help="Stop after N evaluations without a better score.  [default: never]",
     ),
     precision_option,
     run_options,
@@ -150,29 +150,28 @@ training_options = together(
 def corpus_training_options(output: str) -> Callable[[Command], Command]:
     """The options of commands that train on a corpus; `output` describes the default folder."""
     return together(
-        click.option("--steps", type=int, metavar="N", help="How long to train."),
-        click.option("--minutes", type=float, metavar="M", help="Or for how many minutes."),
+        click.option("--steps", type=int, metavar="N", help="Number of training steps."),
+        click.option("--minutes", type=float, metavar="M", help="Or training time in minutes."),
         click.option(
             "--epochs",
             type=float,
             metavar="N",
-            help="Or how often to read the corpus.  [default: contrast 2; pretrain 10000 steps; "
-            "else 1]",
+            help="Or passes over the corpus.  [default: contrast 2; pretrain 10000 steps; else 1]",
         ),
         click.option(
-            "--learning-rate", type=float, metavar="R", help="[default: by the kind of model]"
+            "--learning-rate", type=float, metavar="R", help="[default: depends on the model]"
         ),
-        click.option("--batch-size", type=int, metavar="N", help="Texts or pairs in a step."),
+        click.option("--batch-size", type=int, metavar="N", help="Texts or pairs per step."),
         click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
         click.option(
             "--output",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help=f"Where the model goes.  [default: {output}]",
+            help=f"Output folder of the model.  [default: {output}]",
         ),
         run_options,
         corpus_options,
-        click.option("--title-column", metavar="C", help="The column that holds the titles."),
+        click.option("--title-column", metavar="C", help="Column of titles."),
     )
 
 
@@ -187,9 +186,9 @@ def train_on_corpus(
     """Train on a corpus, and print the results.
 
     Args:
-        make: the task, from the corpus and its name.
+        make: returns the task, from the corpus and its name.
         corpora: files and folders; none for a task without a corpus.
-        default_name: that of the model in `models`, with ``{}`` for the name of the corpus.
+        default_name: name of the model in `models`, with ``{}`` for the name of the corpus.
         output: the folder of the model; None takes the default name.
         choices: fields of `Recipe` and `Settings`, and how the corpus is read.
     """
@@ -259,19 +258,19 @@ def train_and_print(task: Task, settings: Settings) -> None:
 
 
 def _print_results(trained: Trained) -> None:
-    """Print the scores of a model, and where it is."""
+    """Print the scores of a model, and its folder."""
     for test in trained.tests:
         width = f", {quantity(test.dimension, 'dimension')}" if test.dimension else ""
         base = "" if test.before is None else f", base model {test.before:.2f}"
         click.echo(visible(f"{test.data}: {test.score:.2f}{base} ({test.measure}{width})"))
     if trained.is_kept:
-        has_curve = (trained.folder / CURVE).is_file()  # not where nothing was trained
+        has_curve = (trained.folder / CURVE).is_file()  # none if nothing was trained
         parts = f"its card, its curve ({CURVE})" if has_curve else "its card"
         click.echo(visible(f"{trained.folder}: the model, {parts}"))
 
 
 def _taken(choices: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """Take those choices away that are fields of a dataclass."""
+    """Remove and return the choices that are fields of a dataclass."""
     return {field.name: choices.pop(field.name) for field in fields(kind) if field.name in choices}
 
 

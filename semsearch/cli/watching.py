@@ -21,7 +21,7 @@ from semsearch.errors import (
 if TYPE_CHECKING:
     from watchfiles import Change
 
-#: How long changes are collected before they are indexed, and the interval of waiting.
+#: How long changes are collected before they are indexed, and the polling interval.
 _COLLECT_MILLISECONDS, _WAIT_MILLISECONDS = 500, 500
 
 

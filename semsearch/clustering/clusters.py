@@ -28,7 +28,7 @@ DEFAULT_WORDS = 6
 
 
 class ClusterMethod(Enum):
-    """The algorithm."""
+    """The clustering algorithm."""
 
     KMEANS = "k-means"  #: each text belongs to the nearest centroid
     COMMUNITIES = "communities"  #: texts within a minimum score of a central text
@@ -99,17 +99,17 @@ def cluster(
     Args:
         vectors: unit vectors, shape (number of texts, dimension).
         texts: the texts, for keywords.
-        n: the number of groups; None chooses it by the number of texts, and reports it.
+        n: the number of groups; None chooses it by the number of texts, and calls `notify`.
         min_score: the minimum cosine of a community.
         min_size: the minimum size of a community; None is 5.
         seed: of k-means; the same seed returns the same groups.
-        words: the most keywords of a group.
+        words: the maximum number of keywords of a group.
         stop_words: words that are not keywords, in addition to English function words.
         notify: called with one line about the chosen number of groups.
         on_progress: called with the number of comparisons done and their maximum.
 
     Raises:
-        ArgumentError: conflicting arguments, the shapes do not match, or a vector is not of unit
+        ArgumentError: arguments conflict, the shapes do not match, or a vector is not of unit
             length.
     """
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)

@@ -89,7 +89,7 @@ def _neighbours(comparison: Comparison, centres: Rows, others: Rows, min_score: 
 
 
 def _near(comparison: Comparison, tile: Tile, min_score: float) -> Mask:
-    """Which pairs of a tile have the minimum score; near it, by their float64 score."""
+    """Which pairs of a tile reach the minimum score; those near it are rescored in float64."""
     products = comparison.products(tile)
     near: Mask = products >= min_score + MARGIN
     rows, columns = comparison.rows[tile.lefts], comparison.rows[tile.rights]

@@ -19,7 +19,7 @@ RESTARTS = 8
 ROUNDS = 20
 #: Restarts use a sample of this many vectors per centroid; only the best continues with all.
 SAMPLE_PER_CENTROID = 100
-#: The candidates among which k-means++ chooses the next centroid.
+#: The number of candidates from which k-means++ chooses the next centroid.
 CANDIDATES = 16
 MAX_DEFAULT_GROUPS = 50
 
@@ -72,7 +72,7 @@ def _trained(vectors: Matrix, centroids: Matrix) -> Any:
         niter=ROUNDS,
         spherical=True,
         seed=1,  # for splitting the centroids of empty clusters
-        min_points_per_centroid=1,  # with fewer it would warn
+        min_points_per_centroid=1,  # avoids a warning about too few vectors
         max_points_per_centroid=len(vectors),
     )
     means.train(vectors, init_centroids=centroids)
@@ -80,7 +80,7 @@ def _trained(vectors: Matrix, centroids: Matrix) -> Any:
 
 
 def _first_centroids(vectors: Matrix, groups: int, random: numpy.random.Generator) -> Matrix:
-    """Greedy k-means++: each vector is the best of candidates drawn by squared distance."""
+    """Greedy k-means++: each centroid is the best of candidates drawn by squared distance."""
     chosen = [int(random.integers(len(vectors)))]
     # Half the squared distance of unit vectors is 1 - cosine.
     distances = numpy.maximum(1 - vectors @ vectors[chosen[0]], 0)

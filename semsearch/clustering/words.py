@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from semsearch.analysis.forms import folded, in_pairs, marks
 from semsearch.pairwise import Rows
 
-#: At least two characters with their marks, beginning with a letter: no numbers.
+#: At least two characters including marks, beginning with a letter: no numbers.
 WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"
 #: The 5 % significance level: chi-squared with one degree of freedom.
 MIN_RATIO = 3.84
@@ -31,7 +31,7 @@ _CONTENT_WORDS = (
     "amount bill bottom call cry describe detail empty fill find fire found front full interest "
     "mill mine move name part serious show side sincere system thick thin top"
 )
-#: The parts that `WORD` splits don't and we'll into.
+#: What `WORD` leaves of contractions such as don't and we'll.
 _CUT_WORDS = "aren couldn didn doesn don hadn hasn haven isn ll mustn shouldn ve wasn weren wouldn"
 
 
@@ -54,7 +54,7 @@ def keywords(
     Args:
         texts: the collection.
         groups: the positions of the texts of each group.
-        count: the most keywords of a group.
+        count: the maximum number of keywords of a group.
         stop_words: excluded words in addition to English function words, case-folded.
     """
     from scipy.sparse import csr_array

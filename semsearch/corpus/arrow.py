@@ -35,7 +35,7 @@ def read_arrow(source: Source) -> Table:
     import pyarrow.ipc
 
     if source.head.startswith(_OLD_MAGIC):
-        raise BadRowError(source.name, "is Feather version 1: write it again as version 2")
+        raise BadRowError(source.name, "is Feather version 1: save it as version 2")
     stored = source.seekable()
     with _parsing(source.name, "Arrow"):
         batches: Iterable[pyarrow.RecordBatch]
@@ -77,7 +77,7 @@ def read_parquet(source: Source) -> Table:
 
 
 def types_shown(schema: pyarrow.Schema) -> str:
-    """``types: text string, year int64``."""
+    """The columns with their types: ``types: text string, year int64``."""
     shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
     return f"types: {', '.join(shown[:TYPES_SHOWN])}{', …' if len(shown) > TYPES_SHOWN else ''}"
 
@@ -94,7 +94,7 @@ def _table(
 
 def _validated(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     for batch in batches:
-        batch.validate(full=True)  # offsets of damaged files point anywhere
+        batch.validate(full=True)  # offsets in damaged files may point anywhere
         yield batch
 
 

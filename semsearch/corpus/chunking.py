@@ -1,8 +1,8 @@
 """Splits a long text into passages that fit an encoder's maximum length.
 
-Passages end at sentence ends. Which ones is decided by the sentences themselves and not by how
-many precede them (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001), so that an
-edit inside a long document changes only the passages around it; the vectors of the others are kept.
+Passages end at sentence ends, which are chosen by the content of sentences and not by their
+position (content-defined chunking, as in LBFS, Muthitacharoen et al. 2001). So an edit inside a
+long document changes only the passages around it; the vectors of the others are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy
 from semsearch.protocols import TokenSpans
 from semsearch.texts import split_sentences
 
-#: In scripts without spaces.
+#: Clause ends in scripts without spaces.
 _CLAUSE_ENDS = "、，；："
 
 
@@ -34,7 +34,7 @@ def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[in
     Args:
         text: the document.
         tokens: the positions of its tokens, shape (n, 2), as returned by `Encoder.token_spans`.
-        max_tokens: the most tokens in a passage; each but the last has at least half as many.
+        max_tokens: the most tokens in a passage; all but the last have at least half as many.
 
     Returns:
         Ranges that cover the whole text except white space around passages.
@@ -54,7 +54,7 @@ def chunk_spans(text: str, tokens: TokenSpans, max_tokens: int) -> list[tuple[in
 def fitting_spans(
     text: str, token_spans: Callable[[str], TokenSpans], max_tokens: int
 ) -> list[tuple[int, int]]:
-    """Like `chunk_spans`, with the limit also kept when each passage is tokenized by itself.
+    """Like `chunk_spans`, but passages also keep to the limit when tokenised on their own.
 
     If a word's tokens depend on the space before it (byte-level BPE), the first word of a passage
     may have more tokens than in the document.
@@ -108,7 +108,7 @@ def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
 def _cuts(
     text: str, starts: numpy.ndarray, first: int, after: int, max_tokens: int
 ) -> Iterator[int]:
-    """The tokens before which a sentence is cut that is too long: at clauses or words, if any."""
+    """The tokens before which an overlong sentence is cut: at clause or word ends, if any."""
     while after - first > max_tokens:
         cut = first + max_tokens
         for candidate in range(cut, first + max_tokens // 2, -1):

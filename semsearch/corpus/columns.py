@@ -39,7 +39,7 @@ _MAX_NAMES_SHOWN = 30
 _NAME_MAX_CHARACTERS = 100
 _POSITION_MAX_DIGITS = 7
 
-#: A text column is doubted if this share of its cells are numbers, or if many cells hold only a
+#: A text column is doubtful if this share of its cells are numbers, or if many cells hold only a
 #: handful of different texts.
 MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
 _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
@@ -135,7 +135,7 @@ def describe(table: Table, roles: Roles, wanted: Roles) -> str:
 
 
 def doubts(table: Table, roles: Roles) -> list[str]:
-    """One line for each text column whose first cells hardly look like texts to search."""
+    """One line for each text column whose first cells do not look like texts to search."""
     lines = []
     for column in roles.text:
         cells = [cell for row in table.sample if (cell := row.fields.get(column))]
@@ -162,7 +162,7 @@ def shortened(text: str, characters: int = _NAME_MAX_CHARACTERS) -> str:
 
 
 def _column(table: Table, wanted: str) -> str:
-    """The column with this name or else, counted from 1, at this position."""
+    """The column with this name, or else at this position, counted from 1."""
     if wanted in table.columns:
         return wanted
     if table.by_position and wanted.isdecimal() and len(wanted) <= _POSITION_MAX_DIGITS:
@@ -173,7 +173,7 @@ def _column(table: Table, wanted: str) -> str:
 
 
 def _example(table: Table) -> str:
-    """An example of naming a column: the one that holds most text, if any does."""
+    """An example of the option, with the column that holds most text; empty if none does."""
     characters = [
         sum(len(str(row.fields.get(column) or "")) for row in table.sample)
         for column in table.columns

@@ -1,7 +1,7 @@
 """Converts documents in a child process with limited memory and time.
 
-A small file can make libraries that read PDF or DOCX use any amount of both. The child converts one
-document after another; if it dies, the next document starts a new one.
+A small file can make libraries for PDF or DOCX use arbitrary amounts of both. The child converts
+one document after another; if it dies, the next document starts a new one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def converted(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts
     Args:
         source: the document.
         kind: its format.
-        encoding: of HTML, named by the user.
+        encoding: the encoding of HTML, if named by the user.
 
     Raises:
         CorpusError: it cannot be converted within the limits; raised now or later, while its
@@ -120,7 +120,7 @@ class _Child:
         """Its answers to one request.
 
         Raises:
-            CorpusError: it died, or took too long.
+            CorpusError: the child died, or took too long.
         """
         requests, answers = self._pipes()
         left = MAX_CONVERSION_SECONDS

@@ -48,7 +48,7 @@ def main(max_bytes: int) -> None:
             for answer in _answers(json.loads(line)):
                 print(json.dumps(answer), file=output, flush=True)
         except MemoryError:
-            return  # like a library that crashes without memory; the parent reports it
+            return  # as if a library had crashed; the parent reports it
         reusable = _memory_used() < max_bytes / 4  # memory may not be returned
         print(json.dumps({"reusable": reusable}), file=output, flush=True)
         if not reusable:
@@ -76,7 +76,7 @@ def _limit_memory(max_bytes: int) -> None:
 
 
 def _limit_seconds(waiting: int, processing: float = 0) -> None:
-    """Exit after these times, in case the parent is gone; 0 is no limit."""
+    """Exit after these times, in case the parent is gone; 0 means no limit."""
     if sys.platform != "win32":
         signal.alarm(waiting)
         signal.setitimer(signal.ITIMER_PROF, processing)
@@ -110,6 +110,6 @@ def _batches(sections: Iterator[Section]) -> Iterator[_Answer]:
                 yield {"sections": batch}
                 batch, characters = [], 0
     except Exception:
-        yield {"sections": batch}  # what was read before is kept
+        yield {"sections": batch}  # the sections read before it are kept
         raise
     yield {"sections": batch}

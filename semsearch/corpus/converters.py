@@ -55,7 +55,7 @@ def read_document(
         source: the document.
         identifier: its id.
         kind: its format.
-        encoding: of HTML, named by the user.
+        encoding: the encoding of HTML, if named by the user.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
@@ -71,7 +71,7 @@ def read_document(
 
 
 def _check_likeness(source: Source, kind: CorpusFormat) -> None:
-    """Reject files of other formats. The kind of a ZIP archive need not show in its first bytes."""
+    """Reject files of other formats. The first bytes of a ZIP archive need not show its kind."""
     likeness = binary_likeness(source.head, encoding_of(source.head, None))
     plain_zip = likeness and likeness.format is None and source.head.startswith(ZIP_MAGIC)
     if likeness and likeness.format is not kind and not (plain_zip and kind in ZIPPED):
@@ -84,7 +84,7 @@ def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
     Args:
         source: the document.
         kind: its format.
-        encoding: of HTML, named by the user.
+        encoding: the encoding of HTML, if named by the user.
     """
     match kind:
         case CorpusFormat.PDF:

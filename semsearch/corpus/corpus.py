@@ -197,7 +197,7 @@ class Corpus:
     def _units(
         self, paths: Sequence[Location], files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Unit]:
-        """What is to be read, in order: parts of files, or documents that can only be read here."""
+        """The units to read, in order: parts of files, or documents that can only be read here."""
         for path in paths:
             if (parts := self._parts(path, self._notify)) is not None:
                 yield from parts

@@ -1,4 +1,4 @@
-"""Reads CSV and TSV, after guessing the delimiter and whether quotes are quotes."""
+"""Reads CSV and TSV, after guessing the delimiter and whether cells are quoted."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 #: Cells without text, as programs write them; other formats have a null.
 NOTHING = ("", "NaN", "nan")
 
-#: Where it is and its cells, or the error in place of a bad one.
+#: The location and the cells of a record; an error in place of a bad one.
 Record = tuple[str, list[str]] | BadRowError
 
-#: How much of a first row is quoted.
+#: How much of a first row is shown in messages.
 CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
 
@@ -47,7 +47,7 @@ def read_delimited(
 
     Args:
         text: the file.
-        delimiters: the possible ones.
+        delimiters: the candidates.
         header: whether its first row names the columns; None to guess.
         wanted: names of columns that identify a header.
 
@@ -106,7 +106,7 @@ class Delimited:
         dialect: delimiter and quoting.
         columns: their names.
         is_named: whether the first row names them.
-        expected: what a row of another length is compared with.
+        expected: the number of cells, for errors about rows of another length.
         cell_types: the types of columns.
     """
 
@@ -123,7 +123,7 @@ class Delimited:
         return self.dialect.quoted
 
     def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines and, once it is read, whether they end inside a row."""
+        """The table of some lines, and a function: whether, once read, they end inside a row."""
         reader = self.dialect.reader(text.lines())
         records = _records(reader, text.name, text.first_line)
         if self.is_named and text.first_line == 1:

@@ -30,7 +30,7 @@ Notify = Callable[[str], None]
 #: The most ids of skipped rows kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
 
-#: Prefix of columns, in tables of a folder, whose names are the document's own.
+#: Prefix of columns in tables of a folder whose names clash with a document's own fields.
 _PREFIX, _OWN_NAMES = "column.", ("id", "title", "text", "file", "row")
 
 
@@ -63,8 +63,8 @@ class Elsewhere:
     """Reading on other machines.
 
     Args:
-        read: reads parts of a corpus, as `Corpus` makes them, and returns each with what it holds;
-            None while the corpus is read here.
+        read: reads the parts into which `Corpus` divides a corpus, and yields each with its
+            contents; None while the corpus is read here.
     """
 
     read: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]] | None = None
@@ -77,7 +77,7 @@ class DocumentReader(Iterator[Document]):
         read: reads the documents; its argument handles bad rows.
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
-        elsewhere: may be set while it is read.
+        elsewhere: its `read` may be set during iteration.
     """
 
     def __init__(

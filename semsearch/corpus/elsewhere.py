@@ -1,4 +1,4 @@
-"""Reading a corpus on other machines: the parts that they read, in order, and those read here."""
+"""Reads a corpus on other machines, and here what they cannot read, in the order of the corpus."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from semsearch.corpus.sources import Progress
 from semsearch.errors import BadRowError
 from semsearch.records import Document
 
-#: What is read at once: a part of a file, or documents that are read here.
+#: A unit of reading: a part of a file, a small file, or documents that are read here.
 Unit = Part | WholeFile | Iterator[Document]
 
-#: Reads units elsewhere, and yields each with what was found; None for documents.
+#: Reads units elsewhere, and yields each with the result; None for documents.
 ReadUnits = Callable[[Iterator[Unit]], Iterator[tuple[Unit, Any]]]
 
 
 class UnitReader:
-    """Yields the documents of units, or what is made of them elsewhere.
+    """Yields the documents of units, or what other machines have made of them.
 
     Args:
-        read: reads parts elsewhere.
+        read: reads units elsewhere.
         read_whole: reads a small file here.
         notify: called with remarks.
-        progress: of the corpus.
+        progress: updated while reading.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class UnitReader:
         self._read_whole = read_whole
         self._notify = notify
         self._progress = progress
-        self._finished: Version | None = None  # a file that is read to its end here
+        self._finished: Version | None = None  # a file whose rest is read here
 
     def documents(self, units: Iterator[Unit], taken: int, on_bad_row: OnBadRow) -> Iterator[Any]:
         """The documents, in order.
 
         Args:
-            units: what is to be read.
-            taken: the number of rows that have been read before, which are left out.
+            units: the units to read.
+            taken: the number of first rows to skip, which have been read before.
             on_bad_row: called with the error of each other row.
         """
         left = taken

@@ -63,7 +63,7 @@ def _book(archive: ZipFile) -> _Book:
     root = container.find(".//{*}rootfile")
     package_path = "" if root is None else root.get("full-path", "")
     if package_path not in archive.namelist():
-        raise CorpusError("is not an EPUB: it lacks its table of files")
+        raise CorpusError("is not an EPUB: its package document is missing")
     package = _parsed(archive, package_path)
     items = {
         item.get("id"): item

@@ -94,7 +94,7 @@ class FolderFiles:
 
     @contextmanager
     def reading(self, name: str, path: Path, state: FileState) -> Iterator[None]:
-        """Around the reading of a file; it counts as read unless `spoil` is called."""
+        """Wrap the reading of a file; it counts as read unless `spoil` is called."""
         self._is_complete = True
         if self.known is not None:  # before reading, so that later changes are noticed next time
             state = state.with_digest(path)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from semsearch.corpus.documents import Notify
     from semsearch.corpus.sources import Progress, Source
 
-#: A file in a folder with patterns of files to exclude.
+#: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
 #: The most files named per reason for leaving them out.
@@ -47,7 +47,7 @@ _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 class Folder:
     """The files of a folder and its subfolders, sorted by path.
 
-    Hidden files are skipped silently. Linked folders (which may form a circle), excluded files and
+    Hidden files are skipped silently. Linked folders (which may form a cycle), excluded files and
     files in unsupported formats are left out and reported.
 
     Args:
@@ -283,7 +283,7 @@ def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
     return " ".join(parts).rstrip()
 
 
-#: Increased when the same file yields other documents than before.
+#: Incremented when the same file yields different documents than before.
 READERS_VERSION = 1
 
 

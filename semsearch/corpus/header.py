@@ -86,7 +86,7 @@ def _vote(name: str, cells: Sequence[str]) -> int:
     """1 if the first cell of a column is data like the others, -1 if not; 0 if undecided."""
     kind, most = _kind(name), _most(map(_kind, cells))
     if most == "number" and kind == "year":
-        return 0  # a number among numbers, or the column of a year
+        return 0  # a number among numbers, or the name of the column of a year
     if most is not None:
         return 1 if kind == most else -1
     if name in cells:

@@ -45,7 +45,7 @@ class JsonLines:
     """The layout of JSON lines.
 
     Args:
-        columns: those of the first rows.
+        columns: the columns of the first rows.
     """
 
     columns: Sequence[str]
@@ -53,7 +53,7 @@ class JsonLines:
     has_quotes = False
 
     def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines, none of which ends inside a row."""
+        """The table of some lines, and a function that returns False: no line ends inside a row."""
         rows = _line_rows(text)
         return Table(text.name, self.columns, rows, not_decoded=text.not_decoded), lambda: False
 
@@ -194,7 +194,7 @@ def _reason(error: ValueError) -> str:
 class _Scanner:
     """Decodes a JSON text value by value, with only one value in memory.
 
-    An incremental parser (ijson) is no alternative: it takes gigabytes for a few thousand nested
+    An incremental parser (ijson) is not an option: it needs gigabytes for a few thousand nested
     brackets, and fails at an invalid byte or a large integer, which are bad rows here.
     """
 

@@ -1,4 +1,4 @@
-"""Where a corpus is: a file, or the URL of a file or a database; downloads."""
+"""Locations of corpora: files, and URLs of files or databases; downloads."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Parts of a corpus that other machines can read, if they see its files.
+"""Parts of a corpus that other machines can read, if they have access to its files.
 
-A large file of CSV or JSON lines is divided at the ends of lines; between quotes, a line need not
-end a row. Lines are taken together until their quotes match, and whoever reads a part notices if
-it does not end with a row after all. Small files are read whole.
+A large file of CSV or JSON lines is divided at line ends. Inside quotes, a line end need not be the
+end of a row: lines are added to a part until its quotes match, and the reader of a part detects if
+it ends inside a row nevertheless. Small files are read whole.
 
-What a part holds is the same wherever it is read. Where anything is unusual (a bad row, another
-version of the file, a part that ends inside a row), nothing is returned, and the part is read
-again where errors can be reported.
+A part has the same contents wherever it is read. If anything is unusual (a bad row, another version
+of the file, a part that ends inside a row), no contents are returned, and the part is read again
+where errors can be reported.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from semsearch.records import Document
 
 #: The size of parts, and of the largest file that is read whole elsewhere.
 PART_BYTES, FILE_BYTES = 2 << 20, 8 << 20
-#: The formats by name of files that may be divided; one of JSON may hold JSON lines.
+#: The formats, by suffix, of files that may be divided; a .json file may hold JSON lines.
 _DIVISIBLE = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.JSONL, CorpusFormat.JSON)
-#: How many lines are added to a part until its quotes match, at most.
+#: The most lines added to a part until its quotes match.
 MOST_LINES = 1000
 
 
 class Version(NamedTuple):
-    """A file, as whoever reads it must find it."""
+    """A version of a file, which readers on all machines must find."""
 
     path: Path  #: absolute
     given: Path  #: as the user named it
@@ -47,7 +47,7 @@ class Version(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Version:
-        """The present version of a file."""
+        """The current version of a file."""
         status = path.stat()
         return cls(path.absolute(), path, status.st_size, status.st_mtime_ns)
 
@@ -57,7 +57,7 @@ class Version(NamedTuple):
         return text_of(str(self.given))
 
     def is_here(self) -> bool:
-        """Whether this machine sees it."""
+        """Whether this machine has access to this version."""
         try:
             return self.of(self.path)[2:] == self[2:]
         except OSError:
@@ -82,7 +82,7 @@ class Part(NamedTuple):
 
     @contextmanager
     def table(self) -> Iterator[tuple[Table, Callable[[], bool]]]:
-        """Its rows and, after these, whether it ends inside a row."""
+        """Its table, and a function: whether the part, once read, ends inside a row."""
         with reading(self.file.name), self.file.path.open("rb") as file:
             file.seek(self.start)
             stream: BinaryIO = (
@@ -95,7 +95,7 @@ class Part(NamedTuple):
             yield self.layout.table(text)
 
     def rest(self) -> Part:
-        """The part and all that follows it in the file."""
+        """The part and everything after it in the file."""
         return self._replace(end=self.file.size)
 
 
@@ -110,16 +110,16 @@ class WholeFile(NamedTuple):
 class Found(Enum):
     """Why a part was not read."""
 
-    UNSEEN = "unseen"  #: the file is not there, or another version of it
+    UNSEEN = "unseen"  #: the file is missing, or has another version
     BAD = "bad"  #: it cannot be read, or has a bad row
     RAGGED = "ragged"  #: it ends inside a row
 
 
 class ReadPart(NamedTuple):
-    """What a part holds.
+    """The contents of a part.
 
     Args:
-        documents: its documents, or what is made of them where it is read.
+        documents: its documents, or what the reading machine has made of them.
         remarks: for users.
     """
 
@@ -207,10 +207,10 @@ def _parts(whole: Part) -> Iterator[Part]:
 
 
 def _lines(block: bytes, newline: str) -> int:
-    """How many lines whole lines are, as `open` counts them with this `newline`."""
+    """The number of lines in a block of whole lines, as `open` counts them with this `newline`."""
     count = block.count(b"\n")
     return count if newline else count + block.count(b"\r") - block.count(b"\r\n")
 
 
 def _pass(error: BadRowError) -> None:
-    """Ignore it: it is reported when the rows are read."""
+    """Ignore the error: it is reported when the rows are read."""

@@ -18,7 +18,7 @@ from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, Undecod
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 _COLUMNS = ("id", "title", "text")
-#: Prefix of front matter fields whose names are the document's own.
+#: Prefix of front matter fields whose names clash with a document's own fields.
 _PREFIX = "front_matter."
 
 #: Where the search for a heading ends: a text may have millions of lines and no heading.

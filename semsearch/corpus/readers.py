@@ -1,4 +1,4 @@
-"""Chooses the reader of an open file, or rejects the file with what it looks like.
+"""Chooses the reader of an open file, or rejects the file and says what it looks like.
 
 Other packages can add readers: an entry point of `GROUP`, named like the suffix of the files.
 """
@@ -122,10 +122,10 @@ def _read_json(source: Source, reading: Reading, *, array: bool) -> Table:
 def _format(
     source: Source, reading: Reading, sniffed: CorpusFormat | None
 ) -> CorpusFormat | BadRowError | None:
-    """The format of a file; a text may be declared by the user to be in another one.
+    """The format of a file; the user may declare a text file to be in another one.
 
     Raises:
-        CorpusError: it is no corpus, or not in the format of its name.
+        CorpusError: it is not a corpus, or not in the format of its suffix.
     """
     named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:

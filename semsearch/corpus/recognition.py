@@ -174,7 +174,7 @@ def text_likeness(
     return Likeness(
         "plain text, not a table",
         f"--input-format text reads it as one document, {LINES_AS_TEXTS}; "
-        "--input-format csv insists on a table",
+        "--input-format csv reads it as a table",
     )
 
 
@@ -204,7 +204,7 @@ def _json_rows(text: str, lines: Sequence[str]) -> tuple[str, CorpusFormat] | No
 
 
 def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
-    """The same for tables: lines have equally many tabs, or there is a usual header."""
+    """The same for tables: lines with the same number of tabs, or a usual header."""
     tabs = [line.strip().count("\t") for line in lines if line.strip()]
     if len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs):
         return "a table", CorpusFormat.TSV

@@ -31,7 +31,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Progress:
-    """How much has been read, in bytes as they are stored.
+    """How much has been read, in bytes as stored.
 
     Args:
         total: the size of all files; None if unknown.

@@ -66,7 +66,7 @@ class Table:
 
 
 class Layout(Protocol):
-    """How the rows of a file are read, as its beginning shows; picklable."""
+    """How to read the rows of a file, as detected from its beginning; picklable."""
 
     @property
     def newline(self) -> str:
@@ -74,10 +74,10 @@ class Layout(Protocol):
 
     @property
     def has_quotes(self) -> bool:
-        """Whether a row can go on after the end of a line, inside quotes."""
+        """Whether a row can continue on the next line, inside quotes."""
 
     def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines and, once it is read, whether they end inside a row."""
+        """The table of some lines, and a function: whether, once read, they end inside a row."""
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

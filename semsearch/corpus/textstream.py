@@ -108,7 +108,7 @@ class TextStream:
         return block
 
     def not_decoded(self) -> str:
-        """Explains the bytes that could not be decoded so far, and what to do."""
+        """Explain the bytes that could not be decoded so far, and what to do."""
         if self._way_out is None:
             self._way_out = way_out(self._escaped, self._encoding)
         return self._way_out

@@ -17,12 +17,12 @@ from semsearch.texts import joined_text
 
 
 def has_beir_files(folder: Path) -> bool:
-    """Whether a folder is in this layout."""
+    """Whether a folder has the layout of BEIR."""
     return _file(folder, "corpus.jsonl") is not None
 
 
 def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
-    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, each also with ``.gz``.
+    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, optionally gzipped.
 
     A document is its title and text (`joined_text`). Only queries with judgements in the split are
     kept.
@@ -75,7 +75,7 @@ def _splits(folder: DataFile) -> str:
 
 
 def read_texts(file: DataFile) -> dict[str, str]:
-    """The texts of JSON lines by ``_id``, after their titles if they have any.
+    """The texts of JSON lines by ``_id``, preceded by their titles, if any.
 
     Raises:
         DatasetError: the file cannot be read, or a line is invalid.

@@ -1,7 +1,7 @@
-"""Reads the classical test collections: Cranfield, CISI, CACM, MED, NPL, TIME and the like.
+"""Reads the classical test collections: Cranfield, CISI, CACM, MED, NPL, TIME and similar ones.
 
 Documents and queries are in one of three formats. SMART (Cranfield, CISI, CACM, MED, ADI): ``.I 7``
-begins an entry, and a dot with a letter a part of it: ``.T`` the title, ``.W`` the body, others
+begins an entry, a dot and a letter begin a part: ``.T`` the title, ``.W`` the body; others
 (authors, sources, citations, notes) are ignored. TIME: ``*TEXT 017 …`` or ``*FIND 1`` begins an
 entry, ``*STOP`` ends the file. NPL: a number precedes an entry, a slash follows it.
 """
@@ -35,12 +35,12 @@ _NUMBER = re.compile(r"\s*(\d+)\s*")
 
 
 def has_classical_files(folder: Path) -> bool:
-    """Whether a folder contains such a collection."""
+    """Whether a folder contains a classical collection."""
     return all(_named(folder, pattern) for pattern in _FILES.values())
 
 
 def read_classical(name: str, folder: Path) -> RetrievalSet:
-    """Read a classical collection: Cranfield, CISI, CACM, MED, NPL, TIME or one like them.
+    """Read a classical collection: Cranfield, CISI, CACM, MED, NPL, TIME or a similar one.
 
     Judgements refer to queries by the ids in the query file if it has all of them, else by their
     position. The latter is Cranfield: its queries have the ids 1, 2, 4, 8 … 365, and its judgements
@@ -49,8 +49,8 @@ def read_classical(name: str, folder: Path) -> RetrievalSet:
 
     Judgements are ``query document relevance``, ``query 0 document relevance`` (TREC), ``query
     document`` with or without columns of zeros (CISI, CACM), or a query and all its relevant
-    documents (TIME, NPL). A missing grade is 1. A file with three numbers in each line is read as
-    the first of these.
+    documents (TIME, NPL). A missing grade is 1. Three numbers in each line are read as the first of
+    these formats.
 
     Cranfield grades from 1, a complete answer, to 4, minimum interest; these become 4 to 1, so
     that higher is better. Its code 5, no interest, and the undocumented -1 become 0. There is one
@@ -154,11 +154,13 @@ def _listed(lines: Sequence[Line], rows: Sequence[Sequence[str]]) -> Qrels:
 
 def _check_numbers(line: Line, row: Sequence[str]) -> None:
     if not row or not all(re.fullmatch(r"-?\d+(\.\d*)?", cell) for cell in row):
-        raise DatasetError(f"{line.place}: not a judgement in numbers: {line.text.strip()[:40]!r}")
+        raise DatasetError(
+            f"{line.place}: judgements must be numbers, not {line.text.strip()[:40]!r}"
+        )
 
 
 def id_of(text: str) -> str:
-    """An id without leading zeros, which only some files write."""
+    """An id without leading zeros, which only some files have."""
     return text.lstrip("0") or "0"
 
 
@@ -181,7 +183,7 @@ def read_entries(file: Path) -> dict[str, str]:
     elif _NUMBER.fullmatch(first):
         entries = _npl(lines)
     else:
-        raise DatasetError(f"{file} begins neither with '.I 1' nor '*TEXT', '*FIND' or a number")
+        raise DatasetError(f"{file} must begin with '.I 1', '*TEXT', '*FIND' or a number")
     texts: dict[str, str] = {}
     for place, name, text in entries:
         if name in texts:

@@ -1,8 +1,8 @@
-"""Downloads known data sets into the folder of data sets.
+"""Downloads known data sets into the data folder.
 
-A file appears under its own name only when it is complete: it grows as ``NAME.part``, is checked
-against its known size and SHA-256, and is then renamed. A lock beside it lets one process download
-it while others wait. After a lost connection or a killed process, the download is resumed.
+A file appears under its own name only when it is complete: it is written to ``NAME.part``, checked
+against its known size and SHA-256, and then renamed. A lock file lets one process download it while
+others wait. After a lost connection or a killed process, the download is resumed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How many connections may be lost, as long as each received something.
+#: The maximum number of connections per file; one that receives nothing is the last.
 ATTEMPTS = 4
 
 _RANGE_NOT_SATISFIABLE = 416
 
 
 class ConnectionLostError(DownloadError):
-    """The connection ended before the file did; what was received is kept."""
+    """The connection ended before the file was complete; the received part is kept."""
 
 
 def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) -> Path:
@@ -43,14 +43,14 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
 
     Args:
         name: as in the registry.
-        on_progress: called with the number of bytes present, and of the whole set.
+        on_progress: called with the number of bytes present and their total.
 
     Returns:
         The folder or only file of the set.
 
     Raises:
-        DatasetError: there is no such set, a file cannot be downloaded or differs from the one
-            that was published, or can only be obtained by hand; then the others are downloaded.
+        DatasetError: the set does not exist, or a file cannot be downloaded, differs from the
+            published one, or must be downloaded by hand (the others are downloaded first).
     """
     known = known_set(name)
     total = sum(file.size or 0 for file in known.files)
@@ -72,7 +72,7 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
     if by_hand:
         others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""
         raise DownloadError(
-            f"{name}: {by_hand[0]}{others} cannot be fetched by a program; get {known.source}"
+            f"{name}: {by_hand[0]}{others} cannot be downloaded automatically; get {known.source}"
         )
     return data_folder() / known.place
 
@@ -86,12 +86,12 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
         on_bytes: called with the number of bytes received so far.
 
     Raises:
-        DatasetError: it cannot be downloaded, or differs from the one that was published.
+        DatasetError: the file cannot be downloaded, or differs from the published one.
     """
     if file.url is None or file.size is None or file.sha256 is None:
-        raise DownloadError(f"{file.path} has no known source to fetch it from")
+        raise DownloadError(f"{file.path} has no known download address")
     try:
-        if _is_present(target, file):  # perhaps in a folder that cannot be written
+        if _is_present(target, file):  # possibly in a read-only folder
             on_bytes(file.size)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def _is_present(target: Path, file: KnownFile) -> bool:
         return False
     if target.stat().st_size != file.size or _sha256(target) != file.sha256:
         raise DownloadError(
-            f"{target} is not the file that was published; move it away to fetch that"
+            f"{target} differs from the published file; move it away to download the published one"
         )
     return True
 
@@ -135,9 +135,9 @@ def _download(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) 
 def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
     """Complete a part file with one request.
 
-    It is resumed if the server confirms that its file is still the same (``If-Range``, RFC 9110
-    section 13.1.5), by the entity tag or, without a strong one, the date that came with the first
-    bytes and is kept beside the part. Otherwise it is received from the beginning.
+    The download is resumed if the server confirms that its file has not changed (``If-Range``, RFC
+    9110 section 13.1.5), by the entity tag or, without a strong one, the date of the first
+    response, which is stored beside the part. Otherwise the download restarts.
     """
     tag_file = part.with_name(f"{part.name}.tag")
     start, tag = _resumable(part, tag_file, size)
@@ -153,10 +153,12 @@ def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -
             start = 0
         length = response.headers.get("Content-Length", "")
         if length.isdecimal() and start + int(length) != size:
-            raise DownloadError(f"{url} has {start + int(length):,} bytes, not the {size:,} known")
+            raise DownloadError(
+                f"{url} has {start + int(length):,} bytes, not the expected {size:,}"
+            )
         try:
             if not start:
-                part.unlink(missing_ok=True)  # it is not of the file with this tag
+                part.unlink(missing_ok=True)  # it belongs to a file with another tag
                 tag_file.write_text(_tag(response), "utf-8")
             _append(response, part, url, start, size, on_bytes)
         except OSError as error:
@@ -164,7 +166,7 @@ def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -
 
 
 def _resumable(part: Path, tag_file: Path, size: int) -> tuple[int, str]:
-    """How many bytes of a part file can be kept, and the tag of the file that they belong to."""
+    """The number of bytes of a part file that can be kept, and the tag of their file."""
     try:
         start, tag = part.stat().st_size, tag_file.read_text("utf-8")
     except (OSError, ValueError):
@@ -199,14 +201,14 @@ def _append(
                 received += len(block)
                 on_bytes(min(received, size))
                 if received > size:
-                    raise DownloadError(f"{url} has more than the {size:,} bytes known")
+                    raise DownloadError(f"{url} has more than the expected {size:,} bytes")
         except httpx2.HTTPError as error:
             lost = reason(error)
         stream.flush()
         os.fsync(stream.fileno())
     if received < size:
         raise ConnectionLostError(
-            f"{url} broke off after {received:,} of {size:,} bytes ({lost}); "
+            f"{url}: the download stopped after {received:,} of {size:,} bytes ({lost}); "
             "fetch it again to resume"
         )
 
@@ -217,7 +219,7 @@ def _finish(part: Path, target: Path, file: KnownFile) -> None:
     if found != file.sha256:
         part.unlink()
         raise DownloadError(
-            f"{file.url} sends another file than was published: SHA-256 {found}, "
+            f"{file.url} sends a file other than the published one: SHA-256 {found}, "
             f"not {file.sha256}; it was deleted"
         )
     part.replace(target)
@@ -234,7 +236,7 @@ def _locked(target: Path) -> Iterator[None]:
         lock.acquire()
     try:
         yield
-        with suppress(OSError):  # a process that holds or creates another one finds the target
+        with suppress(OSError):  # a process with another lock file finds the target
             file.unlink()
     finally:
         lock.release()

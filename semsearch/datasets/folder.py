@@ -14,7 +14,7 @@ from semsearch.errors import DatasetNotFoundError
 
 
 def data_folder() -> Path:
-    """The folder of data sets: SEMSEARCH_DATA or, by default, one in the user's data directory."""
+    """The data folder: SEMSEARCH_DATA or, by default, one in the user's data directory."""
     named = os.environ.get("SEMSEARCH_DATA")
     return Path(named) if named else user_data_path("semsearch") / "data"
 
@@ -23,7 +23,7 @@ def data_file(name: str) -> Path:
     """A file of a published data set.
 
     Args:
-        name: its path in the folder of data sets, such as ``sts/stsbenchmark/sts-test.csv``.
+        name: its path in the data folder, such as ``sts/stsbenchmark/sts-test.csv``.
 
     Raises:
         DatasetNotFoundError: the file does not exist.
@@ -66,7 +66,7 @@ def existing_path(name: str, known: Iterable[str], what: str) -> Path:
     Raises:
         DatasetNotFoundError: the path does not exist.
     """
-    with suppress(OSError, ValueError, RuntimeError):  # too long, no such user's home
+    with suppress(OSError, ValueError, RuntimeError):  # too long, unknown home directory
         path = Path(name).expanduser()
         if path.exists():
             return path
@@ -94,4 +94,4 @@ def _described(folder: Path) -> str:
 def _advice(known: KnownSet | None) -> str:
     if known is None:
         return "set SEMSEARCH_DATA to a folder that contains it"
-    return f"semsearch datasets fetch {known.name}"
+    return f"run semsearch datasets fetch {known.name}"

@@ -47,7 +47,7 @@ def retrieval_set(
     Judgements of unknown documents or queries are dropped; a warning with their number is logged.
 
     Raises:
-        DatasetError: no judgement is about a known query and document.
+        DatasetError: no judgement refers to a known query and document.
     """
     kept: Qrels = {}
     unknown = 0
@@ -59,7 +59,7 @@ def retrieval_set(
             kept[query] = known
         unknown += len(grades) - len(known)
     if not kept:
-        raise DatasetError(f"{name}: no judgement is about its queries and documents")
+        raise DatasetError(f"{name}: no judgement refers to its queries and documents")
     if unknown:
         logger.warning(
             "%s: %d judgements of unknown documents or queries are left out",

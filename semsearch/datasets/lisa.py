@@ -39,7 +39,7 @@ def has_lisa_files(folder: Path) -> bool:
 def read_lisa(name: str, folder: Path) -> RetrievalSet:
     """Read the collection; a document is its title and abstract (`joined_text`).
 
-    Some documents occur twice; the first with a number is read, and the number of others is logged.
+    Some document numbers occur twice: the first document is kept, the number of others is logged.
     Lines that are not UTF-8 are read as Latin-1.
 
     Args:
@@ -118,5 +118,5 @@ def _numbers(file: Path) -> Iterator[tuple[str, int]]:
     for line in _lines(file):
         for cell in cells_of(line):
             if not _NUMBER.fullmatch(cell):
-                raise DatasetError(f"{line.place}: not a judgement in numbers: {cell[:40]!r}")
+                raise DatasetError(f"{line.place}: judgements must be numbers, not {cell[:40]!r}")
             yield line.place, int(cell)

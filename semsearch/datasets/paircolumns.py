@@ -59,7 +59,7 @@ class Layout(NamedTuple):
 
 
 def find_layout(first: Row, names: Sequence[str], what: str, wanted: PairColumns) -> Layout:
-    """The columns named by the user; others are found by their usual names.
+    """Find the columns: those named by the user, others by their usual names.
 
     Args:
         first: the first row of the table, which may be its header.
@@ -107,7 +107,9 @@ def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | N
     if left is None or right is None or value is None:
         return None
     if len({left, right, value}) < 3:
-        raise ColumnNotFoundError(f"{first.place}: the texts and the score are not three columns")
+        raise ColumnNotFoundError(
+            f"{first.place}: the texts and the score must be three different columns"
+        )
     has_header = finite_number(first.cells[value]) is None
     return Layout(left, right, value, Choice.USER, first.cells if has_header else None)
 
@@ -139,7 +141,7 @@ def _texts(header: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _unnamed(cells: Sequence[str]) -> Layout | None:
-    """The layout of a table without a header, by its first row."""
+    """The layout of a table without a header, from its first row."""
     if len(cells) >= 7 and cells[0].startswith("main-") and finite_number(cells[4]) is not None:
         return Layout(5, 6, 4, Choice.HEADER, None)  # the layout of STS Benchmark
     numbers = [column for column, cell in enumerate(cells) if finite_number(cell) is not None]

@@ -41,7 +41,7 @@ def load_sts_set(
     Args:
         name_or_path: ``stsbenchmark``, ``sts12`` to ``sts16``, ``sick``, ``stsb-multi:pt``
             (STS Benchmark in Portuguese), ``stsb-multi:en-pt`` (English against Portuguese); or
-            a CSV or TSV file, ``.gz`` too (for its columns see `read_scored_table`); or a folder
+            a CSV or TSV file, optionally gzipped (columns: `read_scored_table`); or a folder
             in the SemEval layout. ``./sick`` is a path, not the name.
         split: ``train``, ``dev`` or ``test`` of STS Benchmark and its translations, ``train``,
             ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or
@@ -53,9 +53,9 @@ def load_sts_set(
         The set; gold scores are from 0 to 5, SICK's from 1 to 5, a file's are unchanged.
 
     Raises:
-        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
-        DatasetError: the split does not exist, a file cannot be read, or its numbers cannot be
-            gold scores.
+        DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
+        DatasetError: the split does not exist, a file cannot be read, or its numbers are
+            implausible as gold scores.
     """
     name = name_or_path
     if columns is not None and any(columns) and (name in sts_names() or is_translated(name)):
@@ -107,7 +107,7 @@ def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[Labelled
         split: the split of a known set.
 
     Raises:
-        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
+        DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
         DatasetError: the split does not exist, or a file cannot be read.
     """
     files = _LABELLED.get(name_or_path)

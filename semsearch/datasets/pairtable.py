@@ -45,11 +45,11 @@ LABEL_COLUMNS = (
     "gold",
     "score",
 )
-#: Pairs without a label that annotators agreed on.
+#: The labels of pairs on which annotators did not agree.
 NO_LABEL = ("", "-")
 
 
-#: With fewer scores, their plausibility is not checked.
+#: The plausibility of fewer scores is not checked.
 LEAST_TO_CHECK = 3
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NAMES_SHOWN = 5
@@ -68,16 +68,16 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
 
     The header names two text columns (``sentence1`` and ``sentence2``, or as in TEXT_COLUMNS)
     and a score (as in SCORE_COLUMNS). Without a header there are three columns, two texts and a
-    number, or the columns of STS Benchmark. Integers that may be classes or ids are gold scores
+    number, or the columns of STS Benchmark. Integers that may be classes or ids are accepted
     only if the user names their column; 0 and 1 in the last column are always accepted.
 
     Args:
-        file: CSV or TSV, ``.gz`` too.
+        file: CSV or TSV, optionally gzipped.
         wanted: the columns named by the user.
 
     Raises:
-        DatasetError: the file cannot be read, lacks these columns, a gold score is not a number,
-            or the numbers cannot be gold scores.
+        DatasetError: the file cannot be read or lacks these columns, a gold score is not a number,
+            or the numbers are implausible as gold scores.
     """
     layout, rows = _pair_rows(file, SCORE_COLUMNS, "score", wanted)
     pairs, unscored, whole = [], 0, True
@@ -102,13 +102,13 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
 
 
 def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str | None:
-    """Why these numbers are unlikely to be gold scores, if so."""
+    """Why these numbers are unlikely to be gold scores; None if they are plausible."""
     values = sorted(set(gold))
     if len(values) == 1:
-        return f"is {values[0]:g} in all rows, so that no correlation is defined"
+        return f"is {values[0]:g} in all rows, so no correlation is defined"
     if layout.choice is Choice.USER:
         return None
-    advice = "if these are gold scores nevertheless, name it with --score-column"
+    advice = "if these are gold scores, name it with --score-column"
     if whole and len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
         return f"numbers the rows; {advice}"
     is_named = layout.header is not None and plain_name(layout.header[layout.value]) != "label"
@@ -123,7 +123,7 @@ def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str |
 
 
 def read_labelled_table(file: Path) -> list[LabelledPair]:
-    """The pairs of a table that have a label; labels ``-`` and empty ones are left out.
+    """The pairs of a table that have a label; empty labels and ``-`` are left out.
 
     Columns are found as by `read_scored_table`, with a label (LABEL_COLUMNS) instead of the score.
 

@@ -1,4 +1,4 @@
-"""Queries and judgements in tables of users' own: about an index, or together with passages."""
+"""Reads users' own queries and judgements, for an index or together with passages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_questions(
 
     Args:
         queries: JSON lines with ``_id`` and ``text`` (BEIR's), or a table: with a header that
-            names QUERY_COLUMNS, or two tab-separated columns without a header. ``.gz`` too.
+            names QUERY_COLUMNS, or two tab-separated columns without a header; may be gzipped.
         qrels: TREC's ``query 0 document relevance``, separated by white space, or a table with a
             header that names QREL_COLUMNS (BEIR's ``query-id``, ``corpus-id``, ``score``).
         has_document: whether a document with this id exists.
@@ -54,7 +54,7 @@ def read_questions(
     judged = _qrels(qrels_file)
     kept = {query: judged[query] for query in texts if query in judged}
     if not kept:
-        raise DatasetError(f"{qrels_file} judges no query of {query_file}")
+        raise DatasetError(f"{qrels_file} has no judgement for a query of {query_file}")
     if unknown := [query for query in judged if query not in texts]:
         raise DatasetError(
             f"{qrels_file}: {len(unknown):,} judged queries are not in {query_file}, such as "
@@ -72,11 +72,11 @@ def read_questions(
 def read_judged_table(
     name: str, file: Path, notify: Callable[[str], None] | None = None
 ) -> RetrievalSet:
-    """Read judged pairs of a query and a passage from a CSV or TSV file, ``.gz`` too.
+    """Read judged pairs of a query and a passage from a CSV or TSV file, optionally gzipped.
 
     The header names PASSAGE_COLUMNS. Equal texts are one query or passage, with the ids ``q1``,
-    ``q2`` … and ``d1``, ``d2`` … in order of appearance. Relevance is an integer, 0 or less for
-    not relevant.
+    ``q2`` … and ``d1``, ``d2`` … in order of appearance. Relevance is an integer; 0 or less
+    means not relevant.
 
     Args:
         name: the name of the set.
@@ -155,7 +155,7 @@ def _columns(header: Row, names: Columns) -> list[int]:
     """The positions of all these columns.
 
     Raises:
-        ColumnNotFoundError: the header lacks one, or one stands for two of them.
+        ColumnNotFoundError: the header lacks one, or one column matches two of them.
     """
     found = _found(header, names)
     columns = [column for column in found if column is not None]

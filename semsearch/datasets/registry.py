@@ -27,7 +27,7 @@ class DatasetKind(Enum):
 class KnownFile:
     """One file of a set as published; unknown values are None."""
 
-    path: str  #: below the folder of data sets
+    path: str  #: below the data folder
     size: int | None  #: bytes
     sha256: str | None
     url: str | None  #: where to download it; then size and digest are known
@@ -42,8 +42,8 @@ class KnownSet:
     about: str  #: a description in one line
     home: str  #: the page of its authors
     licence: str
-    place: str  #: its folder or only file, below the folder of data sets
-    rows: Mapping[str, int]  #: their number by split; documents, too
+    place: str  #: its folder or only file, below the data folder
+    rows: Mapping[str, int]  #: their number by split, and that of ``documents``
     files: tuple[KnownFile, ...]
     source: str | None  #: where to obtain the files that have no URL
 
@@ -70,7 +70,7 @@ def known_set(name: str) -> KnownSet:
     """The set with this name.
 
     Raises:
-        DatasetError: it does not exist.
+        DatasetError: the set does not exist.
     """
     found = known_sets().get(name)
     if found is None:
@@ -84,7 +84,7 @@ def names_of(kind: DatasetKind) -> list[str]:
 
 
 def owner_of(path: str) -> KnownSet | None:
-    """The set that a file belongs to, by its path below the folder of data sets."""
+    """The set that a file belongs to, by its path below the data folder."""
     owners = (known for known in known_sets().values() if path in {f.path for f in known.files})
     return next(owners, None)
 

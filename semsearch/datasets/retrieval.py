@@ -27,14 +27,14 @@ def load_retrieval_set(
 
     Args:
         name_or_path: ``scifact``, ``beir-scifact`` or ``cranfield``; or a folder in the layout of
-            BEIR (`read_beir`), zipped too, or of the classical collections (`read_classical`)
-            or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
+            BEIR (`read_beir`; also as a ZIP archive), of the classical collections
+            (`read_classical`) or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
             (`read_judged_table`). ``./scifact`` is a path, not the name.
-        split: the judgements of SciFact or of a BEIR folder; the others have one split.
+        split: the split of SciFact or of a BEIR folder; other sets have only one.
         notify: called with one line about the columns of a file.
 
     Raises:
-        DatasetNotFoundError: it has not been downloaded, or the path does not exist.
+        DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
         DatasetError: the split does not exist, or a file cannot be read.
     """
     if name_or_path == "scifact":

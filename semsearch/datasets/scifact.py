@@ -22,11 +22,11 @@ def read_scifact(split: str = "test") -> RetrievalSet:
     A document is its title and abstract (`joined_text`).
 
     Args:
-        split: ``train``, or ``test`` for the validation claims: the test claims are published
-            without judgements, and BEIR names the validation claims so as well.
+        split: ``train``, or ``test`` for the validation claims, as in BEIR: the test claims are
+            published without judgements.
 
     Raises:
-        DatasetNotFoundError: it has not been downloaded.
+        DatasetNotFoundError: the set has not been downloaded.
         DatasetError: the split does not exist, or the archive is damaged.
     """
     check_split("scifact", split, _CLAIMS)
@@ -38,7 +38,7 @@ def read_scifact(split: str = "test") -> RetrievalSet:
             for row in _rows(archive, "corpus_train.csv")
         }
         queries, qrels = {}, {}
-        for row in _rows(archive, _CLAIMS[split]):  # a claim has a row per evidence
+        for row in _rows(archive, _CLAIMS[split]):  # a row for each piece of evidence
             queries[row["id"]] = row["claim"]
             qrels[row["id"]] = dict.fromkeys(re.findall(r"\d+", row["cited_doc_ids"]), 1)
     return RetrievalSet("scifact", documents, queries, qrels, split)

@@ -25,8 +25,8 @@ def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
         split: ``train``, ``dev`` or ``test``.
 
     Raises:
-        DatasetNotFoundError: it has not been downloaded.
-        DatasetError: a line has another format.
+        DatasetNotFoundError: the set has not been downloaded.
+        DatasetError: a line is invalid.
     """
     pairs = []
     for line in numbered_lines(data_file(f"sts/stsbenchmark/sts-{split}.csv")):
@@ -39,7 +39,7 @@ def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
 
 
 def has_semeval_files(folder: Path) -> bool:
-    """Whether a folder contains the files of a year."""
+    """Whether a folder contains the files of a SemEval year."""
     with reading(folder):
         return any(_INPUT.fullmatch(file.name) for file in folder.iterdir())
 
@@ -49,10 +49,10 @@ def read_semeval(folder: Path) -> tuple[dict[str, list[ScoredPair]], int]:
 
     ``STS.input.NAME.txt`` has two tab-separated sentences per line (and, in 2016, their sources);
     the same line of ``STS.gs.NAME.txt`` is their score from 0 to 5, or empty. Gold scores without
-    sentences are ignored: SMT is published like that since 2013.
+    sentences are ignored: SMT has been published this way since 2013.
 
     Raises:
-        DatasetError: the files are not aligned, or a line has another format.
+        DatasetError: the files are not aligned, or a line is invalid.
     """
     subsets, unscored = {}, 0
     with reading(folder):

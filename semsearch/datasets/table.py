@@ -1,4 +1,4 @@
-"""Reads published tables: separated by tabs, commas or semicolons, quoted or not."""
+"""Reads published tables, separated by tabs, commas or semicolons, quoted or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from semsearch.csvrecords import Dialect, RecordTooLargeError
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import DatasetError
 
-#: The part of the first line that the separator is guessed from.
+#: The part of the first line from which the separator is guessed.
 HEAD_CHARACTERS = 100_000
 
 #: A quoted cell of CSV; quotes inside are doubled.
@@ -73,7 +73,7 @@ def _is_quoted(lines: Iterable[Line]) -> bool:
 
 
 def csv_rows(lines: Iterable[Line], separator: str) -> Iterator[Row]:
-    """The records of lines of CSV, read with Python's `csv`.
+    """The records of CSV lines, read with Python's `csv`.
 
     Raises:
         DatasetError: the quotes of a record do not match, or it is too large.

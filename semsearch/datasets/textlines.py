@@ -17,7 +17,7 @@ from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
 DataFile = Path | zipfile.Path
 
-#: Read after a line that is not UTF-8, to guess the encoding.
+#: Bytes read after a line that is not UTF-8, to guess the encoding.
 SAMPLE_BYTES = 1 << 16
 
 
@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 @contextmanager
 def reading(file: DataFile) -> Iterator[None]:
-    """Turn exceptions of the system and of archives into a DatasetError that names the file."""
+    """Convert errors of the system and of archives to a DatasetError that names the file."""
     try:
         yield
     except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, KeyError) as error:
@@ -42,8 +42,8 @@ def reading(file: DataFile) -> Iterator[None]:
 def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[Line]:
     r"""The lines of a file in UTF-8, with or without a byte order mark, read lazily.
 
-    Only ``\n`` and ``\r\n`` end a line: published sentences contain other characters that
-    `str.splitlines` would split them at.
+    Only ``\n`` and ``\r\n`` end a line: `str.splitlines` would also split at other characters,
+    which published sentences contain.
 
     Args:
         file: the file; decompressed if its name ends with ``.gz``.
@@ -88,7 +88,7 @@ def cells_of(line: Line, separator: str | None = None) -> list[str]:
 
 
 def _near(raw: bytes, position: int) -> bytes:
-    """The bytes around a position, before which all is UTF-8."""
+    """The bytes around a position, before which all bytes are valid UTF-8."""
     start = max(0, position - SAMPLE_BYTES)
     while start < position and 0x80 <= raw[start] < 0xC0:  # in the middle of a character
         start += 1

@@ -170,7 +170,7 @@ def load_reranker(
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if precision is Precision.INT8:
-        raise PrecisionError("a cross-encoder has no int8 here; use fp32 or bf16")
+        raise PrecisionError("cross-encoders do not support int8; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
     folder.check_whole()
     check_head(folder)

@@ -1,10 +1,10 @@
-"""Conversion of models of Sentence-Transformers for OpenVINO.
+"""Conversion of Sentence-Transformers models for OpenVINO.
 
 Attention is written out as OpenVINO computes it fastest on a CPU. A converted model has one
 operation per attention layer (Vaswani et al. 2017, section 3.2.1), which OpenVINO decomposes, but
 then transposes the keys element by element; stored in rows, like queries and values, they are
-copied by whole heads. And torch's masks become about sixty operations, which all cost time for each
-new text length.
+copied by whole heads. Torch's masks become about sixty operations, each of which costs time for
+every new text length.
 """
 
 from __future__ import annotations

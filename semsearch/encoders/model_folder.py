@@ -1,7 +1,4 @@
-"""The files of a model: where they are, whether they are safe to load, what they hold.
-
-Nothing is loaded to answer these questions.
-"""
+"""The files of a model: their location, safety and contents, checked without loading the model."""
 
 from __future__ import annotations
 
@@ -123,7 +120,7 @@ def check_safe(folder: Path, spec: str) -> None:
     for module in modules:
         if not KNOWN_TYPE.fullmatch(module.type):
             raise UnsafeModelError(
-                f"model '{spec}' wants to run code of its own ({module.type}); "
+                f"model '{spec}' needs to run custom code ({module.type}); "
                 "semsearch loads only the modules of sentence-transformers"
             )
     for module in modules or [Module("Transformer", "")]:
@@ -161,7 +158,7 @@ def _check_weights(folder: Path, module: Module, spec: str) -> None:
     for config in folder.glob("sentence_*_config.json"):
         if elsewhere := _reference(_settings(config)):
             raise EncoderError(
-                f"model '{spec}' reads a part from elsewhere ({config.name}: {elsewhere}); "
+                f"model '{spec}' refers to files elsewhere ({config.name}: {elsewhere}); "
                 "save it again with all its files"
             )
 
@@ -371,7 +368,7 @@ def why_not_bert_like(folder: ModelFolder) -> str | None:
 
 
 def first_stage_weight(folder: Path) -> float:
-    """The weight of the first stage's scores beside a cross-encoder's; 0 if it says nothing."""
+    """The weight of the first stage's scores when combined with a cross-encoder's; 0 if not set."""
     try:
         found = json.loads((folder / "config.json").read_text("utf-8"))[FIRST_STAGE_WEIGHT]
     except (OSError, ValueError, KeyError, TypeError):
@@ -380,7 +377,7 @@ def first_stage_weight(folder: Path) -> float:
 
 
 def set_first_stage_weight(folder: Path, weight: float) -> None:
-    """Store it in the model's config.json."""
+    """Store this weight in the model's config.json."""
     file = folder / "config.json"
     config = json.loads(file.read_text("utf-8"))
     file.write_text(json.dumps(config | {FIRST_STAGE_WEIGHT: weight}, indent=2) + "\n", "utf-8")
@@ -460,6 +457,6 @@ def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) 
                 f"it by naming it: semsearch inspect TEXT --encoder {spec}"
             ) from None
         raise ModelNotFoundError(
-            f"no model {name}: it is no folder here and not in the hub's cache, "
+            f"no model {name}: no such folder here, not in the hub's cache, "
             f"and the hub cannot be reached ({first_line(error)})"
         ) from None

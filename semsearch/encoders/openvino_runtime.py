@@ -96,7 +96,7 @@ def _file(folder: Path, options: Mapping[str, str]) -> Path:
 #: OpenVINO's names of precisions.
 NUMBER_TYPES = {Precision.FP32: "f32", Precision.BF16: "bf16"}
 
-#: Few texts use all cores together; of many batches, each core runs one. Fused attention kernels
+#: Few texts use all cores together; with many batches, each core runs one. Fused attention kernels
 #: (OpenVINO's "snippets") are faster for the former and slower for the latter.
 ONE_BY_ONE = {"PERFORMANCE_HINT": "LATENCY"}
 SIDE_BY_SIDE = {"PERFORMANCE_HINT": "THROUGHPUT", "SNIPPETS_MODE": "DISABLE"}

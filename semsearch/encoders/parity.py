@@ -50,10 +50,10 @@ class Parity(NamedTuple):
     def faults(self) -> list[str]:
         """The measures beyond the limits."""
         limits = {
-            f"STS Benchmark {self.sts:.2f} after {self.sts_fp32:.2f}": (
+            f"STS Benchmark {self.sts:.2f} (fp32 {self.sts_fp32:.2f})": (
                 self.sts_fp32 - self.sts <= STS_LOSS
             ),
-            f"SciFact nDCG@10 {self.ndcg:.2f} after {self.ndcg_fp32:.2f}": (
+            f"SciFact nDCG@10 {self.ndcg:.2f} (fp32 {self.ndcg_fp32:.2f})": (
                 self.ndcg_fp32 - self.ndcg <= NDCG_LOSS
             ),
             f"top {NEAREST} agreement {self.agreement:.3f}": self.agreement >= AGREEMENT,

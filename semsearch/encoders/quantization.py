@@ -1,6 +1,6 @@
 """Converted models in int8: quantised once, and cached with the measured loss of quality.
 
-Post-training static quantisation (Jacob et al. 2018) by NNCF, after outliers were separated.
+Post-training static quantisation (Jacob et al. 2018) by NNCF, after the treatment of outliers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     entry = cached_entry(name, lambda draft: _quantize(converted, draft))
     parity = Parity(**json.loads((entry / "parity.json").read_text("utf-8")))
     if faults := parity.faults():
-        raise PrecisionError(f"int8 loses too much of this model: {'; '.join(faults)}")
+        raise PrecisionError(f"int8 loses too much quality of this model: {'; '.join(faults)}")
     return Quantized(converted._replace(folder=entry), parity)
 
 

@@ -1,9 +1,9 @@
 """How well the vocabulary of an encoder suits texts.
 
-In other languages than those of a vocabulary, words are split into many pieces, or into unknown
+In languages that a vocabulary does not cover, words are split into many pieces, or into unknown
 ones; the number of pieces indicates how well a model reads a language (Rust et al. 2021, How good
 is your tokenizer?). With MiniLM's English vocabulary, a word has 1.0 pieces in texts about films,
-1.3 in papers of biology and 1.9 in Portuguese and German; in Russian, nearly every letter is one.
+1.3 in biology papers and 1.9 in Portuguese and German; in Russian, nearly every letter is one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SAMPLE_TEXTS, SAMPLE_CHARACTERS = 64, 400
 
 #: Texts with fewer letters or words are skipped: names, codes, headings.
 LEAST_LETTERS, LEAST_WORDS = 10, 4
-#: Limits of pieces per word and per letter; technical terms exceed only the first.
+#: The limits of pieces per word and per letter; technical terms exceed only the first.
 MOST_PIECES_A_WORD, MOST_PIECES_A_LETTER = 1.5, 0.3
-#: The limit of the share of letters in unknown pieces.
+#: The maximum share of letters in unknown pieces.
 MOST_UNKNOWN = 0.1
-#: Vocabularies of this size are shared by languages, with more pieces per word by design.
+#: Vocabularies of at least this size are multilingual, with more pieces per word by design.
 SHARED_VOCABULARY = 100_000
 
 #: The number and share of poorly read texts that cause a warning.
@@ -107,7 +107,7 @@ class _Read:
             if piece in unknown
         )
         ends = numpy.sort(spans[:, 1] - 1)
-        # Letters of several pieces are read byte by byte.
+        # Letters that are split into several pieces are read byte by byte.
         in_bytes = int(is_letter[ends].sum()) > self.letters
         self.is_unknown = lost > MOST_UNKNOWN * self.letters or in_bytes
         self.is_unspaced = bool(_WITHOUT_SPACES.search(text))

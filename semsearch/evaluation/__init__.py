@@ -1,4 +1,4 @@
-"""Evaluates encoders, rerankers and BM25 with the measures of the literature and intervals."""
+"""Evaluates encoders, rerankers and BM25 with standard measures and 95 % intervals."""
 
 from semsearch.evaluation.intervals import Difference, Interval
 from semsearch.evaluation.pair_scorers import CosineScorer, PairScorer, load_pair_scorer

@@ -32,15 +32,13 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The difference of two systems on the same pairs or queries."""
+    """The difference between two systems on the same pairs or queries."""
 
     value: float
     low: float  #: of the 95 % interval
     high: float
     p: float  #: two-sided p value
-    p_is_bound: bool = (
-        False  #: the smallest p that these resamples can give; the true p may be smaller
-    )
+    p_is_bound: bool = False  #: whether `p` is an upper bound, the least that the resamples allow
 
     @property
     def p_shown(self) -> str:
@@ -65,7 +63,7 @@ def interval(value: float, resampled: Values) -> Interval:
 def bootstrap_difference(
     value: float, other: float, resampled: Values, other_resampled: Values
 ) -> Difference:
-    """The difference of two values that were resampled together.
+    """The difference between two values that were resampled together.
 
     The p value is twice the share of resampled differences on the other side of zero, with the
     observed difference counted among them.
@@ -84,7 +82,7 @@ def mean_interval(values: Values) -> Interval:
 
 
 def randomised_difference(values: Values, other: Values) -> Difference:
-    """The difference of two means over the same queries, in the same order.
+    """The difference between two means over the same queries, in the same order.
 
     The interval is from a bootstrap over the queries, the p value from Fisher's randomisation
     test, which flips the signs of the differences.
@@ -106,8 +104,8 @@ def randomised_difference(values: Values, other: Values) -> Difference:
     )
     # With few queries SciPy enumerates all sign flips, and p is exact.
     is_exact = len(test.null_distribution) < PERMUTATIONS
-    is_least = test.pvalue <= 2 / (1 + PERMUTATIONS)
-    return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_least and not is_exact))
+    is_smallest = test.pvalue <= 2 / (1 + PERMUTATIONS)
+    return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_smallest and not is_exact))
 
 
 def _resampled_mean(values: Values) -> Values:

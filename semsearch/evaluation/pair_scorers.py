@@ -33,7 +33,7 @@ class CosineScorer:
     """Scores a pair by the cosine of the two sentence vectors of a bi-encoder.
 
     Args:
-        encoder: encodes both sentences as documents, each distinct one once.
+        encoder: encodes each distinct sentence once, as a document.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -69,7 +69,7 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
 
     Raises:
         ArgumentError: the system ranks documents and cannot score pairs.
-        EncoderError: it cannot be loaded.
+        EncoderError: the model cannot be loaded.
     """
     check_text("the system", spec)
     if spec == "bm25" or spec.startswith("hybrid:"):

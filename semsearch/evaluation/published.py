@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 
 class PublishedRow(NamedTuple):
-    """A system of a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set.
+    """A system in a paper: Spearman x 100 (``sts``) or nDCG@10 x 100 (``ir``) by data set.
 
     The keys are ``NAME`` for test sets and ``NAME:SPLIT`` for other splits.
     """
 
     title: str
     source: str
-    systems: list[str]  #: the specs of the same weights
+    systems: list[str]  #: specs with the same weights
     scores: dict[str, float]
     sizes: dict[str, int]  #: the number of pairs or queries
 
     def score(self, dataset: str, split: str, n: int) -> float | None:
-        """The value for a split, if it is over `n` pairs or queries."""
+        """The value for a split, if it was computed on `n` pairs or queries."""
         key = dataset if split == "test" else f"{dataset}:{split}"
         return self.scores.get(key) if self.sizes.get(key) == n else None
 
@@ -36,12 +36,12 @@ def published_rows(kind: str) -> list[PublishedRow]:
 
 
 def published_sts(system: str, dataset: str, split: str, n: int) -> float | None:
-    """Spearman x 100 of the same system over the same pairs, all of them together."""
+    """The published Spearman x 100 of a system on the same pairs, all together."""
     return _score("sts", system, dataset, split, n)
 
 
 def published_ndcg(system: str, dataset: str, split: str, n: int) -> float | None:
-    """nDCG@10 x 100 of the same system over the same queries."""
+    """The published nDCG@10 x 100 of a system on the same queries."""
     return _score("ir", system, dataset, split, n)
 
 

@@ -30,17 +30,17 @@ from semsearch.search.reranking import reranked
 
 #: The length of a ranking, as usual in TREC.
 DEPTH = 1000
-#: The length of hybrid and reranked rankings: up to this, the first documents do not depend on `k`.
+#: The length of hybrid and reranked rankings: up to this depth, they do not depend on `k`.
 FIRST = min(HYBRID_DEPTH, RERANK_DEPTH)
 
 BM25 = "bm25"
 HYBRID_PREFIX = "hybrid:"
 RUN_PREFIX = "run:"
 
-#: Splits the passages for BM25 if no encoder is evaluated.
+#: Splits documents into passages for BM25 if no encoder is evaluated.
 LEXICAL_ENCODER = "hashing"
 
-#: More tokens than any document has, within SQLite's integers.
+#: More tokens than any document has; fits into SQLite's integers.
 NO_LIMIT = 2**62
 
 
@@ -55,7 +55,7 @@ class Collection:
     """A retrieval set with the indexes of its documents.
 
     Args:
-        retrieval: the documents, unless `index` has them; the queries and judgements.
+        retrieval: queries, judgements and, unless `index` contains them, documents.
         index: an existing index of the documents. None creates a temporary index per encoder.
         whole_documents: whether temporary indexes store each document as one passage, truncated by
             the encoder, as in published evaluations.
@@ -89,7 +89,7 @@ class Collection:
         if self._index is not None:
             return self._index, 0.0
         if encoder is None:
-            raise CombinationError("these systems need an index; name it")
+            raise CombinationError("these systems search an existing index; pass it as index")
         if encoder.fingerprint not in self._created:
             started = time.perf_counter()
             index = self._new_index(encoder)
@@ -127,7 +127,7 @@ class Ranker(Protocol):
 
 
 class System(NamedTuple):
-    """A parsed system name: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, reranked."""
+    """A parsed system: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, optionally reranked."""
 
     mode: SearchMode
     name: str | None  #: of an encoder or an embedding space; None for BM25
@@ -139,7 +139,7 @@ class System(NamedTuple):
         """Parse the name of a system.
 
         Raises:
-            ArgumentError: a cross-encoder alone, which only reranks.
+            ArgumentError: a system is only a cross-encoder, which can only rerank.
         """
         if spec.startswith(CROSS_ENCODER_PREFIX):
             raise CombinationError(
@@ -164,8 +164,8 @@ class IndexRanker:
         mode: semantic, BM25 or hybrid.
         encoder: the encoder of the space; None for BM25 in an existing index.
         space: the name of the embedding space in an existing index; None for the first.
-        reranker: reranks the first documents; the ranking ends after them.
-        fusion: how hybrid search fuses two rankings.
+        reranker: reranks the first documents; the others are dropped.
+        fusion: the fusion method of hybrid search.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class IndexRanker:
 
 
 class RecordedRanker:
-    """A run in TREC's format, optionally reranked."""
+    """A run in TREC format, optionally reranked."""
 
     def __init__(self, spec: str, file: Path, reranker: Reranker | None = None) -> None:
         self.spec = spec
@@ -284,13 +284,13 @@ def load_rankers(
     BM25 searches the passages of the first encoder's index.
 
     Args:
-        specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (it and BM25);
-            ``SYSTEM+cross-encoder:MODEL`` (the first 100 of SYSTEM reranked); ``run:FILE``.
+        specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (fused with BM25);
+            ``SYSTEM+cross-encoder:MODEL`` (reranks the first 100 of SYSTEM); ``run:FILE``.
         encoders: loaded encoders by spec; newly loaded ones are added.
         precision: of newly loaded models: ``auto``, ``fp32``, ``bf16`` or ``int8``.
 
     Raises:
-        ArgumentError: a cross-encoder alone, which only reranks.
+        ArgumentError: a system is only a cross-encoder, which can only rerank.
         EncoderError: a model cannot be loaded.
     """
     loaded = {} if encoders is None else encoders
@@ -323,7 +323,7 @@ def index_rankers(
         precision: of cross-encoders.
 
     Raises:
-        ArgumentError: a cross-encoder alone, which only reranks.
+        ArgumentError: a system is only a cross-encoder, which can only rerank.
         SpaceError: the space does not exist, or is not complete yet.
         EncoderError: a model cannot be loaded.
     """

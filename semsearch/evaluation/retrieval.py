@@ -26,7 +26,7 @@ from semsearch.index import Index
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-#: Names of ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
+#: Names as in ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
 
@@ -162,7 +162,7 @@ def _add(
 
 
 def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> dict[str, Values]:
-    """The values of each measure x 100 in the order of the queries; 0 without an answer."""
+    """The values of each measure x 100 in the order of the queries; 0 without results."""
     from ir_measures import iter_calc
 
     rows = {query: row for row, query in enumerate(retrieval.queries)}

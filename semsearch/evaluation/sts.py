@@ -1,8 +1,8 @@
-"""Evaluates semantic textual similarity: the correlation of scores with human ones.
+"""Evaluates semantic textual similarity: the correlation of scores with human scores.
 
 The measure is Spearman's rank correlation with the gold scores (preferred over Pearson's by
-Reimers, Beyer & Gurevych 2016). The SemEval years are scored in two ways, which differ by points:
-over all pairs together, or as the mean over subsets.
+Reimers, Beyer & Gurevych 2016). The SemEval years are scored in two ways, whose results differ by
+points: over all pairs together, or as the mean over subsets.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from semsearch.evaluation.intervals import (
 from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts
 
-#: A correlation of fewer pairs is meaningless.
+#: A correlation over fewer pairs is meaningless.
 LEAST_PAIRS = 3
 
 
 class Aggregation(Enum):
-    """How the results of several subsets become one value."""
+    """How the results of several subsets are combined."""
 
     ALL = "all"  #: all pairs together, as in the SBERT paper
     MEAN = "mean"  #: the mean over subsets
@@ -51,7 +51,7 @@ class StsResult(NamedTuple):
     spearman: Interval
     pearson: float
     seconds: float  #: for scoring all pairs including encoding, without loading the model
-    published: float | None  #: Spearman's in a paper, for this system on the same pairs
+    published: float | None  #: the value in a paper, for this system on the same pairs
     precision: str | None = None  #: of the system's computations; None without a choice
 
 
@@ -74,10 +74,10 @@ class StsEvaluation(NamedTuple):
 
 
 def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluation:
-    """Score the pairs of a set with each system; with 95 % bootstrap intervals.
+    """Evaluate systems on an STS set, with 95 % bootstrap intervals.
 
-    Pairs are resampled, within each subset for the mean over subsets. All systems have the same
-    samples, so that their differences are paired.
+    Pairs are resampled; for the mean over subsets, within each subset. All systems share the same
+    samples, so their differences are paired.
 
     Raises:
         ArgumentError: the set or one of its subsets has too few pairs, or an argument has the
@@ -154,7 +154,7 @@ def _aggregate(
 
 
 def _published(system: str, dataset: StsSet, aggregation: Aggregation) -> float | None:
-    """The published value, which is over all pairs together."""
+    """The published value; papers report it over all pairs together."""
     if aggregation is not Aggregation.ALL:
         return None
     return published_sts(system, dataset.name, dataset.split, len(dataset.pairs))

@@ -1,4 +1,4 @@
-"""Reads and writes runs in TREC's format, lines of ``query Q0 document rank score tag``."""
+"""Reads and writes runs in TREC format: lines of ``query Q0 document rank score tag``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Run: TypeAlias = dict[str, dict[str, float]]
 
 
 def read_run(file: str | Path) -> Run:
-    """The run in a file, ordered by score and then by descending id, as in trec_eval.
+    """Read a run, ordered by score and then by descending id, as in trec_eval.
 
     Raises:
-        DatasetError: it cannot be read, or a line has another format.
+        DatasetError: the file cannot be read, or a line is invalid.
     """
     run: Run = {}
     for line in numbered_lines(check_path("file", file)):
@@ -52,8 +52,8 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
                 for name in (query, document):
                     if name.split() != [name]:
                         raise ArgumentError(
-                            f"the id {name!r} contains white space, which TREC's format does not "
-                            "allow"
+                            f"the id {name!r} contains white space, which the TREC format does "
+                            "not allow"
                         )
                 lines.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 

@@ -1,4 +1,4 @@
-"""Exports the contents of an index to files of other programs."""
+"""Exports the contents of an index to files for other programs."""
 
 from semsearch.exporting.export import ENDINGS, Exported, ExportFormat, export_index
 from semsearch.exporting.tables import write_parquet

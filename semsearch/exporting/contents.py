@@ -17,7 +17,7 @@ from semsearch.stores.protocol import Selection, Space, StoreState, check_search
 
 DOCUMENTS_AT_ONCE = 256
 
-#: The columns of documents before those of their metadata, with Arrow's names of their types.
+#: The columns of documents that precede their metadata, with the Arrow names of their types.
 COLUMNS = {"id": "string", "title": "string", "text": "string"}
 
 

@@ -42,7 +42,7 @@ ENDINGS = {
     ".faiss": ExportFormat.FAISS,
 }
 
-#: The file of the split in a folder for `datasets`.
+#: The file in a folder for `datasets`, named after its split.
 _SPLIT = "train.parquet"
 
 
@@ -51,7 +51,7 @@ class Exported(NamedTuple):
 
     files: tuple[Path, ...]
     rows: int  #: documents or passages
-    as_json: tuple[str, ...] = ()  #: columns written as JSON text, for lack of a Parquet type
+    as_json: tuple[str, ...] = ()  #: columns written as JSON text because no Parquet type fits
 
 
 def export_index(
@@ -67,7 +67,7 @@ def export_index(
 ) -> Exported:
     """Write the documents of an index, or its passages with their vectors.
 
-    Documents are read in blocks from one committed state. Files appear when they are complete.
+    Documents are read in blocks from one committed state. Files appear only when they are complete.
 
     >>> from semsearch import Document, Index, export_index
     >>> with Index.create("fish", "hashing:64") as index:

@@ -51,13 +51,13 @@ def write_parquet(
 ) -> list[str]:
     """Write rows as Parquet; further columns and their types are collected from the rows.
 
-    Rows are read twice: first for the types of columns, then to be written. Columns without a
+    Rows are read twice: first to infer the column types, then to write them. Columns without a
     common Arrow type (strings and numbers, objects) are written as JSON text.
 
     Args:
         file: open for writing; it need not be seekable.
         rows: returns the rows, the same each time.
-        columns: the first columns, with Arrow's names of their types.
+        columns: the first columns, with the Arrow names of their types.
 
     Returns:
         The names of the columns written as JSON text.
@@ -100,7 +100,7 @@ def _types(
                 mixed.add(name)
     for name, kind in types.items():
         if kind == pyarrow.null():
-            types[name] = pyarrow.string()  # all of them null
+            types[name] = pyarrow.string()  # all values are null
     return types, mixed
 
 

@@ -52,7 +52,7 @@ def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
     """Write a float32 matrix, and the passages of its rows as JSON lines; returns their number."""
 
     def write_header(matrix: IO[bytes], count: int) -> None:
-        # Of constant length: numpy leaves room for the first axis to grow.
+        # Its length is constant: numpy leaves room for the first axis to grow.
         numpy.lib.format.write_array_header_1_0(
             matrix, {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
         )

@@ -299,7 +299,7 @@ class Index:
 
         Args:
             wait: wait for another process that is writing.
-            on: where files are read, documents cut and encoded: ``ray`` for the Ray cluster of
+            on: where files are read and documents cut and encoded: ``ray`` for the Ray cluster of
                 this machine (or a local Ray if there is none), ``ray://HOST[:PORT]`` for another
                 cluster, None for this process.
             on_bad_row: called with the error of each document that cannot be indexed; the default
@@ -333,7 +333,7 @@ class Index:
             )
 
     def known_file(self, name: str) -> FileState | None:
-        """The state in which the index has read a file of a folder; None if unknown.
+        """The state of a folder's file when the index read it; None if unknown.
 
         Args:
             name: the path of the file inside its folder.
@@ -559,7 +559,7 @@ class Index:
             self._warn_once(message)
 
     def repeat_warnings(self) -> None:
-        """Log warnings again that were logged before, like an index that was just opened."""
+        """Log all warnings again, including those already logged, like a newly opened index."""
         self._warned.clear()
 
     def _warn_once(self, message: str) -> None:
@@ -671,7 +671,7 @@ def _check_encoders(encoders: Sequence[Encoder]) -> None:
     for encoder in encoders:
         if not _is_encoder(encoder):
             raise ArgumentError(
-                f"encoders must hold specs (create) or what load_encoder returns, not "
+                f"encoders must be encoders (load_encoder returns one) or, for create, specs, not "
                 f"{shown(encoder)}"
             )
     counts = Counter(encoder.fingerprint for encoder in encoders)

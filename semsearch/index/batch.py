@@ -91,7 +91,7 @@ class Batch:
         ]
 
     def result(self, encoded: int, nodes: Counter[str]) -> BatchResult:
-        """What it changed, once it is written."""
+        """The changes that it made, once it is written."""
         changes = Counter(plan.change for plan in self.plans)
         return BatchResult(changes, sum(map(len, self.passages.values())), encoded, nodes)
 
@@ -347,7 +347,7 @@ def _lacking(writer: StoreWriter, space: Space) -> Iterator[list[tuple[int, str,
 def _no_vectors(space: Space, count: int, documents: list[str]) -> str:
     """The message about documents that have no vector."""
     return (
-        f"encoder '{space.spec}' returns no vector (but NaN or zero) for "
+        f"encoder '{space.spec}' returns no vector (NaN or zero) for "
         f"{quantity(count, 'passage')}, of "
         f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
         f"with: semsearch delete {documents[0]}, then run: semsearch index --add-space {space.spec}"

@@ -1,4 +1,4 @@
-"""Bringing one index to another place, on another store, without encoding anything again."""
+"""Copies an index to another location or store, without encoding anything again."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from semsearch.stores.protocol import (
 logger = logging.getLogger(__name__)
 
 DOCUMENTS_AT_ONCE = 1024
-#: How many documents are compared at the end, spread over all.
+#: The number of documents compared at the end, spread over the whole index.
 SAMPLE_DOCUMENTS = 100
-#: How far apart the components of a vector may be: what is copied is equal, but for the rounding of
-#: stores that normalise what they read.
+#: The tolerated difference of vector components: copies are exact, except for rounding by stores
+#: that normalise the vectors they read.
 TOLERANCE = 1e-6
 
 
 class Copied(NamedTuple):
-    """What a copy has done."""
+    """The result of a copy."""
 
-    documents: int = 0  #: that are there now
+    documents: int = 0  #: in the target now
     written: int = 0
     removed: int = 0
     passages: int = 0
@@ -53,22 +53,22 @@ def copy_index(
     wait: bool = False,
     on_batch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Copied:
-    """Make the index at a place equal to another one: its documents, passages and vectors.
+    """Make an index equal to another one: its documents, passages and vectors.
 
-    Documents that are there as they should be are left alone, so a copy that was interrupted goes
-    on; documents that the source lacks are removed.
+    Documents that are already equal are skipped, so an interrupted copy can be continued; documents
+    that the source lacks are removed.
 
     Args:
-        source: the index that is read.
-        target: where it is brought to; the index is made if need be.
+        source: the index to copy.
+        target: the location of the copy, which is created if there is no index.
         allow_removals: whether many documents of the target may be removed; see `IndexWriter.sync`.
-        wait: whether to wait for another process that is writing the target.
-        on_batch: called after each batch with the documents that are done, and how many there are.
+        wait: wait for another process that is writing the target.
+        on_batch: called after each batch with the number of documents done, and of all documents.
 
     Raises:
         SpaceError: the target has spaces of other encoders or stores their vectors in another type,
             or a space of the source lacks vectors.
-        RemovalError: more would be removed than is allowed; what was written stays.
+        RemovalError: more would be removed than is allowed; written documents remain.
         IndexStoreError: the copy is not equal to the source.
     """
     with closing(open_store(source)) as read, read.read() as state:
@@ -91,7 +91,7 @@ def copy_index(
 
 
 class _Described(EncodesSentences):
-    """What an index records about an encoder, for the index that is to have its vectors."""
+    """An encoder as recorded in an index, to create its space in another index."""
 
     def __init__(self, space: Space, max_tokens: int) -> None:
         self.spec = space.spec
@@ -137,8 +137,8 @@ def _take_spaces(
         writer.mark_complete(held[space.fingerprint])
     if held.keys() != {space.fingerprint for space in spaces}:
         raise SpaceError(
-            f"{place} has the spaces {_listed(held.values())}, not {_listed(spaces)} of the same "
-            "models; choose another place"
+            f"{place} has the spaces {_listed(held.values())}, not {_listed(spaces)} of the source "
+            "(compared by their models); choose another location"
         )
     for space in spaces:
         held[space.fingerprint].check_dtype(space.dtype)
@@ -149,7 +149,7 @@ def _listed(spaces: Iterable[Space]) -> str:
 
 
 def _carry_language(state: StoreState, writer: StoreWriter) -> None:
-    """Let BM25 of the target read words as the source's does; say what the target cannot hold."""
+    """Copy the language of BM25 and the field indexes; log those that the target cannot hold."""
     source = state.info()
     with writer.state() as copy:
         target = copy.info()
@@ -157,7 +157,7 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
         if target.has_words:
             writer.set_language(source.language)
         else:
-            logger.warning("BM25's language '%s' stays behind", source.language.name)
+            logger.warning("BM25's language '%s' is not copied", source.language.name)
     elif source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
     lacking = sorted(set(source.indexed_fields) - set(target.indexed_fields))
@@ -165,11 +165,11 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
         try:
             writer.index_field(name)
         except IndexStoreError:
-            logger.warning("the index of field '%s' stays behind; filters work without", name)
+            logger.warning("the index of field '%s' is not copied; filters work without it", name)
 
 
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:
-    """Write what the target lacks or has otherwise; returns how many documents."""
+    """Write documents that are missing or different in the target; returns their number."""
     with writer.state() as copy:
         copy.begin_run()
         spaces = _matching(state.spaces(), copy.spaces())
@@ -180,8 +180,8 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
         stored = state.known(ids)
         with writer.state() as copy:
             copy.mark_seen({name: Seen("", 0) for name in ids})
-            there = copy.known(ids)
-        lacking = [name for name in ids if not _is_equal(stored[name], there.get(name))]
+            copied = copy.known(ids)
+        lacking = [name for name in ids if not _is_equal(stored[name], copied.get(name))]
         if lacking:
             passages = state.passages_of(lacking)
             digests = {one.text_hash for listed in passages.values() for one in listed}
@@ -205,18 +205,18 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
 
 
 def _is_equal(wanted: Any, found: Any) -> bool:
-    """Whether two stored documents are the same but for their numbers."""
+    """Whether two stored documents are equal apart from their internal numbers."""
     return found is not None and found[1:] == wanted[1:]
 
 
 def _matching(spaces: Sequence[Space], others: Sequence[Space]) -> dict[int, Space]:
-    """The space of the same model among others, by a space's number."""
+    """The other index's space of the same model, by the number of each space."""
     by_fingerprint = {space.fingerprint: space for space in others}
     return {space.id: by_fingerprint[space.fingerprint] for space in spaces}
 
 
 def _renumbered(vectors: TextVectors, spaces: Mapping[int, Space]) -> TextVectors:
-    """The vectors by the numbers of the other spaces."""
+    """The vectors, with the numbers of the other index's spaces."""
     return {(spaces[space].id, digest): vector for (space, digest), vector in vectors.items()}
 
 
@@ -230,12 +230,10 @@ def _remove_others(writer: StoreWriter, allow_removals: Allowance) -> int:
 
 
 def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path) -> int:
-    """Compare the counts, and the passages and vectors of a sample; returns the passages' count."""
+    """Compare counts, and passages and vectors of a sample; returns the number of passages."""
     counts = [(one.info().documents, one.info().chunks) for one in (state, copy)]
     if counts[0] != counts[1]:
-        raise _unequal(
-            source, target, f"{counts[0]} documents and passages there, {counts[1]} here"
-        )
+        raise _unequal(source, target, f"{counts[1]} documents and passages instead of {counts[0]}")
     ids = state.ids()
     sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
     if state.passages_of(sample) != copy.passages_of(sample):

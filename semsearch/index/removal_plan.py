@@ -84,7 +84,7 @@ def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool
         why = "the corpus has no documents; " if corpus_is_empty else ""
         raise RemovalError(
             f"{why}this would remove {removal}; nothing was removed; "
-            "if that is meant, add --allow-removals (in Python: allow_removals=True)"
+            "if this is intended, add --allow-removals (in Python: allow_removals=True)"
         )
 
 

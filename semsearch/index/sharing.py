@@ -1,4 +1,4 @@
-"""Batches of which nodes of a cluster write passages and vectors themselves."""
+"""Batches whose passages and vectors are written by the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from semsearch.stores.protocol import SharingWriter
 
 
 class SharingBatchWriter(BatchWriter):
-    """Lets nodes encode and write; this process numbers what they write, and commits it.
+    """Lets nodes encode and write; this process assigns the numbers of rows and commits them.
 
-    A text that several batches have is encoded for each of them, as its vector is not here.
+    A text that occurs in several batches is encoded for each, as its vector is not in this process.
 
     Args:
         writer: the writer of the store.
-        nodes: those of the workers.
-        others: as of `BatchWriter`.
+        nodes: the nodes of the workers.
+        others: the other arguments of `BatchWriter`.
     """
 
     def __init__(self, writer: SharingWriter, nodes: Nodes, *others: Any) -> None:

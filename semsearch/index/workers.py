@@ -1,4 +1,4 @@
-"""Workers cut documents into passages and encode them, while others are read and written.
+"""Workers cut documents into passages and encode them, while others are being read and written.
 
 `LocalWorkers` work in this process; `semsearch.index.cluster` has workers on Ray.
 """
@@ -36,10 +36,10 @@ class Encoded(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a node did with a share of a batch."""
+    """A node's result for a share of a batch."""
 
     result: Any  #: for `SharingWriter.put_share`; None if it could not write
-    vectors: TextVectors  #: those to be written, if it could not
+    vectors: TextVectors  #: the vectors that remain to be written, if it could not
     refused: dict[str, str]  #: by hash of a text: the spec of the encoder that returns no vector
     encoded: Sequence[int]  #: the numbers of texts encoded, by space
     seconds: float  #: the time taken
@@ -48,15 +48,15 @@ class Written(NamedTuple):
 
 
 class Nodes(Protocol):
-    """Machines of a cluster, which can do more than cut and encode."""
+    """Machines of a cluster, which can also read and write."""
 
     def write(self, share: Share) -> Callable[[], Written]:
-        """Start to encode a share and to write it; the function returned waits for the result."""
+        """Start to encode and write a share; the function returned waits for the result."""
 
     def read(self, part: Part | WholeFile) -> Callable[[], ReadPart | Found]:
         """Start to read a part of a corpus; the function returned waits for its documents.
 
-        These are `Prepared`.
+        The documents are `Prepared`.
         """
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "token_similarity",
 ]
 
-#: The most pairs of tokens to compare; word encoders have no maximum length.
+#: The maximum number of token pairs to compare; word encoders have no maximum length.
 MAX_CELLS = 4_000_000
 
 
@@ -63,7 +63,7 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
         right: the text whose tokens are the columns.
 
     Raises:
-        ArgumentError: a text is empty, has no word, or is not Unicode; or both are very long.
+        ArgumentError: a text is empty, has no words, or is not Unicode; or both are very long.
         EncoderError: the encoder does not exist, or has no token vectors.
     """
     check_readable("the text", left)

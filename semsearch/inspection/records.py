@@ -49,7 +49,7 @@ class Token(NamedTuple):
 
 
 class PoolingCosines(NamedTuple):
-    """The cosines between the usual poolings of one text.
+    """The cosines between common poolings of one text.
 
     Attributes:
         first_mean: the vector of the first token ([CLS]) with the mean of all.

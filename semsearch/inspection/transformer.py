@@ -26,7 +26,7 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """Inspect a text, read as a document with the model's prompt for documents.
 
     Raises:
-        EncoderError: the model has no token vectors, or reads no tokens in the text.
+        EncoderError: the model has no token vectors, or finds no tokens in the text.
     """
     model = encoder.model
     prompt = model.prompts.get("document") or ""

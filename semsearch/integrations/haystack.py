@@ -52,7 +52,7 @@ class SemsearchDocumentStore:
         self.index.close()
 
     def to_dict(self) -> dict[str, Any]:
-        """Serialize the store for a pipeline."""
+        """Serialise the store for a pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self, path=self.path, encoder=self.encoder, space=self.space
         )
@@ -60,7 +60,7 @@ class SemsearchDocumentStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SemsearchDocumentStore:
-        """Deserialize a store from `to_dict`."""
+        """Deserialise a store from `to_dict`."""
         store: SemsearchDocumentStore = default_from_dict(cls, data)
         return store
 
@@ -92,7 +92,7 @@ class SemsearchDocumentStore:
 
         Args:
             documents: the documents; their embeddings are ignored.
-            policy: how to handle existing ids; ``NONE`` is ``FAIL``.
+            policy: how to handle existing ids; ``NONE`` means ``FAIL``.
 
         Raises:
             ArgumentError: `documents` is not a list of Documents.
@@ -149,7 +149,7 @@ class SemsearchRetriever:
         self._retriever = Retriever(document_store.index, document_store.space)
 
     def to_dict(self) -> dict[str, Any]:
-        """Serialize the component for a pipeline."""
+        """Serialise the component for a pipeline."""
         saved: dict[str, Any] = default_to_dict(
             self,
             document_store=self.document_store.to_dict(),
@@ -161,7 +161,7 @@ class SemsearchRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SemsearchRetriever:
-        """Deserialize a component from `to_dict`."""
+        """Deserialise a component from `to_dict`."""
         store = SemsearchDocumentStore.from_dict(data["init_parameters"]["document_store"])
         parameters = data["init_parameters"] | {"document_store": store}
         return cls(**parameters)
@@ -274,7 +274,7 @@ def _converted(document: HaystackDocument) -> Document:
 
 @contextmanager
 def _errors_of_haystack() -> Iterator[None]:
-    """Raise FilterErrors as Haystack's."""
+    """Convert FilterErrors to Haystack's."""
     try:
         yield
     except FilterError as error:

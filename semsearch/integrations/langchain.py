@@ -34,7 +34,7 @@ class SemsearchEmbeddings(Embeddings):
         encoder: a spec such as ``minilm``, or an encoder.
 
     Raises:
-        EncoderError: it cannot be loaded.
+        EncoderError: the encoder cannot be loaded.
     """
 
     def __init__(self, encoder: str | Encoder = "minilm") -> None:
@@ -211,7 +211,7 @@ class SemsearchVectorStore(VectorStore):
             options["where"] = filter
         with self.index.read() as state:
             if not state.ids(limit=1):
-                return []  # for any filter
+                return []  # an empty index accepts any filter
         hits = self._retriever.search(query, k, **options)
         with self.index.read() as state:
             found = state.documents([hit.document_id for hit in hits])

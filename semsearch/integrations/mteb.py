@@ -29,11 +29,11 @@ class SemsearchEncoder(AbsEncoder):
     Args:
         encoder: a spec such as ``minilm``, or an encoder.
         revision: ignored; results are stored under the fingerprint of the encoder.
-        device: of an encoder that is loaded; see `load_encoder`.
-        precision: of an encoder that is loaded; published results use ``fp32``.
+        device: for loading an encoder by its spec; see `load_encoder`.
+        precision: for loading an encoder by its spec; published results use ``fp32``.
 
     Raises:
-        EncoderError: it cannot be loaded.
+        EncoderError: the encoder cannot be loaded.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SemsearchEncoder(AbsEncoder):
 
         Args:
             inputs: batches, each with its texts under ``text``.
-            prompt_type: whether they are queries.
+            prompt_type: whether the texts are queries.
             kwargs: the task, which is ignored.
         """
         del kwargs

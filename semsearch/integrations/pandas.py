@@ -49,7 +49,7 @@ class _Indexed:
         return (self.columns, self.encoder) == (columns, encoder) and self.frame.equals(frame)
 
 
-#: By the `id` of the frame during its lifetime; accessors are created for each use.
+#: By the `id` of a live frame; an accessor is created for each use.
 _INDEXED: dict[int, _Indexed] = {}
 
 
@@ -82,7 +82,7 @@ class SemsearchAccessor:
         Args:
             query: a text, several texts, or a vector.
             k: the number of rows.
-            text_columns: the column to search, or several; guessed by its name.
+            text_columns: the column to search, or several; by default, guessed by name.
             encoder: a spec such as ``minilm``, or an encoder.
             options: of `SearchOptions`; filters apply to the other columns.
 

@@ -40,7 +40,7 @@ class Map:
         hashes: of their texts, to hide passages that have changed, shape (n,).
         points: shape (n, 2).
         groups: indices into `names`, shape (n,).
-        names: of the groups, from their words, the largest group first.
+        names: of the groups, from their keywords, the largest group first.
     """
 
     space: str
@@ -144,7 +144,7 @@ def make_map(
 def open_map(index: Index, space: str | None = None) -> Map | None:
     """The map stored beside an index.
 
-    None if there is none, it is of another encoder, or it cannot be read (which is logged).
+    None if there is no map, it is of another encoder, or it cannot be read (which is logged).
 
     Raises:
         SpaceError: the space does not exist.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from semsearch.protocols import Matrix
 
-#: The most passages projected with UMAP; others are placed between their neighbours.
+#: The maximum number of passages projected with UMAP; others are placed between neighbours.
 SAMPLE = 100_000
 #: Fewer vectors are projected to their principal components.
 FEW = 50
@@ -19,7 +19,7 @@ FEW = 50
 NEIGHBOURS, MIN_DISTANCE = 15, 0.1
 #: The number of neighbours in the sample between which another passage is placed.
 ANCHORS = 5
-#: The fewest vectors per list that FAISS's k-means requires.
+#: The minimum number of vectors per list for FAISS's k-means.
 POINTS_PER_LIST = 39
 
 Points = NDArray[Any]
@@ -28,9 +28,9 @@ Points = NDArray[Any]
 def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points:
     """Project vectors to points with similar neighbourhoods.
 
-    Uses UMAP (McInnes, Healy and Melville 2018); of more than `SAMPLE` vectors, a sample is
-    projected, and each of the others is placed at the mean of its nearest neighbours in the
-    sample, weighted by their cosines.
+    Uses UMAP (McInnes, Healy and Melville 2018). Of more than `SAMPLE` vectors, a sample is
+    projected; each of the others is placed at the mean of its nearest neighbours in the sample,
+    weighted by their cosines.
 
     Args:
         vectors: unit vectors, shape (n, dimension).
@@ -47,7 +47,7 @@ def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points
         return _umap(vectors, seed)
     random = numpy.random.default_rng(seed)
     sampled = numpy.sort(random.choice(len(vectors), SAMPLE, replace=False))
-    notify(f"UMAP of {SAMPLE:,} passages, between which the others are placed")
+    notify(f"UMAP of {SAMPLE:,} passages; the others are placed between them")
     points = _umap(vectors[sampled], seed)
     return _between(vectors, vectors[sampled], points)
 
@@ -63,7 +63,7 @@ def _principal_components(vectors: Matrix) -> Points:
 
 def _umap(vectors: Matrix, seed: int) -> Points:
     with warnings.catch_warnings():
-        # About missing TensorFlow, and the single thread of a seeded run.
+        # Warnings that TensorFlow is missing, and that a seeded run uses a single thread.
         warnings.simplefilter("ignore")
         import umap
 
@@ -90,7 +90,7 @@ def _between(vectors: Matrix, sample: Matrix, points: Points) -> Points:
     index.nprobe = max(1, lists // 100)
     cosines, neighbours = index.search(numpy.ascontiguousarray(vectors, numpy.float32), ANCHORS)
     weights = numpy.where(neighbours >= 0, numpy.maximum(cosines, 1e-6), 0)
-    # Nearer ones count much more, since a mean of distant ones would lie between groups.
+    # Favour near neighbours: the mean of distant ones would lie between groups.
     weights = weights**8
     weights /= weights.sum(axis=1, keepdims=True)
     found: Points = (points[neighbours] * weights[..., None]).sum(axis=1, dtype=numpy.float32)

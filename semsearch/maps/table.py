@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Columns that begin with two underscores are hidden.
 ROW, X, Y, START = "__row", "__x", "__y", "__start"
-#: The columns before those of the metadata.
+#: The columns that precede those of the metadata.
 COLUMNS = ("group", "title", "text", "id")
 BLOCK = 1_000
 
@@ -77,7 +77,7 @@ def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
 
 
 def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
-    """The values of a field; a field of several types becomes text."""
+    """The values of a field; a field with several types becomes text."""
     import pyarrow
 
     found = set(kinds) - {"null"}

@@ -1,4 +1,4 @@
-"""Selects the texts of a large collection to compare, by cells around centroids.
+"""Selects which texts of a large collection to compare, by cells around centroids.
 
 As in an inverted file index, each row is compared with the rows of its nearest cells. The number of
 cells is chosen on a sample, and the recall is measured on another.
@@ -19,7 +19,7 @@ from semsearch.protocols import Matrix
 MAX_PROBES = 64  # cells searched per row
 POINTS_PER_CELL = 64  # for training; FAISS requires at least 39
 TRAINING_ROUNDS = 10
-#: Rows whose neighbours are searched exactly: half to choose by, half to measure on.
+#: Rows whose neighbours are searched exactly: half to choose the cells, half to measure recall.
 SAMPLE_ROWS = 512
 SAMPLE_NEIGHBOURS = 10
 #: With fewer neighbours above the score in half a sample, all neighbours count.
@@ -45,7 +45,7 @@ class Cells:
         self.comparisons = int((sizes * (sizes - 1) // 2 + sizes * visits).sum())
 
     def tiles(self) -> Iterator[Tile]:
-        """The members of each cell among themselves, and with the rows that probe the cell."""
+        """Tiles that compare the members of each cell with each other and with its probing rows."""
         neighbours = self._probes.shape[1] - 1
         for cell in range(len(self._starts) - 1):
             members = self._members[self._starts[cell] : self._starts[cell + 1]]
@@ -60,7 +60,7 @@ class Cells:
                     yield Tile(visiting, block, triangle=False)
 
     def first_seen(self, lefts: Rows, rights: Rows) -> Mask:
-        """Rows that probe each other's cells are compared twice, once in reverse order."""
+        """Which pairs are new: rows that probe each other's cells meet twice, once reversed."""
         cells = self._probes[lefts, 0][:, None]
         seen: Mask = (lefts < rights) | ~(self._probes[rights] == cells).any(axis=1)
         return seen

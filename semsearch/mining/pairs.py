@@ -18,7 +18,7 @@ from semsearch.pairwise import MARGIN, Comparison, EveryTile, Found, Mask, Plan,
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
-#: The most rows for exact search.
+#: The maximum number of rows for exact search.
 EXACT_UP_TO = 100_000
 
 
@@ -45,10 +45,10 @@ def similar_pairs(
         k: the number of pairs, best first; None yields all pairs as they are found.
         min_score: the minimum score.
         groups: a number for each row; rows with the same number are not paired.
-        exact_up_to: the most rows for which all pairs are compared; larger collections are
-            searched approximately.
+        exact_up_to: the maximum number of rows for exact search; larger collections are searched
+            approximately.
         notify: called with one line about the measured recall of an approximate search.
-        on_progress: called after each tile with the numbers of pairs compared and of all pairs.
+        on_progress: called after each tile with the number of pairs compared and their total.
 
     Raises:
         ArgumentError: `k` is below 1, `min_score` is not between -1 and 1, the shapes do not match,

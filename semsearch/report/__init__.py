@@ -1,4 +1,4 @@
-"""Writes an evaluation as a self-contained HTML page, with all that is needed to repeat it."""
+"""Writes an evaluation as a self-contained HTML page, with everything needed to reproduce it."""
 
 from semsearch.report.ir import write_ir_report
 from semsearch.report.page import check_report

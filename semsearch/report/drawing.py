@@ -1,4 +1,4 @@
-"""Turns matplotlib figures into SVG elements of a page, with its colours and unique ids."""
+"""Converts matplotlib figures to inline SVG, with unique ids and the colours of the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 
-#: Colours of the figures, which become CSS variables of the page (light and dark).
+#: Colours of the figures, replaced by CSS variables of the page (light and dark).
 INK, FAINT, LINE, PAPER = "#1a1a1a", "#8a8a8a", "#dddddd", "#fefefe"
 ACCENT, WORSE = "#1f6fb5", "#c0500c"
 _CSS = {INK: "ink", FAINT: "faint", LINE: "line", PAPER: "paper", ACCENT: "accent", WORSE: "worse"}
@@ -83,7 +83,7 @@ def _inline(svg: bytes, alt: str) -> str:
     key = hashlib.sha256(svg).hexdigest()[:8]
     for definitions in root.findall(f"{{{SVG}}}defs"):
         for rules in definitions.findall(f"{{{SVG}}}style"):
-            definitions.remove(rules)  # they would apply to the whole page
+            definitions.remove(rules)  # would apply to the whole page
     for element in root.iter():
         _rename(element, key)
     root.set("role", "img")

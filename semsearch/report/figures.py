@@ -134,7 +134,7 @@ def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
 
 
 def draw_gains(differences: Values, title: str, alt: str) -> Drawing:
-    """The difference of each query, from the greatest gain to the greatest loss.
+    """The difference for each query, from the greatest gain to the greatest loss.
 
     Args:
         differences: shape (queries,).
@@ -183,7 +183,7 @@ def draw_speed(points: Sequence[Speed], title: str, things: str, quality: str, a
 
 
 def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
-    """Names in the right margin, without overlaps, with lines to their dots."""
+    """Write names in the right margin, without overlaps, with lines to their dots."""
     low, high = axes.get_ylim()
     apart = 0.07 * (high - low)
     height = -math.inf

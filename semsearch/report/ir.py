@@ -52,7 +52,7 @@ def write_ir_report(
 def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
     text = (
         "How well relevant documents are ranked: means over queries, times 100. Intervals are 95 % "
-        "bootstraps over the queries. "
+        "bootstrap intervals over queries. "
     )
     if any(evaluation.whole_documents for evaluation in evaluations):
         text += (
@@ -107,14 +107,14 @@ def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
     ]
     name = _name(evaluation.dataset)
     caption = f"{name}. Mean: dot, its 95 % interval: line, published value: hollow diamond."
-    alt = f"Measures on {name} with intervals; the table above has the figures."
+    alt = f"Measures on {name} with intervals; the table above has the values."
     return Figure(caption, [draw_forest(panels, "mean × 100", alt)])
 
 
 def _differences(evaluations: Sequence[IrEvaluation]) -> Section:
     text = (
-        "Differences of two systems on the same queries; p values are from a randomisation test. "
-        "With many comparisons, some small p values are due to chance."
+        "Differences between two systems on the same queries; p values are from a randomisation "
+        "test. With many comparisons, some small p values are due to chance."
     )
     rows = [
         [system, other, _name(evaluation.dataset), measure, *difference_cells(found)]
@@ -183,8 +183,8 @@ def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
             ]
             tables.append(Table(f"{_name(evaluation.dataset)}, {system}", headings, rows))
     text = (
-        "The queries with the lowest values; among equal ones, first those without a relevant "
-        "document or with the lowest rank of one. First relevant: the rank of the first relevant "
+        "The queries with the lowest values; among equal ones, first those whose first relevant "
+        "document is not found or ranked lowest. First relevant: the rank of the first relevant "
         "document."
     )
     return Section("Worst queries", text, tables)

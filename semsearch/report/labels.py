@@ -17,12 +17,12 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe
 #: Keeps an interval on one line of a narrow cell.
 _TIE = "\N{NO-BREAK SPACE}"
 
-#: The folders of paths inside a spec, which may have several: hybrid:glove:/a/b.txt.
+#: The folders of paths inside a spec, which may contain several: hybrid:glove:/a/b.txt.
 _FOLDERS = re.compile(r"[^:+]*[/\\]")
 
 
 def printable(text: str) -> str:
-    """The text with replacement characters for those that are invalid in a page."""
+    """Replace the characters of a text that are invalid in a page."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

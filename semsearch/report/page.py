@@ -1,4 +1,4 @@
-"""Report pages: their parts, and HTML files in which all texts are escaped."""
+"""Report pages, their parts, and their HTML, in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = "index.html"
 #: Identifies pages written by semsearch.
 GENERATOR = '<meta name="generator" content="semsearch">'
 
-#: A text, or several that become a list.
+#: A text, or several that are shown as a list.
 Cell: TypeAlias = str | Sequence[str]
 
 
@@ -84,10 +84,10 @@ def _printable(value: Any) -> Any:
 
 
 def check_report(folder: Path) -> None:
-    """Create the folder of a report, and validate it before hours of evaluation.
+    """Create and validate the folder of a report, before hours of evaluation.
 
     Raises:
-        ArgumentError: it cannot be created or written, or contains another page.
+        ArgumentError: the folder cannot be created or written, or contains another page.
         MissingExtraError: matplotlib or jinja2 is not installed.
     """
     for package in ("matplotlib", "jinja2"):
@@ -98,13 +98,13 @@ def check_report(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         is_ours = not page.exists() or GENERATOR.encode() in page.read_bytes()
     except FileExistsError:
-        raise OutputError(f"{folder}: is a file; --report names a folder") from None
+        raise OutputError(f"{folder} is a file; --report needs a folder") from None
     except OSError as error:
         raise OutputError(f"{folder}: {error.strerror}") from None
     if not is_ours:
-        raise OutputError(f"{page} is not a report of semsearch; name another folder")
+        raise OutputError(f"{page} is not a semsearch report; name another folder")
     if not os.access(folder, os.W_OK):
-        raise OutputError(f"{folder}: cannot be written")
+        raise OutputError(f"{folder} cannot be written")
 
 
 def write_page(folder: Path, page: Page) -> Path:

@@ -18,7 +18,7 @@ from semsearch.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.intervals import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 
-#: Distributions that results depend on.
+#: Packages that affect the results.
 PACKAGES = (
     "torch",
     "transformers",
@@ -65,7 +65,7 @@ def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Pro
 
 
 def contents_digest(dataset: StsSet | RetrievalSet) -> str:
-    """Identifies the data of an evaluation: the beginning of the SHA-256 of its JSON."""
+    """A digest of the data of an evaluation: the beginning of the SHA-256 of its JSON."""
     contents = json.dumps([*dataset[1:4]], ensure_ascii=True).encode()
     return hashlib.sha256(contents).hexdigest()[:DIGEST_CHARACTERS]
 

@@ -67,9 +67,10 @@ def _results(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Sec
             rows = [Estimate(names[one.system], one.spearman, one.published) for one in of_one]
             groups.append((f"{short_name(_name(dataset))}, {over.value}", rows))
     text = (
-        "Rank correlation of a system's similarity of sentence pairs with human scores. Intervals "
-        "are 95 % bootstraps over the pairs. all: all pairs together, as in the SBERT paper; mean: "
-        "the mean over subsets. Published: the value in a paper, for the same weights and pairs."
+        "Rank correlation between a system's scores of sentence pairs and human scores. Intervals "
+        "are 95 % bootstrap intervals over pairs. all: all pairs together, as in the SBERT paper; "
+        "mean: the mean over subsets. Published: the value in a paper, for the same weights and "
+        "pairs."
     )
     table = Table(
         "Correlation with gold scores, times 100",
@@ -89,7 +90,7 @@ def _results(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Sec
     caption = (
         "Spearman's correlation: dot, its 95 % interval: line, published value: hollow diamond."
     )
-    alt = f"{SPEARMAN} with intervals; the table above has the figures."
+    alt = f"{SPEARMAN} with intervals; the table above has the values."
     return Section("Results", text, [table, Figure(caption, [draw_forest(groups, SPEARMAN, alt)])])
 
 
@@ -109,7 +110,7 @@ def _result_row(result: StsResult) -> list[str]:
 
 def _differences(evaluations: Sequence[StsEvaluation]) -> Section:
     text = (
-        "Differences of two systems on the same pairs. If the interval excludes zero, the "
+        "Differences between two systems on the same pairs. If the interval excludes zero, the "
         "difference is significant; with many comparisons, some are due to chance."
     )
     rows = [
@@ -144,7 +145,7 @@ def _scatters(evaluations: Sequence[StsEvaluation], names: dict[str, str]) -> Se
         figures.append(Figure(caption, drawings))
     text = (
         "A good system puts its pairs on a line from the lower left to the upper right. Many pairs "
-        "are drawn as cells: the stronger the colour, the more pairs, on a logarithmic scale for "
+        "are drawn as cells, coloured by the number of pairs, on a logarithmic scale for "
         "each system. If gold scores are integers, box plots show the quartiles of the scores."
     )
     return Section("Score against gold", text, figures)

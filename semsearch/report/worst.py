@@ -16,11 +16,11 @@ WORST = 10
 
 
 class WorstPair(NamedTuple):
-    """A pair whose rank by score differs much from its rank by gold score."""
+    """A pair whose rank by score differs greatly from its rank by gold score."""
 
     pair: ScoredPair
     score: float
-    gold_percentile: float  #: of its rank: 0 the least similar pair, 100 the most
+    gold_percentile: float  #: of its rank: 0 for the least similar pair, 100 for the most similar
     score_percentile: float
 
 
@@ -57,7 +57,9 @@ def worst_pairs(pairs: Sequence[ScoredPair], scores: Values, count: int = WORST)
 def worst_queries(
     retrieval: RetrievalSet, run: Run, values: Values, count: int = WORST
 ) -> list[WorstQuery]:
-    """The queries with the lowest values; equal ones by the rank of the first relevant document.
+    """The queries with the lowest values.
+
+    Among equal ones, those whose first relevant document is not found or ranked lowest come first.
 
     Args:
         retrieval: the set.

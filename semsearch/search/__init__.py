@@ -1,6 +1,6 @@
 """Search: from queries to ranked hits, by vectors, by words or both.
 
-`rank` is the whole way; the other modules are steps that only some searches take.
+`rank` runs the whole search; the other modules are its steps, most of them optional.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PASSAGES_AT_ONCE = 10_000
 
 
 class Searched(Protocol):
-    """What ranking needs of an index."""
+    """The parts of an index that ranking needs."""
 
     def read(self) -> AbstractContextManager[StoreState]:
         """One committed state."""
@@ -71,10 +71,10 @@ class Ranked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The hits of one query before they are reranked and cut, with their vectors if needed."""
+    """The hits of one query before reranking and truncation, with their vectors if needed."""
 
     hits: Hits
-    found: int  #: how many chunks were found, those of the examples included
+    found: int  #: the number of chunks found, those of the examples included
     vectors: Mapping[int, Matrix]  #: by chunk id; empty unless needed
 
 
@@ -85,7 +85,7 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
         index: the index to search.
         space: the embedding space.
         queries: texts, which are encoded together, or vectors.
-        options: of the search.
+        options: the options of the search.
     """
     clock = Stopwatch()
     wanted = checked_queries(queries, space, options)
@@ -235,7 +235,7 @@ def _fused(
             Ranked(*item, HitScores(bm25=item.score), bm25_rank=place)
             for place, item in enumerate(words, start=1)
         ]
-    from semsearch.search.fusion import fused_scores  # of hybrid search alone
+    from semsearch.search.fusion import fused_scores  # only for hybrid search
 
     sides = [{_item(one, options): one for one in side} for side in (dense, words)]
     ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
@@ -280,10 +280,10 @@ def _fetched(
 
 @contextmanager
 def _garbage_uncollected() -> Iterator[None]:
-    """Pause Python's search for cyclic garbage.
+    """Pause Python's collection of cyclic garbage.
 
-    Hits make none, but each few hundred start a search through all of them, which takes as long as
-    making them.
+    Hits create none, but every few hundred of them start a collection that visits all, which takes
+    as long as creating them.
     """
     was_enabled = gc.isenabled()
     gc.disable()

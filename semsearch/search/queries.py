@@ -1,4 +1,4 @@
-"""Queries and the options of a search: validated, and as vectors."""
+"""Validates queries and search options, and encodes queries as vectors."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class SearchOptions(TypedDict, total=False):
     """Options of `search` and `search_many`, of an index or a retriever. All are optional.
 
     Attributes:
-        offset: how many of the best hits to skip, for pages after the first.
+        offset: the number of best hits to skip, for pages after the first.
         min_score: drop hits with a lower score.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
             In the latter two, ``"an exact phrase"`` is required in the document, and ``-word`` or
             ``-"a phrase"`` excludes it.
         fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
-        dense_weight: the weight of the semantic ranking in it, from 0 to 1; 0.5 by default.
+        dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
         like: ids of documents that hits should resemble, or weights by id. Their vectors are added
             to the query's (Rocchio 1971); they are not hits themselves.
         unlike: ids of documents that hits should not resemble; each has the weight -0.5.
@@ -73,7 +73,7 @@ class SearchOptions(TypedDict, total=False):
         mmr: reorder the first 100 hits by maximal marginal relevance (Carbonell & Goldstein 1998);
             the weight of relevance, from 0 (diversity only) to 1 (relevance only).
         rerank: a cross-encoder that scores the passages of the first documents again.
-        rerank_depth: how many documents it reads at most; 100 by default.
+        rerank_depth: the maximum number of documents that it reads; 100 by default.
         rerank_budget: time limit in seconds. The best-ranked documents are read first, at least 8;
             those not read follow in their previous order, with their previous scores.
         explain: fill in `Hit.explanation` and `Hits.stages` (timings).
@@ -267,7 +267,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
     read = [check_readable("the query", text) for text in texts]
     if options.mode is SearchMode.SEMANTIC:
         return Wanted(" ".join(read), tuple(read))
-    from semsearch.analysis import parse_query  # of BM25 alone
+    from semsearch.analysis import parse_query  # only for BM25
 
     parsed = [parse_query(text) for text in read]
     found = Wanted(
@@ -278,7 +278,7 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         excluded=tuple(phrase for one in parsed for phrase in one.excluded),
     )
     if not found.to_encode:
-        raise QueryError("the query excludes words, and has none to look for")
+        raise QueryError("the query only excludes words; add a word or a phrase to search for")
     return found
 
 
@@ -309,14 +309,14 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
     except NoVectorError as error:
         query = texts[error.rows[0]]
         message = (
-            f"encoder '{encoder.spec}' returns no vector (but NaN or zero) for the query "
+            f"encoder '{encoder.spec}' returns no vector (NaN or zero) for the query "
             f"{shown(query)}; --mode bm25 needs none"
         )
         raise NoVectorError(encoder.spec, error.rows, message) from error
 
 
 def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
-    """Log a warning for each query that is longer than the encoder reads."""
+    """Log a warning for each query that is longer than the encoder's limit."""
     limit = encoder.max_query_tokens
     if limit is None:
         return

@@ -20,14 +20,14 @@ FIRST_BLOCK = 8
 def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = None) -> Hits:
     """Sort the first hits by the scores of a cross-encoder; equal scores keep their order.
 
-    A cross-encoder may want its scores combined with those of the first stage (`CombinesScores`).
+    Some cross-encoders have their scores combined with those of the first stage (`CombinesScores`).
 
     Args:
         hits: best first; they are scored in this order.
         reranker: the cross-encoder.
         depth: the maximum number of hits to score. The others follow in their previous order.
-        budget: time limit in seconds, by the speed measured so far. At least `FIRST_BLOCK` hits
-            are scored.
+        budget: time limit in seconds, kept by the speed measured so far. At least `FIRST_BLOCK`
+            hits are scored.
 
     Raises:
         ArgumentError: the reranker does not return one number for each passage.

@@ -147,7 +147,7 @@ class Tools:
         where: Where = None,
         index: Name = None,
     ) -> dict[str, Any]:
-        """Find documents that resemble one of the index."""
+        """Find documents similar to one in the index."""
         used = self._worker(index)
         found = await _answered(used.call(lambda used: used.more_like(id, k, where=where)))
         return {"note": NOTE, "hits": [_hit(hit) for hit in found]}

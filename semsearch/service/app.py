@@ -243,7 +243,7 @@ class Service:
         id: Id,  # noqa: A002
         parameters: Annotated[SimilarParameters, Query()],
     ) -> dict[str, Any]:
-        """The documents nearest to one, without it."""
+        """The documents nearest to a document, without the document itself."""
         worker = self._worker(name)
         self._check_size(SearchRequest(query="", k=parameters.k))
         await worker.call(lambda index: _document(index, id))

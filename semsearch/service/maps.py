@@ -47,7 +47,7 @@ class Version(NamedTuple):
 
 
 class OpenMap(NamedTuple):
-    """A map that is shown by pages."""
+    """A map that pages are showing."""
 
     version: Version
     database: duckdb.DuckDBPyConnection

@@ -23,10 +23,10 @@ class Settings:
             the service under another name (DNS rebinding).
         origins: the origins of web pages that may call it, such as ``https://example.org``.
         writable: whether documents can be added and removed.
-        max_characters: of a query.
-        max_queries: of one request.
+        max_characters: the maximum length of a query.
+        max_queries: the maximum number of queries in a request.
         max_hits: the maximum of `offset` + `k`.
-        max_body: of a request, in bytes.
+        max_body: the maximum size of a request in bytes.
         concurrency: the number of requests processed at once; more are rejected.
         seconds: the maximum duration of a request.
         socket: the path of a Unix socket that only this user can access. Its clients need no

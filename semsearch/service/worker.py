@@ -52,8 +52,8 @@ class Search:
 
     Args:
         queries: texts.
-        options: of `Index.search_many`.
-        future: of the results.
+        options: the arguments of `Index.search_many`.
+        future: receives the results.
     """
 
     queries: Sequence[str]

@@ -1,7 +1,7 @@
 """Filters for one state of a store: parsed, checked, and explained if they match nothing.
 
 A literal compares only with values of its own kind. A literal of a kind that its field never has is
-converted where the meaning is clear, with a message, and refused otherwise, as it would match
+converted where the meaning is clear, with a message, and refused otherwise, since it would match
 nothing. In a list that has other literals of the right kind, it is kept, with a message.
 """
 

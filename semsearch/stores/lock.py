@@ -1,4 +1,4 @@
-"""The writer lock: one process at a time, which others can name in messages."""
+"""The writer lock, held by one process at a time; messages of other processes name it."""
 
 from __future__ import annotations
 

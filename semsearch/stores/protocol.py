@@ -76,7 +76,7 @@ class Space(NamedTuple):
         return described_precision(self.description)
 
     def check(self, encoder: Encoder, index: Path) -> None:
-        """Refuse an encoder that is not the one of the space.
+        """Refuse an encoder other than that of the space.
 
         Args:
             encoder: the encoder that the space's spec names now.
@@ -87,10 +87,10 @@ class Space(NamedTuple):
         """
         if encoder.fingerprint != self.fingerprint:
             raise SpaceError(
-                f"space '{self.name}' was made by another model than '{encoder.spec}' is now, or "
-                "by a version of semsearch that looked at fewer of its files (fingerprint "
-                f"{self.fingerprint[:12]} there, {encoder.fingerprint[:12]} here); use the model "
-                f"it was made with, or encode the passages again: semsearch index --add-space "
+                f"space '{self.name}' was made by another model than the current '{encoder.spec}', "
+                "or by a version of semsearch that checked fewer of its files (fingerprint "
+                f"{self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); restore the "
+                "original model, or encode the passages again: semsearch index --add-space "
                 f"{encoder.spec} --index {index}, then --drop-space {self.name}"
             )
 
@@ -112,7 +112,7 @@ def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
     """Log a warning if an encoder reads less than the longest passages of an index."""
     if encoder.max_document_tokens < max_tokens:
         logger.warning(
-            "%s reads %d tokens; passages here have up to %d, and their ends are cut off",
+            "%s reads %d tokens; passages here have up to %d, and long ones are truncated",
             encoder.spec,
             encoder.max_document_tokens,
             max_tokens,
@@ -514,7 +514,7 @@ class StoreWriter(Protocol):
 
 
 class Share(Protocol):
-    """A batch of documents of which another machine writes passages and vectors; picklable."""
+    """A batch of documents whose passages and vectors another machine writes; picklable."""
 
     @property
     def access(self) -> ShareAccess:
@@ -529,7 +529,7 @@ class ShareAccess(Protocol):
     """How another machine reaches a store; picklable."""
 
     def open(self) -> SharedWriter:
-        """Connect from a process that serves nothing else.
+        """Connect from a process used only for this.
 
         Raises:
             SemsearchError: the store cannot be reached from there.
@@ -555,7 +555,7 @@ class SharedWriter(Protocol):
 class SharingWriter(StoreWriter, Protocol):
     """A writer that lets other machines write passages and vectors.
 
-    It numbers them before and commits them after that: until then, they are not there.
+    It assigns their numbers before and commits them afterwards; until then, they are invisible.
     """
 
     @property
@@ -566,7 +566,7 @@ class SharingWriter(StoreWriter, Protocol):
         """Begin to put documents."""
 
     def write_share(self, share: Share, vectors: TextVectors) -> Any:
-        """Write passages and vectors from here; see `SharedWriter.write`."""
+        """Write passages and vectors from this process; see `SharedWriter.write`."""
 
     def put_share(self, written: Any, left_out: Sequence[str] = ()) -> None:
         """Commit the oldest share that was begun, once it is written.
@@ -666,7 +666,7 @@ class _Closes(Protocol):
 
 @contextmanager
 def closed_on_error(opened: _Closes) -> Iterator[None]:
-    """Close `opened` if the block raises: its caller never gets it and cannot close it."""
+    """Close `opened` if the block raises, since the caller never receives it to close it."""
     try:
         yield
     except BaseException:

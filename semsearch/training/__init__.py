@@ -1,4 +1,4 @@
-"""Training of bi-encoders, cross-encoders and BERT. Importing it imports no torch."""
+"""Training of bi-encoders, cross-encoders and BERT. Importing it does not import torch."""
 
 from semsearch.training.adaptation import Adaptation
 from semsearch.training.contrast import Contrast

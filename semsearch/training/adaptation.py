@@ -1,11 +1,11 @@
-"""Fit an encoder to a corpus without labels, and keep the result only if it passes a test.
+"""Fit an encoder to an unlabelled corpus, and keep the result only if it passes a test.
 
-Titles, or sentences taken out of their context, are questions; in-batch and mined hard negatives
-are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights are
-averaged with the old ones (Wortsman et al. 2022, Robust fine-tuning of zero-shot models), with the
-smallest share of the new ones that certainly helps. Whether it does, and whether the result is
-kept, is measured with questions of other kinds than those of the training: the user's own, with
-judgements, or made from documents that were held out; and on STS Benchmark, where that is at hand.
+Titles, or sentences taken out of their context, serve as questions; in-batch and mined hard
+negatives are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights
+are averaged with the old ones (Wortsman et al. 2022, Robust fine-tuning of zero-shot models), with
+the smallest share of the new ones that helps significantly. Whether it helps, and whether the
+result is kept, is decided on other kinds of questions than those trained on: the user's own, with
+judgements, or questions made from held-out documents; and on STS Benchmark, if it is available.
 """
 
 from __future__ import annotations
@@ -44,36 +44,38 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 HELD_OUT_PART = 0.1
-#: How many documents are trained on; of more, some are drawn.
+#: Maximum number of training questions (one per document); from more, a random sample is drawn.
 MOST_TRAINED = 50_000
-#: How many other passages stand beside those that are asked for.
+#: Maximum number of distractors: passages besides those asked for.
 MOST_OTHERS = 1_000
-#: Fewer queries of a kind measure nothing.
+#: Minimum number of queries of one kind for an evaluation.
 LEAST_ASKED = 4
 MEASURE = "nDCG@10"
-#: The shares of the new weights that are tried, from the smallest on.
+#: Shares of the new weights to try, in ascending order.
 SHARES = (0.25, 0.5, 1.0)
-#: By so much, times 100, STS Benchmark's score may certainly not fall.
+#: Largest drop of the STS Benchmark score (x 100) that its 95 % interval may include.
 STS_MARGIN = 1.0
 
 
 class Verdict(NamedTuple):
-    """What the training did, and whether the result is better than the old model."""
+    """The effect of the training, and whether the result is better than the old model."""
 
     share: float  #: of the new weights
-    pooled: Gain  #: of all questions
+    pooled: Gain  #: over all questions
     by_kind: dict[str, Gain]
-    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if it is at hand
+    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if available
 
     @property
     def objections(self) -> list[str]:
-        """Why the model is not better than the old one."""
-        found = [] if self.pooled.is_certain else ["the gain is not certain"]
+        """Reasons why the model is not better than the old one."""
+        found = [] if self.pooled.is_significant else ["the gain is not significant"]
         found += [
-            f"{kind} became worse" for kind, one in self.by_kind.items() if one.after < one.before
+            f"the score on {kind} fell"
+            for kind, one in self.by_kind.items()
+            if one.after < one.before
         ]
         if self.sts is not None and self.sts.low < -STS_MARGIN:
-            found.append(f"STS Benchmark may fall by more than {STS_MARGIN:g}")
+            found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
         return found
 
     def __str__(self) -> str:
@@ -82,37 +84,37 @@ class Verdict(NamedTuple):
 
 @dataclass
 class Adaptation(BiEncoderTask):
-    """Fit an encoder to a corpus.
+    """Fit an encoder to an unlabelled corpus.
 
     Args:
         documents: the corpus.
-        data_name: what the corpus is called in messages.
-        keep_anyway: write the model even if it does not pass.
-        judged: queries with judgements of these documents, to measure with. Without, a tenth of
-            the documents is held out, and questions are made from them.
+        data_name: name of the corpus in messages.
+        keep_anyway: write the model even if it does not pass the test.
+        judged: queries with judgements of these documents, to evaluate on; None holds out a tenth
+            of the documents and makes queries from them.
     """
 
     documents: Iterable[Document]
     data_name: str
     keep_anyway: bool = False
     judged: RetrievalSet | None = None
-    #: What the training did, once it is measured.
+    #: The effect of the training, once it is measured.
     verdict: Verdict = field(init=False)
     _test: SearchTest = field(init=False)
     _sts: list[Examples] = field(init=False)
 
     name = "adapt"
     description = (
-        "An encoder fitted to a corpus without labels by semsearch, from `{base}`: titles, or "
-        "sentences taken out of their context, find their documents among in-batch and mined hard "
-        "negatives. Its weights are a mean of the old and the new ones."
+        "An encoder fitted by semsearch to an unlabelled corpus, from `{base}`: it was trained to "
+        "find documents by their titles, or by sentences taken out of their context, among "
+        "in-batch and mined hard negatives. Its weights are an average of the old and new ones."
     )
     keeps_its_task = True
     attention_dropout = False
     recipe = Recipe(batch_size=32)
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
-        """One stage, without a development set: what is kept is decided at the end."""
+        """One stage, without a development set: the model to keep is chosen at the end."""
         (recipe,) = settings.recipes
         documents = distinct_documents(self.documents)
         found = questions(documents, recipe.seed)
@@ -135,7 +137,7 @@ class Adaptation(BiEncoderTask):
         kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in self._test.asked)
         notify(
             f"{len(trained):,} questions to train on ({titles:,} titles, "
-            f"{len(trained) - titles:,} sentences); measured with {kinds}"
+            f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
         )
         self._sts = found_sts(["stsbenchmark"], "dev", notify)
         texts = (
@@ -149,14 +151,14 @@ class Adaptation(BiEncoderTask):
         return [stage], found_sts(["stsbenchmark"], "test", notify) if self._sts else []
 
     def prompted(self, training: Examples, model: SentenceTransformer) -> Examples:
-        """The texts with the model's prompts, as they are searched."""
+        """The texts with the model's prompts, as in search."""
         prompts = [model.prompts.get(name) or "" for name in ("query", "document", "document")]
         columns = zip(prompts, training.texts, strict=True)
         texts = tuple([prompt + text for text in column] for prompt, column in columns)
         return replace(training, texts=texts)
 
     def finished(self, folder: Path, base: Path) -> Path:
-        """The mean of the old and the new weights, with the share that `chosen_share` names."""
+        """The average of the old and new weights, with the share that `chosen_share` returns."""
         old, model = self.load(base).state_dict(), self.load(folder)
         new = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
@@ -183,14 +185,14 @@ class Adaptation(BiEncoderTask):
         return mixed[share]
 
     def _values(self, folder: Path) -> tuple[list[Values], list[Values]]:
-        """What a model scores by question, and its cosines of STS Benchmark's pairs."""
+        """A model's score on each question, and its cosines of STS Benchmark's pairs."""
         encoder = load_encoder(str(folder), local_files_only=True)
         return self._test.values(encoder), [_cosines(encoder, one) for one in self._sts]
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:
-        """The questions of each kind, before and after; STS Benchmark."""
+        """The scores on each kind of question before and after, and on STS Benchmark."""
         found = [
             Measured(
                 f"{self.data_name}, {kind}", f"{MEASURE} x 100", 100 * one.after, 100 * one.before
@@ -200,17 +202,17 @@ class Adaptation(BiEncoderTask):
         return [*found, *super().measured(folder, base, tests, last)]
 
     def is_worth_keeping(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether there are no objections, or the model is kept anyway."""
         return not self.verdict.objections or self.keep_anyway
 
 
 def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
-    """Questions made from documents, of kinds that are not trained on.
+    """A test with queries made from documents, of kinds that are not trained on.
 
     Args:
-        asked: the texts of the documents that are asked for.
-        others: texts that stand beside them.
-        seed: decides which sentences are taken.
+        asked: texts of the documents to find.
+        others: texts of other documents, used as distractors.
+        seed: of the choice of sentences.
 
     Raises:
         TrainingError: the texts are too short.
@@ -218,8 +220,8 @@ def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchT
     passages = {str(place): text for place, text in enumerate((*asked, *others[:MOST_OTHERS]))}
     kinds = []
     for kind, queries in (
-        ("queries of keywords", keywords(list(passages.values()))[: len(asked)]),
-        ("queries of half a sentence", fragments(asked, seed)),
+        ("keyword queries", keywords(list(passages.values()))[: len(asked)]),
+        ("half-sentence queries", fragments(asked, seed)),
     ):
         fit = [place for place, query in enumerate(queries) if query]
         if len(fit) >= LEAST_ASKED:
@@ -227,14 +229,14 @@ def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchT
             kinds.append(Asked(kind, [queries[place] for place in fit], judged))
     if not kinds:
         raise TrainingError(
-            "the texts are too short to make queries that measure the training; give some of your "
-            "own, with judgements"
+            "the texts are too short to make queries for an evaluation; provide your own, with "
+            "judgements"
         )
     return SearchTest(passages, kinds)
 
 
 def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) -> SearchTest:
-    """The judged queries, their documents, and others beside them.
+    """A test with the judged queries, their documents and distractors.
 
     Raises:
         ArgumentError: fewer than `LEAST_ASKED` queries have a relevant document in the corpus.
@@ -248,7 +250,7 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
     if len(names) < LEAST_ASKED:
         raise ExamplesError(
             f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
-            f"document in this corpus; measuring needs {LEAST_ASKED} or more"
+            f"document in this corpus; an evaluation needs {LEAST_ASKED} or more"
         )
     wanted = {one for name in names for one in judged.qrels[name] if one in texts}
     others = [one for one in texts if one not in wanted]
@@ -263,23 +265,23 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
 
 
 def chosen_share(found: dict[float, list[Values]]) -> float:
-    """The smallest share that certainly helps, or else the best one, by every other question.
+    """The smallest share with a significant gain, else the best one, on every other question.
 
-    Weights that stay close to the old ones lose less on queries of other kinds.
+    Weights that stay close to the old ones lose less on other kinds of queries.
     """
     before, *others = (
         numpy.concatenate([values[::2] for values in found[one]]) for one in (0.0, *SHARES)
     )
     gains = [gain(MEASURE, before, after, 0) for after in others]
-    certain = [share for share, one in zip(SHARES, gains, strict=True) if one.is_certain]
+    significant = [share for share, one in zip(SHARES, gains, strict=True) if one.is_significant]
     best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].after)[1]
-    return certain[0] if certain else best
+    return significant[0] if significant else best
 
 
 def _verdict(
     share: float, test: SearchTest, found: dict[float, list[Values]], sts: Sequence[Gain]
 ) -> Verdict:
-    """Measured on those questions that did not choose the share."""
+    """The verdict on the questions that were not used to choose the share."""
     before, after = ([values[1::2] for values in found[one]] for one in (0.0, share))
     return Verdict(
         share,
@@ -293,7 +295,7 @@ def _verdict(
 
 
 def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, Any]:
-    """The mean of the weights; what is not a fraction is the new model's."""
+    """The weighted mean of the weights; non-float tensors are the new model's."""
     return {
         name: old[name].lerp(tensor, share) if tensor.is_floating_point() else tensor
         for name, tensor in new.items()

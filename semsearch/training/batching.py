@@ -1,7 +1,7 @@
-"""Batches of texts of like length, in another order every epoch.
+"""Batches of texts of similar length, in a different order every epoch.
 
-What is computed for padding is lost: random batches of 16 of STS Benchmark are half padding. Only
-the examples within a window are sorted, so batches stay random in all but length.
+Computation on padding is wasted: random batches of 16 from STS Benchmark are half padding. Only the
+examples within a window are sorted, so batches stay random in all but length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers.base.sampler import DefaultBatchSampler
 
-#: How many batches' worth of examples are sorted by length together.
+#: Size of a window, in batches; the examples within it are sorted by length.
 WINDOW_BATCHES = 64
 
 
@@ -24,14 +24,14 @@ def batches_by_length(
     random: numpy.random.Generator,
     texts: Sequence[Sequence[str]] = (),
 ) -> list[list[int]]:
-    """All examples once, in batches of like length and random order.
+    """All examples once, in batches of similar length and random order.
 
     Args:
-        lengths: how long each example is, shape (n,).
+        lengths: length of each example, shape (n,).
         size: examples in a batch; a few batches may have fewer.
         random: draws the order.
-        texts: columns; with them, no batch holds a text twice, for what belongs to one example
-            would count as wrong for the other.
+        texts: columns of texts; if given, a batch contains a text twice only if unavoidable, as
+            the positive of one example would be a false negative of the other.
     """
     order = random.permutation(len(lengths))
     made: list[list[int]] = []
@@ -54,7 +54,7 @@ def _cut(rows: list[int], size: int, texts: Sequence[Sequence[str]]) -> list[lis
         while len(batches[first]) == size:
             first += 1
         free = [n for n in range(first, count) if len(batches[n]) < size]
-        # Where every batch has the text already, the batch with room takes it all the same.
+        # If every batch with room already has the text, the first of them takes it anyway.
         chosen = next((n for n in free if not own & held[n]), free[0])
         batches[chosen].append(row)
         held[chosen] |= own
@@ -62,16 +62,16 @@ def _cut(rows: list[int], size: int, texts: Sequence[Sequence[str]]) -> list[lis
 
 
 class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
-    """A batch sampler for sentence-transformers' trainers; the seed and the epoch decide.
+    """A batch sampler for sentence-transformers' trainers; seed and epoch determine the order.
 
     Args:
         lengths: as in `batches_by_length`.
-        texts: the same.
+        texts: as in `batches_by_length`.
         dataset: not used; like the following ones, it is passed by the trainer.
-        batch_size: examples in a batch; the last one of an epoch may have fewer.
+        batch_size: examples in a batch; a few batches may have fewer.
         seed: of the order.
-        processes: how many share the batches; each gets `batch_size` examples of like length, and
-            all get as many batches. In turn, each of them has one share, as accelerate wants it.
+        processes: number of processes that share the batches. Each gets the same number of batches,
+            of `batch_size` examples of similar length; the shares alternate, as accelerate expects.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
         self._texts = texts
         self._processes = processes
         self._size = batch_size * processes
-        self.batch_size = None  # accelerate takes batches without a size as they are
+        self.batch_size = None  # accelerate uses batches without a size unchanged
 
     def __len__(self) -> int:
         return math.ceil(len(self._lengths) / self._size) * self._processes
@@ -105,5 +105,5 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
         random = numpy.random.default_rng([self.seed, self.epoch])
         for batch in batches_by_length(self._lengths, self._size, random, self._texts):
             for share in range(self._processes):
-                # Of fewer examples than processes, some stand in two shares.
+                # With fewer examples than processes, some examples are in two shares.
                 yield batch[share % len(batch) :: self._processes]

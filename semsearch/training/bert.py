@@ -1,4 +1,4 @@
-"""The BERT that is pre-trained: a new one of four sizes, or one from a folder."""
+"""The BERT to pre-train: a new one in one of four sizes, or one loaded from a folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from semsearch.errors import DamagedModelError, EncoderError
 if TYPE_CHECKING:
     from transformers import BertForPreTraining, BertTokenizerFast
 
-#: How long a text BERT can read at most.
+#: BERT's maximum sequence length.
 MOST_TOKENS = 512
-#: The width of one attention head, in all sizes.
+#: Width of an attention head, the same in all sizes.
 HEAD_WIDTH = 64
 
 
 class BertSize(Enum):
-    """Layers and width, as Turc et al. 2019 (arXiv 1908.08962, table 1) name the sizes."""
+    """Layers and width of the sizes named by Turc et al. 2019 (arXiv 1908.08962, table 1)."""
 
     TINY = (2, 128)
     MINI = (4, 256)
@@ -31,17 +31,17 @@ class BertSize(Enum):
 
     @property
     def layers(self) -> int:
-        """How many blocks it has."""
+        """The number of transformer layers."""
         return self.value[0]
 
     @property
     def width(self) -> int:
-        """How many numbers stand for a token."""
+        """The hidden size."""
         return self.value[1]
 
 
 class LoadedBert(NamedTuple):
-    """A BERT; ``new_heads`` is whether the heads that it predicts with are new."""
+    """A BERT; ``new_heads`` is whether its pre-training heads are newly initialised."""
 
     model: BertForPreTraining
     tokenizer: BertTokenizerFast
@@ -49,7 +49,7 @@ class LoadedBert(NamedTuple):
 
 
 def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
-    """A BERT of random weights (torch's generator draws them), fp32."""
+    """A BERT in fp32 with random weights from torch's global generator."""
     from transformers import BertConfig, BertForPreTraining
 
     config = BertConfig(
@@ -65,14 +65,14 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
 
 
 def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
-    """Set the bias of the head for masked words to the logarithm of each token's frequency.
+    """Set the bias of the masked-word head to the logarithm of each token's frequency.
 
-    With a bias of zeros, the vectors of all rare words, which share the weights of the head, learn
-    how rare these words are, and become alike.
+    With a zero bias, the embeddings of rare words, which are tied to the weights of the head, learn
+    to encode how rare the words are, and become alike.
 
     Args:
-        model: its bias is changed.
-        token_ids: those of the corpus, shape (n,).
+        model: changed in place.
+        token_ids: token ids of the corpus, shape (n,).
     """
     import torch
 
@@ -83,10 +83,10 @@ def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.inte
 
 
 def load_bert(folder: Path) -> LoadedBert:
-    """A BERT by its folder, in fp32; missing pre-training heads are initialised at random.
+    """Load a BERT from a folder in fp32; missing pre-training heads are initialised at random.
 
     Raises:
-        EncoderError: it is no BERT, or it cannot be loaded.
+        EncoderError: the model is not a BERT, or it cannot be loaded.
     """
     import torch
     from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
@@ -105,5 +105,5 @@ def load_bert(folder: Path) -> LoadedBert:
         )
     missing = set(report["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
-        raise DamagedModelError(f"model {folder} is not whole: it lacks {lacking[0]}")
+        raise DamagedModelError(f"model {folder} is incomplete: {lacking[0]} is missing")
     return LoadedBert(model, tokenizer, bool(missing))

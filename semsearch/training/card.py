@@ -1,4 +1,4 @@
-"""The card of a trained model, in the form that model hubs read."""
+"""The card of a trained model, in the format of model hubs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _CROSS_ENCODER = (
 )
 
 
-#: How other models than bi-encoders are used, by their tasks.
+#: How models other than bi-encoders are used, by task name.
 _OTHERS = {"cross-encoder": _CROSS_ENCODER, "pretrain": _BERT}
 
 
 def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
-    """The text of its README.md.
+    """The text of a trained model's README.md.
 
     Args:
-        name: that of its folder.
-        description: what it is; ``{base}`` stands for the base model.
+        name: the name of the model's folder.
+        description: what the model is; ``{base}`` stands for the base model.
         record: settings and results of the training, as JSON values.
     """
     library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
@@ -61,7 +61,7 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
         "",
         code.format(name=name),
         "",
-        "## How it was trained",
+        "## Training",
         "",
     ]
     stages = zip(record["stages"], record["results"], strict=True)
@@ -75,7 +75,7 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     if any(result["history"] for result in record["results"]):
         lines += ["![loss and score by step](training.png)", ""]
     if record["tests"]:
-        lines += ["## Tested", "", "| set | measure | dimensions | score | base model |"]
+        lines += ["## Evaluation", "", "| set | measure | dimensions | score | base model |"]
         lines += ["|---|---|---|---|---|"]
         lines += [
             f"| {_cell(t['data'])} | {t['measure']} | {t['dimension'] or 'all'} | {t['score']:.2f} "

@@ -1,4 +1,4 @@
-"""Checks of training data before any training."""
+"""Checks of the data before training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semsearch.training.examples import Examples, Kind, Notify
 
 
 def check_trainable(examples: Examples) -> None:
-    """Check that something can be learnt from data.
+    """Check that a model can be trained on a set of examples.
 
     Raises:
         ArgumentError: there are no examples, only one class, only one gold score, or a single
@@ -24,25 +24,25 @@ def check_trainable(examples: Examples) -> None:
     if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
         raise ExamplesError(f"{name} has the same gold score everywhere")
     if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ExamplesError(f"{name} has one pair; in-batch negatives need others")
+        raise ExamplesError(f"{name} has only one pair; in-batch negatives need others")
 
 
 def without_leaks(
     training: Examples, held: Iterable[Examples], keep: bool, notify: Notify
 ) -> Examples:
-    """The training data without the pairs, in either order, that the other sets hold.
+    """The training set without the pairs, in either order, that are also in other sets.
 
-    Texts that differ only in case and white space are the same. Of triplets, the anchor and the
-    positive text are the pair.
+    Texts that differ only in case and white space count as equal. The pair of a triplet is its
+    anchor and its positive text.
 
     Args:
-        training: what is trained on.
+        training: the training set.
         held: the development and test sets.
-        keep: leave the pairs in, and only report them.
-        notify: called with their number.
+        keep: keep the pairs, and only report them.
+        notify: called with the number of pairs.
 
     Raises:
-        ArgumentError: nothing is left.
+        ArgumentError: no pair is left.
     """
     leaking: set[int] = set()
     pairs = _pairs(training)
@@ -50,13 +50,13 @@ def without_leaks(
         known = set(_pairs(other))
         found = {row for row, pair in enumerate(pairs) if pair in known}
         if found:
-            done = "kept" if keep else "left out of the training"
+            done = "kept" if keep else "left out of training"
             notify(f"{training.name}: {quantity(len(found), 'pair')} also in {other.name}; {done}")
         leaking |= found
     if keep or not leaking:
         return training
     if len(leaking) == len(training):
-        raise ExamplesError(f"{training.name} has only pairs that are to be tested or developed on")
+        raise ExamplesError(f"{training.name} has only pairs that are in a development or test set")
     return training.take([row for row in range(len(training)) if row not in leaking])
 
 
@@ -66,5 +66,5 @@ def _pairs(examples: Examples) -> list[frozenset[str]]:
 
 
 def text_key(text: str) -> str:
-    """The same for texts that differ only in case and white space."""
+    """A key that is the same for texts that differ only in case and white space."""
     return " ".join(text.casefold().split())

@@ -1,8 +1,8 @@
-"""A bi-encoder from a corpus without labels: neighbouring texts are positive pairs.
+"""A bi-encoder from an unlabelled corpus: neighbouring texts are positive pairs.
 
-Titles with the sentence after them and neighbouring sentences are positive pairs, the others of a
+A title and the sentence after it, and two neighbouring sentences, are positive pairs; the rest of a
 large batch are the negatives (Logeswaran & Lee 2018, quick thoughts; the loss of Henderson et al.
-2017). That makes a first encoder of a plain BERT, pre-trained or not, for training on labels.
+2017). This turns a plain BERT, pre-trained or not, into an encoder to fine-tune on labels.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from semsearch.training.sentences import distinct_documents, held_out, sentences
 from semsearch.training.siamese import BiEncoderTask
 from semsearch.training.stages import Settings, Stage
 
-#: How many pairs are trained on; of more, some are drawn.
+#: Maximum number of training pairs; from more, a random sample is drawn.
 MOST_PAIRS = 500_000
-#: How many of the held-out pairs are scored.
+#: Maximum number of held-out pairs that are scored.
 MOST_SCORED = 1_000
-#: The learning rates for a plain BERT of so many dimensions at most; wider ones, and sentence
-#: encoders, are trained already.
+#: Learning rates of a plain BERT, by maximum hidden size; wider ones and sentence encoders, which
+#: are trained already, use the default.
 NEW_RATES = ((256, 1e-3), (512, 5e-4))
 
 
 @dataclass
 class Contrast(BiEncoderTask):
-    """Train a bi-encoder on a corpus.
+    """Train a bi-encoder on an unlabelled corpus.
 
     Args:
         documents: the corpus.
-        data_name: what the corpus is called in messages.
+        data_name: name of the corpus in messages.
     """
 
     documents: Iterable[Document]
@@ -48,15 +48,15 @@ class Contrast(BiEncoderTask):
 
     name = "contrast"
     keeps_its_task = True
-    recipe = Recipe(epochs=2, batch_size=256)  # in-batch negatives want large batches
+    recipe = Recipe(epochs=2, batch_size=256)  # in-batch negatives need large batches
 
     def recipe_for(self, base: str | None) -> Recipe:
-        """A high learning rate for a small BERT that is no sentence encoder yet."""
+        """A high learning rate for a small BERT that is not yet a sentence encoder."""
         folder = find_model(str(base)).path
         if model_modules(folder):
             return self.recipe
         config = json.loads((folder / "config.json").read_text("utf-8"))
-        width = config.get("hidden_size", math.inf)  # DistilBERT, among others, calls it otherwise
+        width = config.get("hidden_size", math.inf)  # named differently in DistilBERT, among others
         rate = next((rate for most, rate in NEW_RATES if width <= most), self.recipe.learning_rate)
         return replace(self.recipe, learning_rate=rate)
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class CrossEncoding(Task):
     """Train a cross-encoder.
 
-    Its head has one output for scored pairs and for two classes (the second class in the order
-    of the alphabet scores high), and one a class for more; a stage that needs another head than
-    the model has begins with a new one.
+    The head has one output for scored pairs and for two classes (the second class in alphabetical
+    order scores high), and one output per class for more; a stage that needs a different head from
+    the model's begins with a new one.
     """
 
     name = "cross-encoder"
@@ -34,23 +34,23 @@ class CrossEncoding(Task):
         return stages_of(settings, self.kinds, self.testable, notify)
 
     def kinds(self, number: int) -> Sequence[Kind]:
-        """Scored pairs before labelled ones."""
+        """Scored pairs, preferred to labelled ones."""
         del number
         return (Kind.SCORED, Kind.LABELLED)
 
     def testable(self, training: Examples) -> Sequence[Kind]:
-        """What its outputs are about; a single output orders scored pairs, too."""
+        """The kinds that the outputs can predict; a single output also ranks scored pairs."""
         if training.kind is Kind.SCORED:
             return (Kind.SCORED,)
         return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
 
     def loss(self, number: int, training: Examples) -> str:
-        """Cross-entropy, of one output or of several."""
+        """Cross-entropy, binary for a single output."""
         del number
         return "binary cross-entropy" if outputs(training) == 1 else "cross-entropy"
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """The cross-encoder of a folder, with a head for that stage."""
+        """The trainer of the cross-encoder in a folder, with a head for the stage."""
         del number
         from sentence_transformers.cross_encoder.losses import (
             BinaryCrossEntropyLoss,
@@ -71,7 +71,7 @@ class CrossEncoding(Task):
         return text_trainer(model, loss, training, recipe, score, only_used_words=True)
 
     def load(self, folder: Path, count: int | None = None) -> CrossEncoder:
-        """The cross-encoder of a folder, in fp32; its head is new if it has not `count` outputs."""
+        """Load a cross-encoder in fp32, with a new head unless it has `count` outputs."""
         from sentence_transformers import CrossEncoder
 
         with loading(str(folder)):
@@ -88,11 +88,11 @@ class CrossEncoding(Task):
             )
 
     def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
-        """Its score on scored or labelled pairs."""
+        """The score of a model on scored or labelled pairs."""
         del dimension  # there are no vectors
         return score_cross_encoder(model, examples)
 
 
 def outputs(training: Examples) -> int:
-    """How many numbers the head gives for a pair."""
+    """The number of outputs of the head."""
     return 1 if len(training.labels) <= 2 else len(training.labels)

@@ -1,4 +1,4 @@
-"""A training run as a picture: the loss and the score by step, the score by dimension."""
+"""Plot of a training run: loss and score by step, score by dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from semsearch.training.scoring import Measured
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: By how much a loss counts for the smooth line.
+#: Weight of each new loss in the smoothed line.
 SMOOTHING = 0.2
 
 
@@ -22,15 +22,15 @@ def draw_curve(
     tests: Sequence[Measured],
     file: Path,
 ) -> None:
-    """Draw all stages side by side, each with its losses above its scores.
+    """Plot all stages side by side, each with its losses above its scores.
 
-    Beside them stand the scores by dimension of a model whose vectors can be shortened.
+    A last column shows the scores by dimension of a model whose vectors can be shortened.
 
     Args:
-        histories: for each stage its losses and scores by step.
+        histories: the losses and scores of each stage, by step.
         measures: what the scores of each stage measure; empty where there are none.
         tests: the scores of the finished model.
-        file: where the picture goes.
+        file: the image file to write.
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Data sets for training, by the name of a published set or by file."""
+"""Training, development and test sets, from published sets or files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import labelled, read_examples
 from semsearch.training.scales import scaled
 
-#: The gold scores of published sets go from the first to the second.
+#: Lowest and highest gold score of published sets; `SCALES` holds the exceptions.
 SCALE = (0.0, 5.0)
 SCALES = {"sick": (1.0, 5.0)}
 
@@ -28,7 +28,7 @@ SCALES = {"sick": (1.0, 5.0)}
 PARAPHRASES = ("msrp", "quora")
 PARAPHRASE = "1"
 
-#: The development sets that belong to published training sets.
+#: Development sets of published training sets.
 DEVELOPMENT_SETS = {
     "stsbenchmark": "stsbenchmark:dev",
     "stsbenchmark:train": "stsbenchmark:dev",
@@ -38,10 +38,10 @@ DEVELOPMENT_SETS = {
     "msrp:train": "msrp:dev",
 }
 
-#: How much is held out for development where no set is named, and how much at most.
+#: Fraction of examples held out for development if no set is named, and their maximum number.
 HELD_OUT = 0.1
 HELD_OUT_MAX = 1000
-#: Nothing is held out of a smaller set.
+#: Sets with fewer examples are not split.
 HELD_OUT_FROM = 100
 
 
@@ -53,19 +53,19 @@ def load_examples(
     scale: tuple[float, float] | None = None,
     notify: Notify,
 ) -> Examples:
-    """A set by its name (``stsbenchmark:train``) or file.
+    """Load a published set by name (``stsbenchmark:train``), or a file.
 
     Args:
         spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file.
-        wanted: the kinds of examples that can be used, the best first.
-        split: the one to take where `spec` names none.
-        scale: the lowest and the highest gold score in a file; None guesses and reports it.
+        wanted: the usable kinds of examples, the preferred one first.
+        split: the split to use if `spec` names none.
+        scale: the lowest and the highest gold score of a file; None guesses and reports it.
         notify: called with what was guessed.
 
     Raises:
         DatasetNotFoundError: there is no such file, or the published set is not on this machine.
         CorpusError: a file cannot be read.
-        ArgumentError: the set has other examples than those wanted, or none.
+        ArgumentError: the set has no examples of a wanted kind.
     """
     name, _, named_split = spec.partition(":")
     if is_translated(spec):
@@ -81,12 +81,12 @@ def load_examples(
     path = Path(spec).expanduser()
     if not path.exists():
         names = ", ".join(published)
-        raise DatasetNotFoundError(f"no such file: {spec} (nor a published set: {names})")
+        raise DatasetNotFoundError(f"no such file: {spec} (published sets: {names})")
     return read_examples(path, wanted, scale, notify)
 
 
 def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples]:
-    """Those published sets of scored pairs that are on this machine."""
+    """Those of the named sets of scored pairs that are on this machine."""
     found = []
     for name in names:
         try:
@@ -101,7 +101,7 @@ def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples
 def held_out(
     examples: Examples, seed: int, most: int = HELD_OUT_MAX
 ) -> tuple[Examples, Examples | None]:
-    """The set without a random part of it, and that part; None if the set is small."""
+    """Split a set at random into the rest and a held-out part; None for a small set."""
     if len(examples) < HELD_OUT_FROM:
         return examples, None
     rows = numpy.random.default_rng(seed).permutation(len(examples)).tolist()
@@ -111,7 +111,7 @@ def held_out(
 
 
 def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
-    """A set by its name; of paraphrases, those that are some where no others can be used."""
+    """A published set by name; only its paraphrases if labelled pairs cannot be used."""
     known = f"{name}:{split}"
     if name in sts_names() or is_translated(name):
         scored = load_sts_set(name, split).pairs

@@ -1,4 +1,4 @@
-"""A dictionary learnt from translated sentences: IBM Model 1 (Brown et al. 1993, section 4.1)."""
+"""A dictionary from translated sentences: IBM Model 1 (Brown et al. 1993, section 4.1)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Ids = Sequence[int]
 Numbers = NDArray[numpy.int64]
 
 ITERATIONS = 6
-#: How many possible links are weighed at once, which takes 50 bytes for each; and how many times
-#: as many are kept in memory, with 16 bytes for each. Of more, they are found again each time.
+#: Links (token pairs) in a block, at 50 bytes each while it is processed; and maximum number of
+#: blocks kept in memory, at 16 bytes a link. If there are more, all are recomputed each iteration.
 LINKS_AT_ONCE, BLOCKS_KEPT = 10_000_000, 10
 
 
@@ -28,12 +28,12 @@ def translation_probabilities(
 
     Args:
         translations: the token ids of each translated sentence.
-        sources: the token ids of the sentence that it translates.
-        translated: how many token ids translations can have.
-        known: how many token ids sources can have.
+        sources: the token ids of the sentence that each one translates.
+        translated: vocabulary size of the translations.
+        known: vocabulary size of the sources.
 
     Returns:
-        Shape (translated, known). A row sums to 1 where its token occurs, else to 0.
+        Shape (translated, known). A row sums to 1 if its token occurs, else to 0.
     """
     from scipy.sparse import csr_array
 
@@ -42,7 +42,7 @@ def translation_probabilities(
     cuts = [0, *(1 + numpy.flatnonzero(numpy.diff(blocks))).tolist(), len(sizes)]
 
     def links() -> Iterator[tuple[Numbers, Numbers]]:
-        """By block, the pair of tokens of each link, and of which source token in the text."""
+        """By block, the token pair of each link, and the occurrence of its source token."""
         for start, end in pairwise(cuts):
             token, source, slot = _links(translations[start:end], sources[start:end], translated)
             yield token * known + source, slot
@@ -60,11 +60,11 @@ def translation_probabilities(
     for _ in range(ITERATIONS):
         count = numpy.zeros(len(pairs))
         for pair, slot in kept or places():
-            # How much of each source token each token of its translation accounts for …
+            # E-step: the share of each source token that each token of its translation explains.
             weight = probability[pair]
             share = weight / numpy.bincount(slot, weight)[slot]
             count += numpy.bincount(pair, share, len(pairs))
-        # … summed up over all sentences, and brought to a sum of 1 for each token.
+        # M-step: the shares, summed over all sentences and normalised for each token.
         probability = count / numpy.bincount(row, count, translated + 1)[row]
     is_word = row < translated
     cells = probability[is_word], (row[is_word], column[is_word])
@@ -74,11 +74,11 @@ def translation_probabilities(
 def _links(
     translations: Sequence[Ids], sources: Sequence[Ids], nothing: int
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Each source token with each token of its translation, and with `nothing`.
+    """Links of each source token to each token of its translation, and to `nothing`.
 
     Returns:
-        The token, the source token, and which occurrence of a source token that is; each of shape
-        (links,).
+        The translation's token, the source token, and the number of the source token's
+        occurrence; each of shape (links,).
     """
     tokens, known, slots = [], [], []
     slot = 0

@@ -1,4 +1,4 @@
-"""A student that gives nearly its teacher's vectors for less work."""
+"""Distillation: a faster student that approximates its teacher's vectors."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage_trainer import StageTrainer
 
-#: Of a static student without a corpus, as model2vec has it.
+#: Dimension of a static student without a corpus, as in model2vec.
 STATIC_DIMENSION = 256
 STATIC_LEARNING_RATE = 3e-3
 SHALLOW_LEARNING_RATE = 1e-4
-#: How many texts the teacher encodes for its student at most.
+#: Maximum number of training texts, which the teacher encodes.
 MOST_TEXTS = 200_000
 
 
 @dataclass
 class Distillation(BiEncoderTask):
-    """Make a faster student of an encoder.
+    """Distil an encoder into a faster student.
 
     Args:
         documents: the corpus; None makes a static student without training.
-        data_name: what the corpus is called in messages.
-        layers: how many of the teacher's layers the student keeps; None makes a static student.
-        dimension: of a static student; None takes 256 without a corpus and else the teacher's.
+        data_name: name of the corpus in messages.
+        layers: number of the teacher's layers to keep; None makes a static student.
+        dimension: of a static student; None is 256 without a corpus, else the teacher's.
     """
 
     documents: Iterable[Document] | None
@@ -59,30 +59,30 @@ class Distillation(BiEncoderTask):
 
     name = "distil"
     description = (
-        "A student of the encoder `{base}`, made for speed by semsearch. Both were measured on "
-        "torch, on the machine where it was made."
+        "A faster student of the encoder `{base}`, distilled by semsearch. Both were measured with "
+        "torch, on the machine where the student was made."
     )
     keeps_its_task = True
 
     def __post_init__(self) -> None:
         if self.layers is not None and self.dimension is not None:
-            raise CombinationError("a dimension is chosen for a static student only")
+            raise CombinationError("dimension applies to a static student only")
         rate = STATIC_LEARNING_RATE if self.layers is None else SHALLOW_LEARNING_RATE
         self.recipe = Recipe(batch_size=64, learning_rate=rate)
 
     def choices(self) -> dict[str, Any]:
-        """What the student is."""
+        """The kind and size of the student."""
         if self.layers is not None:
             return {"layers": self.layers}
         return {"student": "static", "dimension": self.dimension}
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
-        """One stage: documents and their sentences, for passages are long and queries short."""
+        """One stage on documents and their sentences, as passages are long and queries short."""
         (recipe,) = settings.recipes
         tests = found_sts(["stsbenchmark"], "test", notify)
         if self.documents is None:
-            if self.layers is not None or recipe.steps or recipe.minutes:
-                raise CombinationError("layers and a length of training need a corpus")
+            if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
+                raise CombinationError("layers, epochs, steps and minutes need a corpus")
             untrained = Recipe(steps=0, learning_rate=recipe.learning_rate, seed=recipe.seed)
             return [Stage(self._examples([], ""), None, untrained)], tests
         found = distinct_documents(self.documents)
@@ -106,12 +106,12 @@ class Distillation(BiEncoderTask):
         return [Stage(training, held if len(held) else None, recipe.for_kind(Kind.TEXTS))], tests
 
     def loss(self, number: int, training: Examples) -> str:
-        """Always the same."""
+        """The cosine loss, in any case."""
         del number, training
         return "cosine to the teacher's vector"
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """A student before its first step, with the teacher's vectors."""
+        """The trainer of a new student, with the teacher's vectors as targets."""
         del number
         from transformers import set_seed
 
@@ -126,7 +126,7 @@ class Distillation(BiEncoderTask):
             student = static_student(teacher, self.dimension or STATIC_DIMENSION)
             nothing = numpy.empty((0, 0), numpy.float32)
             return text_trainer(student, TeacherLoss(student, nothing), training, recipe, None)
-        # The teacher is not trained, so it may run where it is fastest.
+        # The teacher is not trained, so it may use its fastest runtime.
         wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + asked)
         if self.layers is not None:
             student = shallow_student(teacher.model, self.layers)
@@ -144,7 +144,7 @@ class Distillation(BiEncoderTask):
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:
-        """Speed and STS Benchmark of the student, beside the teacher's."""
+        """The speed and STS Benchmark score of the student and of its teacher."""
         student, teacher = map(_texts_per_second, (folder, base))
         speed = Measured("notes of the sample corpus", "texts/s", student, teacher)
         return [speed, *super().measured(folder, base, tests, last)]
@@ -164,7 +164,7 @@ def _cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix) -> f
 def _texts_per_second(model: Path) -> float:
     encoder = TorchEncoder(ModelFolder(str(model), model))
     notes = sample_texts()
-    encoder.encode_documents(notes[:32])  # loaded and warm
+    encoder.encode_documents(notes[:32])  # warm-up
     started = time.perf_counter()
     encoder.encode_documents(notes)
     return len(notes) / (time.perf_counter() - started)

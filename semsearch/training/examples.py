@@ -17,7 +17,7 @@ class Callbacks(NamedTuple):
     """Progress callbacks."""
 
     notify: Notify
-    on_progress: Callable[[int, float], None]  #: how many examples are done, and which part of all
+    on_progress: Callable[[int, float], None]  #: number of examples done, fraction of all
 
 
 class Kind(Enum):
@@ -26,7 +26,7 @@ class Kind(Enum):
     SCORED = "scored pairs"  #: two texts and how similar they are
     LABELLED = "labelled pairs"  #: two texts and the name of their relation
     POSITIVE = "positive pairs"  #: two texts that belong together
-    TRIPLETS = "triplets"  #: an anchor, a text that belongs to it, one that does not
+    TRIPLETS = "triplets"  #: an anchor, a positive and a negative text
     TRANSLATIONS = "translations"  #: a sentence and its translation; the label is the language
     TEXTS = "texts"  #: one text
     DOCUMENTS = "documents"  #: a text of several sentences, and its title or ""
@@ -37,14 +37,14 @@ class Examples:
     """A data set in memory.
 
     Args:
-        name: for messages: ``stsbenchmark:train``, ``pairs.csv``.
-        kind: what its rows are.
+        name: used in messages: ``stsbenchmark:train``, ``pairs.csv``.
+        kind: the kind of its rows.
         texts: columns of the same length.
-        places: where each row stands, for messages.
-        targets: of scored pairs the gold score from 0 to 1, of labelled ones the place of the
-            label in `labels`; else empty.
+        places: the location of each row, for messages.
+        targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
+            row numbers of the teacher's vectors of texts; else empty.
         labels: the names of the classes, sorted.
-        scale: the lowest and the highest gold score as they stand in the file.
+        scale: the lowest and the highest gold score on the file's own scale.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Examples:
         return len(self.places)
 
     def take(self, rows: Sequence[int]) -> Examples:
-        """Some of its rows, in the order given."""
+        """A subset of the rows, in the order given."""
         return replace(
             self,
             texts=tuple([column[row] for row in rows] for column in self.texts),
@@ -68,10 +68,10 @@ class Examples:
         )
 
     def with_labels(self, labels: Collection[str]) -> Examples:
-        """The same with its targets counted among `labels`.
+        """The same examples with targets as indices into `labels`, sorted.
 
         Raises:
-            ArgumentError: it has a label that is not among them.
+            ArgumentError: an example has a label that is not in `labels`.
         """
         place = {label: number for number, label in enumerate(sorted(labels))}
         for row, target in enumerate(self.targets):
@@ -86,10 +86,10 @@ class Examples:
 
 
 def mixed(sets: Sequence[Examples]) -> Examples:
-    """All rows of several sets of one kind as one set.
+    """Concatenate sets of one kind.
 
     Raises:
-        ArgumentError: they are of different kinds, or some triplets have no negatives.
+        ArgumentError: the sets are of different kinds, or some triplets have no negatives.
     """
     first = sets[0]
     for other in sets[1:]:

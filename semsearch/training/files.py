@@ -1,4 +1,4 @@
-"""Training data from files: CSV, TSV, JSON lines, JSON or Parquet, columns known by their names."""
+"""Training data from files: CSV, TSV, JSON lines, JSON or Parquet, columns recognised by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scales import scaled
 
-# Spelled without case, spaces, dashes and underscores; in the order in which they are believed.
+# Column names without case, spaces, dashes and underscores, the preferred one first.
 LEFT = (
     *("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise"),
     "question",
@@ -27,9 +27,9 @@ NEGATIVE = ("negative",)
 SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
 LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
 
-#: Labels that say that two texts belong together.
+#: Labels of positive pairs.
 POSITIVE_LABELS = {"1", "true", "yes", "entailment", "paraphrase", "duplicate"}
-#: How SNLI writes that its annotators did not agree.
+#: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 
 
@@ -41,33 +41,33 @@ class _Columns(NamedTuple):
     label: str | None
 
     def kind(self, wanted: Sequence[Kind]) -> Kind | None:
-        """The first kind of those wanted for which the columns are there."""
-        there = {
+        """The first wanted kind whose columns exist."""
+        available = {
             Kind.SCORED: self.score is not None,
             Kind.LABELLED: self.label is not None,
             Kind.TRIPLETS: self.negative is not None,
-            # Scored pairs are no positive pairs; of labelled ones, some are.
+            # Scored pairs are not positive pairs; some labelled pairs are.
             Kind.POSITIVE: self.score is None and self.negative is None,
         }
-        return next((kind for kind in wanted if there[kind]), None)
+        return next((kind for kind in wanted if available[kind]), None)
 
 
 def read_examples(
     path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
 ) -> Examples:
-    """The examples of a file.
+    """Read the examples of a file.
 
     Args:
-        path: the file; it may be packed with gzip.
-        wanted: the kinds that can be used, the best first.
+        path: the file; it may be compressed with gzip.
+        wanted: the usable kinds, the preferred one first.
         scale: the lowest and the highest gold score; None guesses and reports it.
         notify: called with what was guessed.
 
     Raises:
         CorpusError: the file cannot be read.
-        ColumnNotFoundError: it has no columns of such a kind.
-        ExamplesError: none of its labels means a positive pair.
-        BadRowError: a row has no text, or a score that is no number of the scale.
+        ColumnNotFoundError: the file has no columns of a wanted kind.
+        ExamplesError: no label means a positive pair.
+        BadRowError: a row has no text, or its score is not a number on the scale.
     """
     with open_table(path) as table:
         columns = _columns(table.columns)
@@ -145,7 +145,7 @@ def _checked(rows: Iterator[Row | BadRowError]) -> Iterator[Row]:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it can be encoded: undecodable bytes are read as surrogates."""
+    """Whether a text can be encoded: undecodable bytes are read as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -196,7 +196,7 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))
         raise ExamplesError(
-            f"{name}: no label in column '{column}' means a positive pair ({known})"
+            f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
         )
     notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
     return kept

@@ -1,4 +1,4 @@
-"""What training did to the same queries, with an interval."""
+"""Gains from training on the same queries, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from semsearch.correlations import Values, spearman
 
 
 class Gain(NamedTuple):
-    """The difference that training made to the mean of a measure over the same queries."""
+    """The mean of a measure over the same queries, before and after training."""
 
-    measure: str  #: its name, such as MRR
+    measure: str  #: name, such as MRR
     before: float
     after: float
-    low: float  #: of the 95 % interval of the difference of the means
-    high: float
+    low: float  #: lower end of the 95 % interval of the difference
+    high: float  #: upper end of that interval
     queries: int
 
     @property
-    def is_certain(self) -> bool:
-        """Whether it is above zero beyond what the choice of the queries explains."""
+    def is_significant(self) -> bool:
+        """Whether the whole interval of the difference is above zero."""
         return self.low > 0
 
     def __str__(self) -> str:
         return (
-            f"{self.measure} {self.after:.3f} after {self.before:.3f} "
+            f"{self.measure} {self.before:.3f} before, {self.after:.3f} after "
             f"({self.after - self.before:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}, "
             f"{self.queries:,} held-out queries)"
         )
 
 
 def gain(measure: str, before: Values, after: Values, seed: int) -> Gain:
-    """The difference of the means with its interval, by the bootstrap over paired queries.
+    """The difference in means with its 95 % interval, by a bootstrap over paired queries.
 
     Args:
-        measure: its name.
-        before: the value of each query, shape (n,).
-        after: the same, in the same order.
+        measure: name of the measure.
+        before: the value of each query before training, shape (n,).
+        after: the values after training, in the same order.
         seed: of the bootstrap.
     """
     from scipy.stats import bootstrap
@@ -59,12 +59,12 @@ def gain(measure: str, before: Values, after: Values, seed: int) -> Gain:
 
 
 def spearman_gain(before: Values, after: Values, gold: Sequence[float]) -> Gain:
-    """The difference of Spearman's correlations with the gold scores, times 100, by the bootstrap.
+    """The difference in Spearman's correlation with gold scores, times 100, by a bootstrap.
 
     Args:
-        before: the score of each pair, shape (n,).
-        after: the same, in the same order.
-        gold: the same by people.
+        before: the score of each pair before training, shape (n,).
+        after: the scores after training, in the same order.
+        gold: the human scores, in the same order.
     """
     from scipy.stats import bootstrap
 

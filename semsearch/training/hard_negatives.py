@@ -1,4 +1,4 @@
-"""Hard negatives: passages that are near to a question they do not answer."""
+"""Hard negatives: passages similar to a question that they do not answer."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from semsearch.training.questions import Question
 
 #: How many queries are compared with all passages at once.
 BLOCK = 512
-#: How many passages of a ranking can become hard negatives.
+#: Number of top-ranked passages that hard negatives are chosen from.
 DEPTH = 50
-#: A passage that scores more than this part of the right one's score may be right, too (de Souza P.
-#: Moreira et al. 2024, NV-Retriever, section 3: positive-aware mining).
+#: A passage that scores above this fraction of the positive's score may be relevant, too (de Souza
+#: P. Moreira et al. 2024, NV-Retriever, section 3: positive-aware mining).
 LARGEST_PART = 0.95
 
 
 def hard_negatives(encoder: Encoder, asked: Sequence[Question]) -> list[str]:
-    """The nearest passage of another question that is not too near, for each question.
+    """For each question, the nearest passage of another one that is not too near.
 
-    Where the first places are all too near, it is the last one looked at.
+    If the top `DEPTH` passages are all too near, the last of them is taken.
     """
     passages = [question.passage for question in asked]
     depth = min(DEPTH, len(asked) - 1)

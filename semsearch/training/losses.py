@@ -1,4 +1,4 @@
-"""The losses of a bi-encoder."""
+"""Losses for bi-encoders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from semsearch.training.scoring import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-#: Batches above this are embedded in parts, by gradient caching (Gao et al. 2021), so that memory
-#: does not grow with them.
+#: Larger batches are embedded in parts, with gradient caching (Gao et al. 2021), so that memory use
+#: does not grow with the batch size.
 CACHED_FROM = 128
 CACHED_PART = 64
 
@@ -30,7 +30,7 @@ Features = Sequence[dict[str, torch.Tensor]]
 def predicted_classes(
     loss: losses.SoftmaxLoss, left: Vectors, right: Vectors
 ) -> NDArray[numpy.int64]:
-    """The most probable class of each pair, from two of shape (n, dimension)."""
+    """The most probable class of each pair, given both sides' vectors of shape (n, dimension)."""
     device = loss.classifier.weight.device
     u, v = (torch.from_numpy(side).to(device) for side in (left, right))
     with torch.no_grad():
@@ -40,11 +40,11 @@ def predicted_classes(
 
 
 class TeacherLoss(torch.nn.Module):
-    """1 - cosine to the vector that a teacher gives (Reimers & Gurevych 2020).
+    """1 - cosine to the teacher's vector (Reimers & Gurevych 2020).
 
     Args:
         model: the student.
-        wanted: the teacher's vectors, shape (n, dimension); labels name a row of them.
+        wanted: the teacher's vectors, shape (n, dimension); labels are their row numbers.
     """
 
     wanted: torch.Tensor
@@ -65,17 +65,17 @@ class TeacherLoss(torch.nn.Module):
 def embedding_loss(
     model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
 ) -> torch.nn.Module:
-    """The loss, with a head of random weights where it has one.
+    """The loss of a recipe, with a randomly initialised head if it has one.
 
     Raises:
-        ArgumentError: the recipe's dimensions are more than the model has, or the loss is softmax,
-            whose head takes vectors of one width.
+        ArgumentError: the recipe's dimensions exceed the model's, or are combined with the softmax
+            loss, whose head takes vectors of one width.
     """
     full = model.get_embedding_dimension()
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
     if recipe.dimensions and loss is Loss.SOFTMAX:
-        raise CombinationError("the softmax loss has no shorter dimensions; use another --loss")
+        raise CombinationError("the softmax loss does not support --dimensions; use another --loss")
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
     if recipe.dimensions:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
@@ -83,9 +83,9 @@ def embedding_loss(
 
 
 def embed_together(loss: torch.nn.Module) -> None:
-    """Let a loss embed all columns in one pass; sentence-transformers embeds the first one apart.
+    """Make a loss embed all columns in one pass; sentence-transformers embeds the first separately.
 
-    That is faster where the columns are of like length, for all are padded to the longest text.
+    One pass is faster if the columns are of similar length, as all are padded to the longest text.
     """
     inner: Any = loss.loss if isinstance(loss, losses.MatryoshkaLoss) else loss
     if not hasattr(inner, "compute_loss_from_embeddings"):

@@ -19,33 +19,33 @@ from semsearch.errors import TrainingError
 from semsearch.training.batching import batches_by_length
 from semsearch.training.next_sentence import Pairs, next_sentence_pairs, tokens_of
 
-#: [CLS], and [SEP] behind each span.
+#: [CLS], and [SEP] after each span.
 SPECIAL_TOKENS = 3
-#: Batches are padded to a multiple of it, and masked tokens are predicted in multiples of the
-#: other: on a CPU, each new shape of a product costs time and memory.
+#: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
+#: second. On a CPU, each new matrix shape costs time and memory.
 LENGTH_MULTIPLE, MASKED_MULTIPLE = 8, 64
 
 
 class Row(NamedTuple):
     """A row of a batch."""
 
-    batch: int  #: its number, which decides what is masked
+    batch: int  #: number of the batch, which seeds the masking
     pairs: Pairs
     place: int
 
 
 class MaskedPairs(Dataset[dict[str, Any]]):
-    """Pairs of spans, drawn anew whenever all documents have been seen, and masked.
+    """Masked pairs of spans, redrawn in each epoch.
 
-    Both depend on the seed and the number of the batch alone, so a resumed run sees what it would
-    have seen.
+    Pairs and masks depend only on the seed and the batch number, so a resumed run sees the same
+    batches.
 
     Args:
-        documents: as sentences.
-        tokenizer: cuts them into word pieces.
-        max_tokens: the most tokens of a pair, special ones included.
-        batch_size: pairs in a batch.
-        seed: decides what is drawn.
+        documents: the sentences of each document.
+        tokenizer: splits sentences into word pieces.
+        max_tokens: maximum tokens per pair, including special tokens.
+        batch_size: pairs per batch.
+        seed: of the pairs and masks.
 
     Raises:
         TrainingError: fewer than four documents have two sentences.
@@ -65,7 +65,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
             [one.ids for one in backend.encode_batch_fast(list(text), add_special_tokens=False)]
             for text in documents
         )
-        if numpy.count_nonzero(numpy.diff(self.tokens.documents) > 1) < 4:  # two are exchanged
+        if numpy.count_nonzero(numpy.diff(self.tokens.documents) > 1) < 4:  # two must be exchanged
             raise TrainingError("fewer than four documents have two sentences with words in them")
         self._tokenizer = tokenizer
         self._room = max_tokens - SPECIAL_TOKENS
@@ -76,7 +76,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         )
 
     def epoch(self, number: int) -> Iterator[tuple[Pairs, list[int]]]:
-        """All documents once, in batches: the pairs, and which of them."""
+        """One epoch in batches: all of its pairs, and the rows of the batch."""
         random = numpy.random.default_rng([self._seed, number])
         pairs = next_sentence_pairs(self.tokens, self._room, random)
         for rows in batches_by_length(pairs.lengths(), self._batch_size, random):
@@ -84,14 +84,14 @@ class MaskedPairs(Dataset[dict[str, Any]]):
 
     @property
     def batches(self) -> Iterable[list[Row]]:
-        """Batches without end."""
+        """An endless sequence of batches."""
         return _Batches(self)
 
     def __len__(self) -> int:
         return len(self.tokens.documents)
 
     def __getitem__(self, row: Row) -> dict[str, Any]:
-        """[CLS] first span [SEP] second span [SEP], before it is masked."""
+        """The unmasked input: [CLS] first span [SEP] second span [SEP]."""
         known, (_, pairs, place) = self._tokenizer, row
         first, second = (
             self.tokens.ids[slice(*spans[place])].tolist() for spans in (pairs.first, pairs.second)
@@ -114,13 +114,13 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         return found
 
     def evaluated(self) -> Iterator[dict[str, torch.Tensor]]:
-        """The same batches, masked in the same way, whenever they are asked for."""
+        """Evaluation batches, with the same pairs and masks in every call."""
         for number, (pairs, rows) in enumerate(self.epoch(0)):
             yield self.collated([self[Row(number, pairs, place)] for place in rows])
 
 
 class _Batches:
-    """A batch sampler; it has no length, so that the trainer makes one epoch of all steps."""
+    """A batch sampler without a length, so that the trainer counts all steps as one epoch."""
 
     def __init__(self, data: MaskedPairs) -> None:
         self._data = data
@@ -132,7 +132,7 @@ class _Batches:
 
 
 class HeldOutLosses(NamedTuple):
-    """The losses on documents that were held out."""
+    """Losses and accuracies on held-out documents."""
 
     masked_loss: float  #: mean cross-entropy of the masked tokens, nats
     masked_accuracy: float
@@ -141,8 +141,8 @@ class HeldOutLosses(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"masked words: loss {self.masked_loss:.3f}, {self.masked_accuracy:.1%} right; "
-            f"next sentence: loss {self.next_loss:.3f}, {self.next_accuracy:.1%} right"
+            f"masked words: loss {self.masked_loss:.3f}, accuracy {self.masked_accuracy:.1%}; "
+            f"next sentence: loss {self.next_loss:.3f}, accuracy {self.next_accuracy:.1%}"
         )
 
 
@@ -156,8 +156,8 @@ def loss_of(
 ) -> dict[str, torch.Tensor]:
     """The mean loss of the masked words plus the mean loss of next-sentence prediction.
 
-    `BertForPreTraining.forward` predicts all tokens, not the masked ones alone, which costs a small
-    model more than all its layers do.
+    `BertForPreTraining.forward` predicts all tokens, not only the masked ones, which costs a small
+    model more than all its layers.
     """
     features = input_ids, attention_mask, token_type_ids
     words, answers, following = predictions(model, *features, labels)
@@ -174,7 +174,12 @@ def predictions(
     token_type_ids: torch.Tensor,
     labels: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Logits of the masked tokens, shape (masked, vocabulary), these, and logits of not next."""
+    """Predictions for the masked tokens and the next sentence.
+
+    Returns:
+        Logits of the masked tokens, shape (masked, vocabulary); their true ids; logits of next and
+        not next, shape (n, 2).
+    """
     places = (labels.flatten() >= 0).nonzero().flatten()
     padded = pad(places, (0, -len(places) % MASKED_MULTIPLE))
     hidden, pooled = model.bert(
@@ -186,7 +191,7 @@ def predictions(
 
 
 def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLosses:
-    """Both losses and accuracies, of a model that is not training."""
+    """Both losses and accuracies, with the model in evaluation mode."""
     sums, counts = numpy.zeros(4), numpy.zeros(4)
     with torch.inference_mode():
         for batch in data.evaluated():

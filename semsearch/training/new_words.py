@@ -1,14 +1,14 @@
-"""Word pieces for another language, added to those that a model knows.
+"""Word pieces for another language, added to a model's vocabulary.
 
-A model that was trained on English cuts the words of another language into scraps, and what it
-makes of these is of no use: distillation alone hardly helps. So words get a piece of their own.
+A model trained on English splits the words of another language into fragments, whose vectors are
+useless: distillation alone hardly helps. So each word gets a piece of its own.
 
-*   Words of scripts with spaces are found by the model's own normaliser and pre-tokeniser and stand
-    in the vocabulary as English ones do. So do beginnings that several of them share, and words at
-    the ends of others: what is in none of the texts is cut there.
-*   Scripts without spaces (and Korean, whose particles are attached) are segmented: the words are
-    learnt from the text by a unigram model (Kudo 2018), and the longest one is matched.
-*   Whatever is then still unknown gets a piece for each of its characters.
+*   In scripts with spaces, words are found by the model's own normaliser and pre-tokeniser and are
+    added like English ones. So are prefixes that several words share, and words that end others:
+    unseen words are split there.
+*   Scripts without spaces (and Korean, whose particles are attached) are segmented: a unigram model
+    (Kudo 2018) finds the words in the texts, and the longest match is taken.
+*   Remaining unknown text gets a piece for each of its characters.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from semsearch.errors import EncoderError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-#: How many words of a language are added at most; the frequent ones come first.
+#: Maximum number of added words; the most frequent ones are taken.
 MOST_WORDS = 30_000
-#: How many letters a part of words has at least, and what stands before one at the end.
+#: Minimum letters of a word part, and of what precedes a part at the end of a word.
 SHORTEST_PART, SHORTEST_BEFORE = 4, 3
-#: The size of the unigram model from which segments are taken.
+#: Vocabulary size of the unigram model for segmentation.
 MOST_SEGMENTS = 8_000
 
 
 def extended(
     tokenizer: Tokenizer, translations: Sequence[str], sources: Sequence[str]
 ) -> Tokenizer:
-    """A tokenizer with more pieces; those that it has keep their ids.
+    """A tokenizer with new pieces; existing pieces keep their ids.
 
-    A word that sources have too is left as it is: a name, or one that the model reads already.
+    Words that also occur in the sources are not added: they are names, or the model reads them.
 
     Args:
-        tokenizer: of word pieces (Wu et al. 2016).
+        tokenizer: a WordPiece tokenizer (Wu et al. 2016).
         translations: sentences in the new language.
         sources: the sentences that they translate.
 
     Raises:
-        EncoderError: it has another kind of pieces.
+        EncoderError: the tokenizer is not WordPiece.
     """
     settings = json.loads(tokenizer.to_str())
     model = settings["model"]
     if model["type"] != "WordPiece":
         raise EncoderError(
-            f"the model has {model['type']} tokens; words can be added to a model with word pieces "
-            "(WordPiece), such as minilm"
+            f"the model has {model['type']} tokens; words can be added only to models with "
+            "WordPiece tokens, such as minilm"
         )
     vocabulary = model["vocab"]
     shared = set(_words(tokenizer, sources))
@@ -83,7 +83,7 @@ def extended(
 
 
 def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
-    """A model's tokenizer with other word pieces."""
+    """The model's tokenizer with these word pieces."""
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(
@@ -95,7 +95,7 @@ def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTra
 
 
 def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, as the tokenizer finds words before it cuts them into pieces."""
+    """The count of each word, as split by the tokenizer's pre-tokeniser."""
     found: Counter[str] = Counter()
     for text in texts:
         normal = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
@@ -104,7 +104,7 @@ def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
 
 
 def _number(vocabulary: dict[str, int], pieces: Iterable[str]) -> None:
-    """Give the pieces that are not there yet the next ids."""
+    """Add missing pieces to the vocabulary, with the next ids."""
     following = max(vocabulary.values()) + 1
     for piece in pieces:
         if piece not in vocabulary:
@@ -113,7 +113,7 @@ def _number(vocabulary: dict[str, int], pieces: Iterable[str]) -> None:
 
 
 def _stems(words: Iterable[str]) -> list[str]:
-    """The longest beginnings that two words share, each with an ending of its own."""
+    """The longest prefixes that two words share, both words being longer."""
     beginnings = sorted(word[:-1] for word in words)
     shared = {commonprefix(pair) for pair in pairwise(beginnings)}  # noqa: RUF071 - characters
     return sorted(stem for stem in shared if len(stem) >= SHORTEST_PART)

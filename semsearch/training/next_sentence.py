@@ -1,10 +1,10 @@
 """Pairs of spans for next-sentence prediction (Devlin et al. 2019, section 3.1 and appendix A.2).
 
-A document is cut into runs of sentences that fit, a run at a random sentence end into a first and
-a second span. For exactly half of the pairs the second spans are then handed round, so that each
-stands behind a span of another document. Thus second spans that are next and those that are
-not are alike in all but this, and spans of like length are exchanged: a model cannot
-distinguish them by their length or their place in the document.
+A document is cut into runs of sentences that fit, and each run is split at a random sentence end
+into two spans. Exactly half of the pairs then exchange their second spans, so that each of these
+follows a span of another document. True and false second spans thus differ in nothing else, and
+spans of similar length are exchanged: a model cannot distinguish them by their length or their
+place in the document.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 Places = NDArray[numpy.int64]
 
-#: How many runs are shorter than they could be, as in BERT's published code.
+#: Fraction of runs that are shorter than they could be, as in BERT's published code.
 SHORT_RUNS = 0.1
-#: How far a span is taken from that could have gone elsewhere.
+#: How many of the following places are searched for a span to swap.
 SEARCHED = 1000
 
 
 class Tokens(NamedTuple):
-    """The word pieces of a corpus in a row.
+    """The word pieces of a corpus as one array.
 
-    ``sentences`` has where sentences begin and, last, the end: sentence i is
-    ``ids[sentences[i]:sentences[i + 1]]``; ``documents`` has the same for the places of sentences.
+    ``sentences`` has the start of each sentence and, last, the end: sentence i is
+    ``ids[sentences[i]:sentences[i + 1]]``; ``documents`` divides ``sentences`` in the same way.
     """
 
     ids: NDArray[numpy.int32]
@@ -36,18 +36,18 @@ class Tokens(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of spans: tokens [start, end) of both, shape (n, 2), and whether the second is next."""
+    """Pairs of spans as token ranges [start, end), shape (n, 2), and whether the second is next."""
 
     first: Places
     second: Places
     is_next: NDArray[numpy.bool_]
 
     def take(self, rows: Places) -> Pairs:
-        """Some of them."""
+        """The pairs in these rows."""
         return Pairs(self.first[rows], self.second[rows], self.is_next[rows])
 
     def lengths(self) -> Places:
-        """How many tokens each pair has, special ones not counted."""
+        """The number of tokens of each pair, without special tokens, shape (n,)."""
         lengths: Places = (self.first[:, 1] - self.first[:, 0]) + (
             self.second[:, 1] - self.second[:, 0]
         )
@@ -55,7 +55,7 @@ class Pairs(NamedTuple):
 
 
 def tokens_of(documents: Iterable[Sequence[Sequence[int]]]) -> Tokens:
-    """Documents, as sentences, as word pieces, in a row; sentences without any are left out."""
+    """The tokens of documents, given as sentences of word pieces; empty sentences are skipped."""
     ids: list[NDArray[numpy.int32]] = []
     sentence_lengths, document_lengths = [0], [0]
     for document in documents:
@@ -71,15 +71,15 @@ def tokens_of(documents: Iterable[Sequence[Sequence[int]]]) -> Tokens:
 
 
 def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Generator) -> Pairs:
-    """Pairs from all documents of two sentences or more, half of them true.
+    """Pairs from all documents of two or more sentences, half of them true.
 
-    Spans that could only be exchanged within their document (it is about half of the corpus) are
-    left out.
+    Pairs whose spans could be exchanged only within one document (if it is about half of the
+    corpus) are left out.
 
     Args:
         tokens: the corpus; at least four of its documents have two sentences.
-        room: how many tokens a pair may have, special ones not counted; the longer span gives way.
-        generator: draws where runs end, where they are cut, and what is exchanged.
+        room: maximum tokens per pair, without special tokens; the longer span is cut.
+        generator: draws where runs end, where they are split, and which spans are exchanged.
     """
     runs = numpy.array(list(_runs(tokens, room, generator)), numpy.int64).reshape(-1, 4)
     owners, starts, cuts, ends = runs.T
@@ -88,7 +88,7 @@ def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Gener
     second = numpy.stack([boundaries[cuts], boundaries[ends]], axis=1)
     exchanged = generator.permutation(len(runs))[: len(runs) // 2]
     lengths = second[exchanged, 1] - second[exchanged, 0]
-    exchanged = exchanged[numpy.argsort(lengths, kind="stable")]  # equal ones stay in random order
+    exchanged = exchanged[numpy.argsort(lengths, kind="stable")]  # ties stay in random order
     givers = exchanged[_givers(owners[exchanged])]
     second[exchanged] = second[givers]
     is_next = numpy.ones(len(runs), bool)
@@ -102,7 +102,7 @@ def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Gener
 def _runs(
     tokens: Tokens, room: int, generator: numpy.random.Generator
 ) -> Iterable[tuple[int, int, int, int]]:
-    """Document, first sentence, sentence of the cut, end: at least one sentence on each side."""
+    """Runs as (document, start, cut, end) in sentences, at least one on each side of the cut."""
     boundaries = tokens.sentences
     for document in range(len(tokens.documents) - 1):
         start, last = tokens.documents[document : document + 2].tolist()
@@ -116,9 +116,9 @@ def _runs(
 
 
 def _givers(owners: Places) -> Places:
-    """For each place another one of another owner, near it, each taken once.
+    """A permutation that gives each place a nearby one of another owner.
 
-    Where one owner has about half of all places, some are left with their own kind.
+    If one owner has about half of all places, some are given a place of the same owner.
     """
     count = len(owners)
     givers = numpy.roll(numpy.arange(count), -1)
@@ -132,7 +132,7 @@ def _givers(owners: Places) -> Places:
 
 
 def _fitted(first: Places, second: Places, room: int) -> tuple[Places, Places]:
-    """Both spans cut to fit, the longer one first: where they meet, nothing is lost."""
+    """Both spans cut to fit, the longer one first; tokens are cut only at their outer ends."""
     one, other = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
     kept = numpy.minimum(one, numpy.maximum(room - other, room // 2))
     first[:, 0] = first[:, 1] - kept

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree  # expat has bounded what entities expand to since 2.4.0
+from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
 from semsearch.corpus import open_table
 from semsearch.datasets.textlines import numbered_lines
@@ -41,7 +41,7 @@ class _Pair(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What a file or set holds: its language where that is known, and its pairs."""
+    """The contents of a file or data set: its language, if known, and its pairs."""
 
     language: str | None
     pairs: Iterable[_Pair]
@@ -52,14 +52,13 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
 
     Args:
         spec: ``stsb-multi:pt``, the training split of STS Benchmark in English and Portuguese; a
-            table (CSV, TSV …) of sources and translations; a TMX file; or the translated one of
-            two files with a sentence a line (Moses): ``news.pt`` beside ``news.en``. Files may be
-            packed with gzip.
+            table (CSV, TSV …) of sources and translations; a TMX file; or the translation in a pair
+            of line-aligned files (Moses): ``news.pt`` beside ``news.en``. Files may be gzipped.
         language: a code such as ``pt``; None takes the one that the set or file names.
-        notify: called with what was left out.
+        notify: called with the number of pairs left out.
 
     Raises:
-        ArgumentError: the file is named wrongly, or the language contradicts the set's.
+        ArgumentError: the spec is not valid, or the language is unknown or contradicts the file's.
         BadRowError: a row of a table cannot be read.
         CorpusError: the file cannot be read, or holds no translations.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
@@ -71,7 +70,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     language = language or found
     name = spec if is_translated(spec) else Path(spec).name
     if language is None:
-        raise ArgumentError(f"the language of {name} is unknown; name it: --language")
+        raise ArgumentError(f"the language of {name} is unknown; give it with --language")
     distinct: dict[tuple[str, str], str] = {}
     empty = 0
     for place, source, translation in pairs:
@@ -99,7 +98,7 @@ def _published(spec: str) -> _Read:
     first, second = languages_of(spec)
     if first not in (second, SOURCE_LANGUAGE) or second == SOURCE_LANGUAGE:
         raise ArgumentError(
-            f"{spec} is no translation from English; name a language: stsb-multi:pt"
+            f"{spec} is not a translation from English; name a language: stsb-multi:pt"
         )
     pairs = parallel_sentences(second)
     return _Read(
@@ -130,8 +129,8 @@ def _table(path: Path, language: str | None) -> _Read:
             translation = others.pop(0)
         if source is None or translation is None:
             raise ColumnNotFoundError(
-                f"{table.name}: columns 'source' and 'translation' are needed, or no others than "
-                f"these two (columns: {', '.join(columns)})"
+                f"{table.name}: columns 'source' and 'translation' are needed, or a table of only "
+                f"two columns (columns: {', '.join(columns)})"
             )
         pairs = []
         for row in table.rows:
@@ -149,14 +148,14 @@ def _moses(path: Path) -> _Read:
     english = path.with_name(f"{stem}.{SOURCE_LANGUAGE}{packed}")
     if language == SOURCE_LANGUAGE or not stem or not english.is_file():
         raise ArgumentError(
-            f"{path}: name a table (CSV, TSV), a TMX file, or the translated one of two files "
-            f"with a sentence a line, such as news.pt beside news.{SOURCE_LANGUAGE}"
+            f"{path}: give a table (CSV, TSV), a TMX file, or the translation in a pair of "
+            f"line-aligned files, such as news.pt beside news.{SOURCE_LANGUAGE}"
         )
     sources, translations = list(numbered_lines(english)), list(numbered_lines(path))
     if len(sources) != len(translations):
         raise CorpusError(
             f"{english.name} has {len(sources):,} lines and {path.name} {len(translations):,}; "
-            "line by line, one must translate the other"
+            "each line must translate the same line of the other file"
         )
     pairs = zip(sources, translations, strict=True)
     return _Read(language, (_Pair(two.place, one.text, two.text) for one, two in pairs))
@@ -198,4 +197,4 @@ def _units(path: Path) -> Iterator[dict[str, str]]:
                     }
                     element.clear()
     except (OSError, EOFError, ElementTree.ParseError) as error:
-        raise CorpusError(f"{path} is no TMX file: {error}") from error
+        raise CorpusError(f"{path} is not a TMX file: {error}") from error

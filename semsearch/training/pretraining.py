@@ -1,4 +1,4 @@
-"""BERT's pre-training: masked words and next sentences, the sum of both losses."""
+"""BERT pre-training: masked words and next sentences, with the sum of both losses."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from semsearch.training.stage_trainer import StageTrainer
 
 SIZE, VOCABULARY = BertSize.SMALL, 30_522
-#: The learning rates for a model from scratch; wider ones need lower ones.
+#: Learning rates for models from scratch; wider models need lower ones.
 LEARNING_RATES = {
     BertSize.TINY: 1e-3,
     BertSize.MINI: 1e-3,
     BertSize.SMALL: 5e-4,
     BertSize.BASE: 1e-4,  # the paper's
 }
-#: The learning rate for a model that is pre-trained already.
+#: Learning rate for continued pre-training.
 GENTLE_LEARNING_RATE = 5e-5
 
 
@@ -52,10 +52,10 @@ class Pretraining(Task):
     """Pre-train a BERT on a corpus.
 
     Args:
-        documents: the corpus; 5 % of its documents of two sentences are held out.
-        data_name: what the corpus is called in messages.
-        size: of a BERT from scratch; None is small.
-        vocabulary: how many word pieces at most, from scratch; None is 30,522.
+        documents: the corpus; 5 % of its documents of two or more sentences are held out.
+        data_name: name of the corpus in messages.
+        size: of a BERT from scratch; None means small.
+        vocabulary: maximum number of word pieces, from scratch; None means 30,522.
         cased: keep capitals and accents, from scratch.
     """
 
@@ -69,19 +69,19 @@ class Pretraining(Task):
 
     name = "pretrain"
     description = (
-        "A BERT, made by semsearch: pre-trained by masked language modelling and next-sentence "
-        "prediction (Devlin et al. 2019), or of random weights where it has 0 steps. It is no "
-        "sentence encoder yet: its vectors are pooled word vectors, to be fine-tuned."
+        "A BERT made by semsearch: pre-trained by masked language modelling and next-sentence "
+        "prediction (Devlin et al. 2019), or with random weights after 0 steps. It is not a "
+        "sentence encoder yet: its vectors are pooled token vectors, to be fine-tuned."
     )
     recipe = Recipe(steps=10_000, batch_size=64, max_tokens=128)
 
     def recipe_for(self, base: str | None) -> Recipe:
-        """The learning rate suits the size."""
+        """The default recipe, with a learning rate that suits the size."""
         rate = LEARNING_RATES[self.size or SIZE] if base is None else GENTLE_LEARNING_RATE
         return replace(self.recipe, learning_rate=rate)
 
     def choices(self) -> dict[str, Any]:
-        """What a model from scratch is."""
+        """Size and vocabulary of a model from scratch."""
         if self._goes_on:
             return {}
         return {
@@ -91,7 +91,7 @@ class Pretraining(Task):
         }
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
-        """One stage; all texts and titles count for the vocabulary."""
+        """One stage; the vocabulary is learnt from all texts and titles."""
         (recipe,) = settings.recipes
         self._notify = notify
         self._goes_on = settings.base is not None
@@ -117,12 +117,12 @@ class Pretraining(Task):
         return [Stage(self._examples(training, ""), development, recipe)], []
 
     def loss(self, number: int, training: Examples) -> str:
-        """Always the same."""
+        """The name of the loss, the same for all stages."""
         del number, training
         return "masked words + next sentence"
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """The BERT before its first step; where it goes on, that of the folder."""
+        """A trainer of the BERT, which is new or, with a base model, that in the folder."""
         del number
         from transformers import TrainingArguments
 
@@ -141,7 +141,7 @@ class Pretraining(Task):
             return StageTrainer(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
         data = _masked_pairs(training, tokenizer, recipe)
         measured = _masked_pairs(development, tokenizer, recipe)
-        if recipe.epochs is not None:  # the trainer cannot count batches without end
+        if recipe.epochs is not None:  # the trainer cannot count endless batches
             batches = sum(1 for _ in data.epoch(0)) / process_count()
             recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
         if has_new_heads:
@@ -214,7 +214,7 @@ class Pretraining(Task):
             return LoadedBert(new_bert(self.size or SIZE, tokenizer), tokenizer, new_heads=True)
         found = load_bert(folder)
         if found.new_heads:
-            self._notify(f"{folder} has no heads of pre-training; they begin with random weights")
+            self._notify(f"{folder} has no pre-training heads; they start with random weights")
         known = found.model.config.max_position_embeddings
         if most > known:
             raise ArgumentError(f"{folder} reads {known} tokens, not {most}; lower --max-tokens")

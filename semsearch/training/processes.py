@@ -1,7 +1,7 @@
-"""The processes of one run, as `accelerate launch` or torchrun starts them.
+"""The processes of one run, as started by `accelerate launch` or torchrun.
 
 Each reads the data and trains its own copy of the model on its share of every batch; gradients are
-averaged. The main one prints, evaluates and writes. A single process imports nothing for it.
+averaged. The main one prints, evaluates and writes. A single process imports nothing for this.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from semsearch.errors import SemsearchError, TrainingError
 
 T = TypeVar("T")
 
-#: The others wait as long for the main process, which evaluates alone.
+#: How long other processes wait for the main one, which evaluates alone.
 PATIENCE = timedelta(days=1)
 
 
 def process_count() -> int:
-    """How many processes train together."""
+    """The number of processes that train together."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
 
 
@@ -42,10 +42,10 @@ def shared(value: T) -> T:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Raise what is raised in any process: in the main one, while the others exit.
+    """If the block fails in any process, raise the error in the main one and exit the others.
 
     Raises:
-        SemsearchError: the block raised one, here or in another process.
+        SemsearchError: the block raised one, in this or another process.
         SystemExit: in the other processes.
     """
     if process_count() > 1:
@@ -67,11 +67,11 @@ def together() -> Iterator[None]:
 
 
 def of_all(error: SemsearchError) -> SemsearchError:
-    """An error that all processes have; the main one is to raise it.
+    """An error that occurs in all processes, for the main one to raise.
 
     Raises:
-        SystemExit: in the other processes. Their status is 0, for at another one the launcher would
-            end the main process before it has reported the error.
+        SystemExit: in the other processes, with status 0: with any other, the launcher would end
+            the main process before it has reported the error.
     """
     if is_main():
         return error

@@ -1,9 +1,9 @@
 """Questions whose answers are known without labels: a title, or a sentence without its context.
 
 The latter is the inverse cloze task (Lee, Chang & Toutanova 2019, section 4): a sentence is taken
-out of its document, and what stood around it is to be found. An encoder that is trained on such
-questions is tested with others: the most specific words of a document, and half of the words of a
-sentence that stays in it.
+out of its document, and the text around it is to be found. An encoder trained on such questions is
+tested on others: the most specific words of a document, and half of the words of a sentence that
+stays in it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy
 from semsearch.records import Document
 from semsearch.training.sentences import sentences
 
-#: A sentence of fewer words asks nothing.
+#: Minimum number of words of a sentence that serves as a question.
 LEAST_WORDS = 4
-#: How many sentences around the one taken out are its context, on each side.
+#: Number of context sentences on each side of the one taken out.
 AROUND = 4
-#: How many words a question of keywords has.
+#: Number of words in a keyword question.
 KEYWORDS = 4
-#: A sentence of fewer words is not halved.
+#: Minimum number of words of a sentence that is halved.
 LEAST_HALVED = 8
 
 
@@ -39,10 +39,10 @@ class Question(NamedTuple):
 
 
 def questions(documents: Iterable[Document], seed: int) -> list[Question]:
-    """One question a document, of those that have any.
+    """One question per document that allows any.
 
-    The title, where the text does not repeat it; or a sentence, drawn by the seed, and what stands
-    around it; where a document has both, one of them is drawn.
+    It is the title, if the text does not repeat it, or a sentence drawn by the seed, with the text
+    around it as the passage; if a document allows both, one of them is drawn.
     """
     found = []
     for place, document in enumerate(documents):
@@ -64,9 +64,9 @@ def questions(documents: Iterable[Document], seed: int) -> list[Question]:
 
 
 def keywords(texts: Sequence[str]) -> list[str]:
-    """The most specific words of each text, in their order; empty where there are too few.
+    """The most specific words of each text, in text order; empty if there are too few.
 
-    Specific are words that are frequent in the text and in few others (tf-idf, Spärck Jones 1972).
+    Specific words are frequent in the text and occur in few others (tf-idf, Spärck Jones 1972).
     """
     listed = [
         [word for word in re.findall(r"\w+", text.lower()) if len(word) > 2] for text in texts
@@ -84,7 +84,7 @@ def keywords(texts: Sequence[str]) -> list[str]:
 
 
 def fragments(texts: Sequence[str], seed: int) -> list[str]:
-    """Half of the words of a sentence of each text, both drawn; empty where all are short."""
+    """Half of the words of one sentence per text, both drawn; empty if all sentences are short."""
     found = []
     for place, text in enumerate(texts):
         generator = numpy.random.default_rng([seed, place])

@@ -1,4 +1,4 @@
-"""Hyperparameters of a stage of training."""
+"""Hyperparameters of a training stage."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from semsearch.training.examples import Kind
 class Loss(Enum):
     """The losses of a bi-encoder (Reimers & Gurevych 2019, section 3, unless noted)."""
 
-    SOFTMAX = "softmax"  #: the class, from u, v and |u - v|
-    COSINE = "cosine"  #: the gold score, as the cosine; mean squared error
-    COSENT = "cosent"  #: the order of the gold scores (Su 2022, CoSENT)
-    RANKING = "ranking"  #: the positive among the batch's others (Henderson et al. 2017)
+    SOFTMAX = "softmax"  #: classification of u, v and |u - v|
+    COSINE = "cosine"  #: mean squared error of the cosine to the gold score
+    COSENT = "cosent"  #: order of the cosines by gold score (Su 2022, CoSENT)
+    RANKING = "ranking"  #: the positive against in-batch negatives (Henderson et al. 2017)
     TRIPLET = "triplet"  #: the positive nearer than the negative, by a margin
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The examples that it learns from, the best first."""
+        """The kinds of examples that the loss accepts, the best first."""
         return {
             Loss.SOFTMAX: (Kind.LABELLED,),
             Loss.COSINE: (Kind.SCORED,),
@@ -33,7 +33,7 @@ class Loss(Enum):
         }[self]
 
 
-#: The least value of whole numbers.
+#: Minimum values of integer parameters.
 LEAST = {"batch_size": 1, "evaluate_every": 1, "patience": 1, "max_tokens": 3, "steps": 0}
 
 
@@ -42,29 +42,28 @@ class Recipe:
     """Hyperparameters; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
 
     Args:
-        epochs: how often each example is seen; parts of an epoch are possible. Without epochs,
-            steps and minutes it is the paper's: 4 for scored pairs, 1 for larger sets; 3 for
-            translations.
-        steps: how long to train, instead of `epochs`; 0 leaves the model untrained.
-        minutes: how long to train, instead of `epochs`; evaluations do not count.
-        batch_size: examples in a step.
-        learning_rate: the highest one, after the warm-up; it falls linearly to 0.
-        warmup: the part of all steps in which it rises linearly from 0.
-        weight_decay: of AdamW; biases and normalisations have none.
-        layer_decay: by what the learning rate of a layer is multiplied for the layer beneath it.
-        head_learning_rate: the highest one of the softmax loss's classifier, which begins with
-            random weights. The paper's is that of the model; but with some thousand pairs such a
-            classifier stays nearly random, and the model is bent to it.
-        embedding_learning_rate: the highest one of the word embeddings; None is `learning_rate`.
-        margin: of the triplet loss, by Euclidean distance.
-        seed: of shuffling, dropout, new heads and of what is held out.
-        evaluate_every: steps between evaluations, which are also checkpoints; None takes an
-            epoch or a tenth of `steps`, but at most 1,000 steps.
-        patience: after how many evaluations without a better score it stops; None never does.
-        max_tokens: how much of a text is read; None as much as the base model reads.
-        dimensions: of how many leading dimensions the vectors shall serve by themselves, besides
-            all of them (Kusupati et al. 2022, Matryoshka representation learning).
-        precision: fp32, bf16, or auto: bf16 where the processor computes it faster.
+        epochs: passes over the data; fractions are possible. Without epochs, steps and minutes:
+            4 for scored pairs and 1 for larger sets, as in the paper; 3 for translations.
+        steps: number of training steps, instead of `epochs`; 0 leaves the model untrained.
+        minutes: training time, instead of `epochs`; evaluations do not count.
+        batch_size: examples per step.
+        learning_rate: the peak, after the warm-up; the rate then falls linearly to 0.
+        warmup: fraction of the steps in which the learning rate rises linearly from 0.
+        weight_decay: of AdamW; not applied to biases and normalisation layers.
+        layer_decay: factor on the learning rate from each layer to the one below.
+        head_learning_rate: the peak for the softmax loss's classifier, which starts with random
+            weights. The paper uses that of the model; but with some thousand pairs such a
+            classifier stays nearly random, and the model adapts to it.
+        embedding_learning_rate: the peak for the word embeddings; None means `learning_rate`.
+        margin: of the triplet loss, in Euclidean distance.
+        seed: of shuffling, dropout, new heads and held-out data.
+        evaluate_every: steps between evaluations, each with a checkpoint; None means an epoch or
+            a tenth of `steps`, but at most 1,000 steps.
+        patience: stop after this many evaluations without a better score; None never does.
+        max_tokens: maximum tokens read per text; None means the base model's limit.
+        dimensions: numbers of leading dimensions that are also trained to work alone (Kusupati
+            et al. 2022, Matryoshka representation learning).
+        precision: fp32, bf16, or auto: bf16 if it is faster on the processor.
     """
 
     epochs: float | None = None
@@ -96,7 +95,7 @@ class Recipe:
         if self.layer_decay > 1:
             raise ArgumentError(f"layer_decay must be at most 1, not {self.layer_decay:g}")
         if not 0 <= self.warmup < 1:
-            raise ArgumentError(f"warmup must be from 0 to below 1, not {self.warmup:g}")
+            raise ArgumentError(f"warmup must be at least 0 and below 1, not {self.warmup:g}")
         if not 0 <= self.weight_decay < math.inf:
             raise ArgumentError(f"weight_decay must be at least 0, not {self.weight_decay:g}")
         if self.seed < 0 or self.seed >= 1 << 32:
@@ -111,13 +110,13 @@ class Recipe:
             raise ArgumentError("training in int8 is not supported; use auto, fp32 or bf16")
 
     def for_kind(self, kind: Kind) -> Recipe:
-        """The same, with the default number of epochs where no length is given."""
+        """The same recipe, with the default number of epochs if no length is given."""
         if (self.epochs, self.steps, self.minutes) != (None, None, None):
             return self
         return replace(self, epochs={Kind.SCORED: 4.0, Kind.TRANSLATIONS: 3.0}.get(kind, 1.0))
 
     def as_json(self) -> dict[str, Any]:
-        """Its choices as JSON values."""
+        """The hyperparameters as JSON values."""
         return asdict(self) | {
             "dimensions": list(self.dimensions),
             "precision": self.precision.value,

@@ -1,8 +1,8 @@
-"""A cross-encoder for an index, from queries with judgements.
+"""Training of a cross-encoder for an index on queries with judgements.
 
-Its negatives are mined: passages that the index ranks high for a query and that are not judged
+Hard negatives are mined: passages that the index ranks high for a query but that are not judged
 relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Judgements are few
-and the first stage knows things that they do not teach, so both scores are combined; the weight is
+and the first stage contributes what they do not teach, so both scores are combined; the weight is
 chosen on held-out queries and stored with the model.
 """
 
@@ -31,29 +31,29 @@ from semsearch.training.search_test import ndcg
 from semsearch.training.sentences import held_out
 from semsearch.training.stages import Settings, Stage
 
-#: Negatives of a query are drawn from so many of its best hits.
+#: Number of top hits of a query from which its negatives are drawn.
 NEAREST = 50
 HELD_OUT_PART = 0.2
-#: More held-out queries take long to rerank.
+#: Maximum number of held-out queries; reranking more takes long.
 HELD_OUT_MOST = 200
-#: The weights of the first stage that are tried.
+#: Weights of the first stage to try.
 WEIGHTS = tuple(round(0.1 * tenths, 1) for tenths in range(10))
 
 
 @dataclass
 class Reranking(CrossEncoding):
-    """Train a cross-encoder to rerank what a search finds.
+    """Train a cross-encoder to rerank the hits of a search.
 
     Args:
         backend: the search whose hits it will rerank.
         judged: queries with judgements of its documents; a fifth of the queries is held out.
-        negatives: how many passages that are not judged relevant are learnt from, a query.
+        negatives: passages per query that are not judged relevant, as negatives.
     """
 
     backend: SearchBackend
     judged: RetrievalSet
     negatives: int = 4
-    #: What reranking does to the held-out queries, once it is measured.
+    #: The effect of reranking on the held-out queries, once it is measured.
     gain: Gain = field(init=False)
     #: The weight of the first stage.
     weight: float = field(init=False)
@@ -86,8 +86,8 @@ class Reranking(CrossEncoding):
         negatives = sum(target == 0 for target in training.targets)
         notify(
             f"{len(trained):,} queries to train on, with {len(training) - negatives:,} relevant "
-            f"passages and {negatives:,} others of their {NEAREST} nearest; {len(asked):,} queries "
-            "held out"
+            f"passages and {negatives:,} negatives from their top {NEAREST}; {len(asked):,} "
+            "queries held out"
         )
         return [Stage(training, None, recipe.for_kind(Kind.LABELLED))], []
 
@@ -95,7 +95,7 @@ class Reranking(CrossEncoding):
         return self.backend.search_many([self.judged.queries[name] for name in names], k)
 
     def _mined(self, names: Sequence[str], seed: int) -> Examples:
-        """Each query with its relevant passages, and with others that are near to it."""
+        """Each query with its relevant passages and with mined negatives."""
         chance = numpy.random.default_rng(seed)
         highest = max(max(self.judged.qrels[name].values()) for name in names)
         rows: list[tuple[str, str, float]] = []
@@ -127,7 +127,7 @@ class Reranking(CrossEncoding):
             for weight in WEIGHTS
         ]
         self.weight = WEIGHTS[_best(tried, slice(None))]
-        # Each half is measured with the weight that is best on the other one.
+        # Each half is measured with the weight that is best on the other half.
         after = numpy.empty_like(before)
         for half, other in (
             (slice(0, None, 2), slice(1, None, 2)),
@@ -144,7 +144,7 @@ class Reranking(CrossEncoding):
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:
-        """The rankings of the held-out queries, before and after."""
+        """NDCG@10 on the held-out queries, before and after reranking."""
         del folder, base, tests, last
         name = f"{self.judged.name} (held out)"
         return [Measured(name, "nDCG@10 x 100", 100 * self.gain.after, 100 * self.gain.before)]

@@ -1,4 +1,4 @@
-"""A training run from the data to the finished folder, whatever is trained."""
+"""A training run of any task, from the data to the finished folder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from semsearch.training.task import Task
 if TYPE_CHECKING:
     from semsearch.training.stage_trainer import StageTrainer
 
-#: What the extra `train` brings.
+#: Packages from the extra `train`.
 NEEDED = ("accelerate", "datasets", "matplotlib")
 
 RECORD = "training.json"
-#: The model of a stage, in its folder.
+#: The model in the folder of a stage.
 MODEL = "model"
 CURVE = "training.png"
 
@@ -39,7 +39,7 @@ class Trained(NamedTuple):
 
     folder: Path
     tests: list[Measured]
-    is_kept: bool = True  #: whether there is a model in the folder
+    is_kept: bool = True  #: whether the model was written
 
 
 def train(
@@ -48,27 +48,27 @@ def train(
     notify: Notify = lambda message: None,
     on_progress: Callable[[int, float], None] = lambda done, fraction: None,
 ) -> Trained:
-    """Train a model, and write it into the output folder.
+    """Train a model, and write it to the output folder.
 
-    Under `accelerate launch` all processes return the same; where the main one raises an error, the
+    Under `accelerate launch` all processes return the same; if the main one raises an error, the
     others exit.
 
     Args:
-        task: what is trained.
-        settings: on what, how and where to.
-        notify: called with one line of news now and then.
-        on_progress: called with how many examples of the stage are done, and which part that is.
+        task: the kind of training.
+        settings: base model, data, recipes and output folder.
+        notify: called with status messages of one line.
+        on_progress: called with the number of examples done in the stage, and the fraction done.
 
     Raises:
-        ArgumentError: the data are not fit, the output folder is taken, or what is to be resumed
-            began with other settings or data.
+        ArgumentError: the data are unsuitable, the output folder is taken, or the run to resume
+            was started with other settings or data.
         CorpusError: a file cannot be read.
         DatasetNotFoundError: a published set is not on this machine.
         EncoderError: the base model cannot be loaded.
         MissingExtraError: a needed package is not installed.
         TrainingError: the loss is not finite, there is too little data, or another process trains
-            there.
-        TrainingStoppedError: it was interrupted and can be resumed.
+            in the output folder.
+        TrainingStoppedError: the run was interrupted and can be resumed.
     """
     for package in NEEDED:
         if find_spec(package) is None:
@@ -77,7 +77,7 @@ def train(
         notify, on_progress = lambda message: None, lambda done, fraction: None
     with together():
         if process_count() > 1 and "-" in settings.data:
-            raise CombinationError("one process alone can read standard input; name a file")
+            raise CombinationError("only one process can read standard input; name a file")
         workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
         base, fingerprint = _base(settings.base)
         stages, tests = task.stages(settings, notify)
@@ -92,7 +92,7 @@ def train(
                 for number, stage in enumerate(stages)
             ],
         }
-        # What is wrong with a model is found before anything is written.
+        # Problems with a model are found before anything is written.
         ready = [] if settings.resume else [task.trainer(base, 0, stages[0])]
     with ExitStack() as opened:
         with together():
@@ -128,7 +128,9 @@ def _base(spec: str | None) -> tuple[Path, str | None]:
     model = find_model(spec)
     model.check_whole()
     if model.pooling:
-        raise ArgumentError(f"'{spec}': a base model is trained with its own pooling")
+        raise ArgumentError(
+            f"'{spec}': a base model is trained with its own pooling; remove the suffix"
+        )
     return model.path, model.fingerprint
 
 
@@ -162,10 +164,10 @@ def _announce(stage: Stage, loss: str, notify: Notify) -> None:
 
 
 def _run(trainer: StageTrainer, place: Path, callbacks: Callbacks) -> None:
-    """Train by one stage, and save the result in its folder."""
+    """Train one stage, and save the result in its folder."""
     checkpoint = shared(_last_checkpoint(place))
     if checkpoint is not None:
-        callbacks.notify(f"going on from step {checkpoint.name.rpartition('-')[2]}")
+        callbacks.notify(f"resuming from step {checkpoint.name.rpartition('-')[2]}")
     result = trainer.run(place, checkpoint, callbacks)
     if is_main():
         draft = place / "model.tmp"
@@ -178,7 +180,7 @@ def _run(trainer: StageTrainer, place: Path, callbacks: Callbacks) -> None:
 
 
 def _last_checkpoint(place: Path) -> Path | None:
-    """The newest checkpoint that is whole: the trainer writes its state last."""
+    """The newest complete checkpoint: the trainer writes its state last."""
     states = place.glob("checkpoint-*/trainer_state.json")
     whole = [state.parent for state in states if state.stat().st_size]
     return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)

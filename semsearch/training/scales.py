@@ -1,4 +1,4 @@
-"""Gold scores on the scale from 0 to 1."""
+"""Conversion of gold scores to the scale from 0 to 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from semsearch.errors import ArgumentError, BadRowError, ExamplesError
 from semsearch.training.examples import Notify
 
-#: The scales that people use, the narrowest first.
+#: Common scales, the narrowest first.
 KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 
 
@@ -18,26 +18,26 @@ def scaled(
     name: str,
     notify: Notify,
 ) -> tuple[list[float], tuple[float, float]]:
-    """The scores from 0 to 1, and the scale that they were on.
+    """The scores rescaled to 0 to 1, and their original scale.
 
     Args:
-        scores: as they stand in the file.
-        places: where each of them stands.
-        scale: the lowest and the highest score; None takes the narrowest known scale that has
-            room for all of them, and reports it.
-        name: what the set is called.
+        scores: as read.
+        places: the location of each score, for messages.
+        scale: the lowest and the highest possible score; None takes the narrowest known scale
+            that contains all scores, and reports it.
+        name: name of the set in messages.
         notify: called with the guessed scale.
 
     Raises:
-        ArgumentError: the scale is none, or none that is known fits.
+        ArgumentError: the scale is empty, or no known scale fits.
         BadRowError: a score is outside the scale.
     """
     if scale is None:
         scale = _fitting(scores, name)
         low, high = scale
         notify(
-            f"{name}: gold scores from {min(scores):g} to {max(scores):g} are taken to be on the "
-            f"scale from {low:g} to {high:g}; --scale names another"
+            f"{name}: gold scores from {min(scores):g} to {max(scores):g} are assumed to be on the "
+            f"scale from {low:g} to {high:g}; --scale sets another"
         )
     low, high = scale
     if not low < high:

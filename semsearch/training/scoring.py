@@ -1,4 +1,4 @@
-"""How good a model is on a set of examples; higher is better."""
+"""Scores of models on sets of examples; higher is better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENCODED_AT_ONCE = 64
 #: How many anchors are compared with all positives at once.
 COMPARED_AT_ONCE = 1024
 
-#: What is measured on each kind of examples.
+#: The measure for each kind of examples.
 MEASURES = {
     Kind.SCORED: "Spearman x 100",
     Kind.LABELLED: "accuracy, %",
@@ -35,12 +35,12 @@ Classify = Callable[[Vectors, Vectors], NDArray[numpy.int64]]
 
 
 class Measured(NamedTuple):
-    """A score, and what it was measured on and by."""
+    """A score, with its data and measure."""
 
     data: str
     measure: str
     score: float
-    before: float | None = None  #: of the base model, where it has the same task
+    before: float | None = None  #: of the base model, if it has the same task
     dimension: int | None = None  #: of shortened vectors
 
 
@@ -53,7 +53,7 @@ def score_siamese(
     """The score of a bi-encoder, from 0 to 100 (Spearman's from -100).
 
     Args:
-        model: it encodes.
+        model: the bi-encoder.
         examples: of any kind; labelled ones only with `classify`.
         classify: returns the classes, from the vectors of both texts.
         dimension: how many leading dimensions of the vectors are compared; None for all.
@@ -86,7 +86,7 @@ def score_columns(columns: Sequence[Vectors], examples: Examples) -> float:
 
     Args:
         columns: the vectors of each column of texts, shape (n, dimension).
-        examples: whose texts they are.
+        examples: the examples with these texts.
     """
     if examples.kind is Kind.TRIPLETS:
         anchor, positive, negative = columns
@@ -111,7 +111,7 @@ def score_cross_encoder(model: CrossEncoder, examples: Examples) -> float:
 
 
 def _spearman(scores: NDArray[Any], gold: Sequence[float]) -> float:
-    """Spearman's rank correlation x 100; 0 for scores that are all the same, or none."""
+    """Spearman's rank correlation x 100; 0 if scores are constant or not finite."""
     if not numpy.isfinite(scores).all():
         return 0.0
     return float(numpy.nan_to_num(100 * spearman(scores, numpy.asarray(gold, numpy.float64))))
@@ -122,7 +122,7 @@ def _accuracy(found: NDArray[numpy.int64], wanted: Sequence[float]) -> float:
 
 
 def _first_places(examples: Examples, anchors: Vectors, positives: Vectors) -> float:
-    """How often an anchor's text is the nearest of all; equal texts count as the same."""
+    """How often an anchor's positive is the nearest of all, in %; equal texts count as one."""
     first = {text: row for row, text in reversed(list(enumerate(examples.texts[1])))}
     rows = sorted(first.values())
     number = {row: place for place, row in enumerate(rows)}

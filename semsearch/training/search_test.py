@@ -1,4 +1,4 @@
-"""How well an encoder finds the passages that questions are about."""
+"""A retrieval test: how well an encoder finds the passages that answer questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from semsearch.correlations import Values
 from semsearch.protocols import Encoder
 
-#: Passages of a ranking that count.
+#: Number of top passages that count.
 DEPTH = 10
 #: How many questions are compared with all passages at once.
 BLOCK = 512
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
 
     kind: str  #: for messages, in the plural
     queries: list[str]
-    judged: list[dict[str, int]]  #: for each query, relevance by the id of a passage
+    judged: list[dict[str, int]]  #: for each query, relevance by passage id
 
 
 class SearchTest(NamedTuple):

@@ -1,4 +1,4 @@
-"""A corpus without labels: distinct documents, split into sentences, some of them held out."""
+"""Corpora without labels: distinct documents, held-out documents, sentences."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from semsearch.texts import split_sentences
 HELD_OUT_PART = 0.05
 HELD_OUT_LEAST = 4
 HELD_OUT_MOST = 1000
-#: Training on fewer documents is refused.
+#: Minimum number of documents for training.
 LEAST_DOCUMENTS = 12
 
 
 class HeldOut(NamedTuple):
-    """Documents by their places: what is trained on, and what is only measured on."""
+    """Positions of the documents to train on, and of those to evaluate on."""
 
     trained: list[int]
     held_out: list[int]
 
 
 def distinct_documents(documents: Iterable[Document]) -> list[Document]:
-    """The documents without those whose text came before: no text is on both sides of a split."""
+    """The documents without duplicate texts, so that no text is on both sides of a split."""
     first: dict[str, Document] = {}
     for document in documents:
         first.setdefault(" ".join(document.text.split()), document)
@@ -39,14 +39,14 @@ def held_out(
     """Hold out a part of documents or queries, drawn by the seed.
 
     Args:
-        count: how many can be used.
-        seed: decides which.
-        what: their name, in the plural, for the message.
-        part: how many, but at least `HELD_OUT_LEAST`.
-        most: how many at most.
+        count: number of usable items.
+        seed: of the draw.
+        what: name of the items in messages, in the plural.
+        part: fraction to hold out, but at least `HELD_OUT_LEAST` items.
+        most: maximum number of held-out items.
 
     Raises:
-        TrainingError: there are too few.
+        TrainingError: there are too few items.
     """
     if count < LEAST_DOCUMENTS:
         raise TrainingError(f"training needs at least {LEAST_DOCUMENTS} {what}, not {count}")

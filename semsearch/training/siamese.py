@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage_trainer import StageTrainer
 
-#: The default losses; of a file with columns for several, the first.
+#: The default loss by kind of examples; if a file fits several kinds, the first one counts.
 SUITING = {
     Kind.SCORED: Loss.COSINE,
     Kind.LABELLED: Loss.SOFTMAX,
@@ -39,7 +39,7 @@ class BiEncoderTask(Task):
     attention_dropout = True
 
     def loss_of(self, number: int, training: Examples) -> Loss:
-        """The loss of a stage: the one that suits its examples."""
+        """The loss of a stage: the default for its examples."""
         del number
         return SUITING[training.kind]
 
@@ -48,7 +48,7 @@ class BiEncoderTask(Task):
         return self.loss_of(number, training).value
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """The bi-encoder of a folder with the loss of that stage."""
+        """A trainer of the bi-encoder in a folder with the loss of a stage."""
         from transformers import set_seed
 
         from semsearch.training.losses import embedding_loss, predicted_classes
@@ -74,18 +74,18 @@ class BiEncoderTask(Task):
         )
 
     def prompted(self, training: Examples, model: SentenceTransformer) -> Examples:
-        """The texts as the model reads them; its prompts are for other tasks than this one."""
+        """The texts as the model reads them: without prompts, which are for other tasks."""
         del model
         return training
 
     def load(self, folder: Path) -> SentenceTransformer:
-        """The model of a folder, in fp32."""
+        """The model in a folder, in fp32."""
         return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
 
     def score(
         self, model: SentenceTransformer, examples: Examples, dimension: int | None = None
     ) -> float:
-        """Its score on examples that need no head."""
+        """The model's score on examples that need no head."""
         return score_siamese(model, examples, dimension=dimension)
 
 
@@ -94,7 +94,7 @@ class Siamese(BiEncoderTask):
     """Train a bi-encoder.
 
     Args:
-        losses: one a stage; None takes the one that suits its examples.
+        losses: one per stage; None takes the default for its examples.
     """
 
     losses: Sequence[Loss | None]
@@ -110,14 +110,14 @@ class Siamese(BiEncoderTask):
         return self.losses[number] or super().loss_of(number, training)
 
     def _kinds(self, number: int) -> Sequence[Kind]:
-        """The examples of the loss of a stage."""
+        """The kinds of examples that the loss of a stage accepts."""
         loss = self.losses[number]
         return loss.kinds if loss else tuple(SUITING)
 
 
 def _testable(training: Examples) -> Sequence[Kind]:
-    """Scored pairs in any case, or examples like those that it is trained on."""
-    if training.kind is Kind.LABELLED:  # the head that classifies is not kept
+    """The kinds of examples that a model can be scored on, by its training set."""
+    if training.kind is Kind.LABELLED:  # the classifier head is not kept
         return (Kind.SCORED, Kind.LABELLED)
     return tuple(dict.fromkeys((training.kind, Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)))
 
@@ -132,7 +132,7 @@ def _scored(
 
 
 def drop_no_attention(model: SentenceTransformer) -> None:
-    """Turn dropout off within attention; what comes after it does drop out."""
+    """Turn off dropout within attention; dropout after it stays on."""
     for module in model.modules():
         if type(module).__name__.endswith("SelfAttention") and hasattr(module, "dropout"):
             module.dropout.p = 0.0

@@ -1,4 +1,4 @@
-"""The training of one stage: a model, its data, a loss; checkpoints, and the best is kept.
+"""Training of one stage: a model on its data, with checkpoints, of which the best is kept.
 
 Imported only when training begins, for it imports torch.
 """
@@ -44,22 +44,22 @@ from semsearch.training.trainers import (
 from semsearch.training.used_words import train_used_rows
 
 EVALUATE_AT_LEAST_EVERY = 1000
-#: How many evaluations there are at least of a training by steps.
+#: Minimum number of evaluations if the number of steps is given.
 EVALUATIONS = 10
 LOSSES_AN_EPOCH = 50
 #: The best one and the last one.
 CHECKPOINTS_KEPT = 2
 TOKENISED_AT_ONCE = 8192
-#: All columns are embedded at once if padding them to one length makes them longer by this at most.
+#: All columns are embedded at once if padding them to one length costs at most this factor.
 MOST_PADDED = 1.2
-#: More steps than any number of minutes has.
+#: More steps than any time limit allows.
 UNLIMITED_STEPS = 10**9
 
 
 class StageResult(NamedTuple):
-    """What a stage came to."""
+    """The result of a stage."""
 
-    history: list[dict[str, float]]  #: by step: its loss, its score on the development set
+    history: list[dict[str, float]]  #: by step: the loss, or the score on the development set
     steps: int
     precision: str
     seconds: float  #: without evaluations
@@ -70,14 +70,14 @@ class StageTrainer:
     """A model, and how it is trained.
 
     Args:
-        model: of sentence-transformers or transformers.
-        recipe: with its length.
-        steps_an_epoch: of data that are seen more than once.
-        trainer: the class that trains such a model, of `semsearch.training.trainers`.
+        model: a model of sentence-transformers or transformers.
+        recipe: the hyperparameters, including the length of training.
+        steps_an_epoch: steps per epoch, which set how often to evaluate and log.
+        trainer: a trainer class of `semsearch.training.trainers`.
         arguments: the class of its arguments.
-        options: of the trainer: its data and loss.
-        score: how good the model is now; None where there is no development set.
-        save: writes the model into a folder; None calls its own method.
+        options: further parameters of the trainer: data and loss.
+        score: returns the model's current score; None without a development set.
+        save: writes the model to a folder; None calls `save_pretrained`.
         settings: further arguments.
     """
 
@@ -92,16 +92,16 @@ class StageTrainer:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def run(self, folder: Path, checkpoint: Path | None, callbacks: Callbacks) -> StageResult:
-        """Train; afterwards the model is the one with the best score, or the last one.
+        """Train; the model then has the weights with the best score, or the last ones.
 
         Args:
             folder: where checkpoints go.
-            checkpoint: the one to go on from.
+            checkpoint: the one to resume from; None starts anew.
             callbacks: called with the progress.
 
         Raises:
             TrainingError: the loss is not finite, or the checkpoint is damaged.
-            TrainingStoppedError: it was interrupted; a checkpoint is written.
+            TrainingStoppedError: the training was interrupted; a checkpoint is written.
         """
         precision = "bf16" if computes_in_bf16(self.recipe.precision) else "fp32"
         if self.recipe.steps == 0:
@@ -118,7 +118,7 @@ class StageTrainer:
                 if checkpoint is None or watcher.has_begun:
                     raise
                 raise TrainingError(
-                    f"the checkpoint {checkpoint} is damaged; remove it and --resume"
+                    f"the checkpoint {checkpoint} is damaged; remove it and use --resume"
                 ) from error
         state = trainer.state
         if watcher.is_stopped:
@@ -138,7 +138,7 @@ class StageTrainer:
         trainer = self.trainer(
             model=self.model,
             args=self._arguments(folder),
-            eval_dataset=self.options["train_dataset"],  # wanted, and not used: see `evaluate`
+            eval_dataset=self.options["train_dataset"],  # required, but not used: see `evaluate`
             callbacks=[watcher, *([EarlyStoppingCallback(patience)] if patience else [])],
             **self.options,
         )
@@ -167,10 +167,10 @@ class StageTrainer:
             bf16=computes_in_bf16(recipe.precision),
             use_cpu=not has_accelerator,
             dataloader_pin_memory=has_accelerator,
-            # sentence-transformers wants it of several processes; their sampler drops nothing.
+            # sentence-transformers requires it for several processes; the sampler drops nothing.
             dataloader_drop_last=process_count() > 1,
             ddp_find_unused_parameters=self._has_unused_weights(),
-            ddp_broadcast_buffers=False,  # they are constant
+            ddp_broadcast_buffers=False,  # buffers are constant
             eval_strategy="no" if self.score is None else "steps",
             eval_steps=every,
             save_strategy="steps",
@@ -187,7 +187,7 @@ class StageTrainer:
         )
 
     def _has_unused_weights(self) -> bool:
-        """Whether some weights take no part, such as the pooler of a bi-encoder."""
+        """Whether some weights are unused, such as the pooler of a bi-encoder."""
         model = self.model
         return isinstance(model, SentenceTransformer) and model.transformers_model is not None
 
@@ -202,16 +202,16 @@ def text_trainer(
     distinct: bool = False,
     only_used_words: bool = False,
 ) -> StageTrainer:
-    """The training of a model of sentence-transformers on columns of texts.
+    """A trainer of a sentence-transformers model on columns of texts.
 
     Args:
         model: a bi- or cross-encoder.
-        loss: a module of theirs or ours that holds the model.
+        loss: a loss module of sentence-transformers or semsearch that holds the model.
         examples: the training set.
-        recipe: with its length.
-        score: how good the model is now; None where there is no development set.
-        distinct: whether a batch must not hold a text twice.
-        only_used_words: train the vectors of those words only that occur in the examples.
+        recipe: the hyperparameters, including the length of training.
+        score: returns the model's current score; None without a development set.
+        distinct: whether a batch must not contain a text twice.
+        only_used_words: train only the embeddings of words that occur in the examples.
     """
     from datasets import Dataset
 
@@ -254,7 +254,7 @@ def text_trainer(
 
 
 def _tokens(model: Any, columns: Sequence[Sequence[str]]) -> tuple[NDArray[numpy.int64], set[int]]:
-    """How many tokens the model reads of each text, shape (columns, n), and all their ids."""
+    """The number of tokens read of each text, shape (columns, n), and the ids of all tokens."""
     texts = [text for column in columns for text in column]
     counts: list[int] = []
     used: set[int] = set()
@@ -270,7 +270,7 @@ def computes_in_bf16(precision: Precision) -> bool:
     """Whether training runs in bf16; weights and optimiser stay in fp32.
 
     Raises:
-        EncoderError: bf16 is asked for, and the processor computes it no faster than fp32.
+        EncoderError: bf16 is requested, but the processor computes it no faster than fp32.
     """
     if torch.cuda.is_available():
         return precision is not Precision.FP32 and torch.cuda.is_bf16_supported()
@@ -280,10 +280,10 @@ def computes_in_bf16(precision: Precision) -> bool:
 
 
 def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
-    """The learning rates of those parameters that have one of their own, by a pattern of names.
+    """Learning rates of the parameters that do not have the default one, by name pattern.
 
-    With a decay of d, the last of n layers has d times the full rate, the first d to the power
-    of n, the embeddings d to the power of n + 1; the head of a cross-encoder has the full rate.
+    With a decay of d, the last of n layers has d times the full rate, the first d ** n times, the
+    embeddings d ** (n + 1) times; the head of a cross-encoder has the full rate.
     """
     names = [name for name, _ in module.named_parameters()]
     rates = {}

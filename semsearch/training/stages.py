@@ -1,4 +1,4 @@
-"""Settings of a run, and the stages that follow from them, their data checked."""
+"""Settings of a run, and its stages, with checked data."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from semsearch.training.recipe import Recipe
 
 T = TypeVar("T")
 
-#: The name of a development set that stands for none.
+#: The name for no development set.
 NO_DEVELOPMENT = "none"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user chooses for a run.
+    """A user's settings for a run.
 
     Args:
-        base: the model to begin with, as `load_encoder` names it; None begins from scratch.
+        base: the base model, as a spec for `load_encoder`; None starts from scratch.
         output: the folder for the trained model.
-        data: training sets, by name or file, one a stage.
+        data: training sets, by name or file, one per stage.
         recipes: one for all, or one for each of `data`.
-        development: a set by name or file; ``none`` for none; None takes the published one that
-            belongs to the data, or holds out a part of the data.
-        tests: sets that the finished model is tested on.
+        development: a set by name or file; ``none`` for none; None takes the published one for
+            the data, or holds out a part of the data.
+        tests: test sets for the finished model.
         mix: train on all data in one stage, shuffled.
-        scale: the lowest and the highest gold score in files; None finds it out.
-        keep_leaks: train on pairs that also stand in the development or test sets.
-        resume: go on with an unfinished run.
+        scale: the lowest and the highest possible gold score in files; None guesses them.
+        keep_leaks: train also on pairs that are in the development or test sets.
+        resume: continue an unfinished run.
         overwrite: replace what is in the output folder.
     """
 
@@ -54,14 +54,14 @@ class Settings:
 
 
 class Stage(NamedTuple):
-    """One stage of a run: its data, and how the model is trained on them."""
+    """One stage of a run: its data and hyperparameters."""
 
     training: Examples
     development: Examples | None
     recipe: Recipe
 
     def as_json(self) -> dict[str, Any]:
-        """What decides its result, as JSON values."""
+        """Everything that determines its result, as JSON values."""
         development = self.development
         return {
             "data": _digest(self.training),
@@ -80,12 +80,12 @@ def stages_of(
 
     Args:
         settings: those of the run.
-        kinds: the examples that the stage of a number, counted from 0, can learn from.
-        testable: the examples that a model can be scored on, by what it is trained on.
-        notify: called with what was done to the data.
+        kinds: the kinds of examples that a stage accepts, by its number, from 0.
+        testable: the kinds of examples that a model can be scored on, by its training set.
+        notify: called with messages about the data.
 
     Raises:
-        ArgumentError: the data are not fit.
+        ArgumentError: the data are unsuitable.
         CorpusError: a file cannot be read.
         DatasetNotFoundError: a published set is not on this machine.
     """
@@ -121,24 +121,24 @@ def stages_of(
 
 
 def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
-    """The values for each of `count` stages: one for all, or as many as there are.
+    """The value for each of `count` stages, from one for all or one per stage.
 
     Raises:
-        ArgumentError: it is another number.
+        ArgumentError: another number of values is given.
     """
     if len(given) == count:
         return list(given)
     if len(given) == 1:
         return list(given) * count
     raise ArgumentError(
-        f"{what} is given {len(given)} times for {count} stages; give it once, or once a stage"
+        f"{what} is given {len(given)} times for {count} stages; give it once, or once per stage"
     )
 
 
 def _development(
     settings: Settings, training: Examples, name: str, kinds: Sequence[Kind], notify: Notify
 ) -> Examples | None:
-    """The set that is named, or the one that belongs to the training set."""
+    """The development set that is named, or the published one for the training set."""
     if settings.development == NO_DEVELOPMENT:
         return None
     spec = settings.development or DEVELOPMENT_SETS.get(name)
@@ -149,7 +149,7 @@ def _development(
 
 
 def _matching(other: Examples, training: Examples) -> Examples:
-    """A labelled set by the training set's labels."""
+    """A labelled set with targets by the training set's labels; other sets unchanged."""
     return other.with_labels(training.labels) if other.labels and training.labels else other
 
 

@@ -1,7 +1,7 @@
-"""Students before their training: a teacher with fewer layers, or with its word vectors alone.
+"""Untrained students: the teacher with fewer layers, or averaged word vectors alone.
 
-The static student is that of model2vec (Tulkens & van Dongen 2024): what the teacher makes of each
-word piece alone, weighted by how rare it is. (The package itself needs an older transformers.)
+The static student is that of model2vec (Tulkens & van Dongen 2024): the teacher's vector of each
+word piece alone, weighted by its rarity. (The package itself needs an older transformers.)
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-#: Word pieces in a batch of the teacher.
+#: Word pieces per batch of the teacher.
 PIECES_AT_ONCE = 1024
-#: How common a word is at which its weight is a half (Arora et al. 2017, smooth inverse frequency).
+#: Frequency of a word with weight one half (Arora et al. 2017, smooth inverse frequency).
 HALF_WEIGHT = 1e-4
-#: Of the diagonal, as a part of its mean, in the least squares that begin a static student.
+#: Ridge of the least squares that fit a static student, relative to the mean of the diagonal.
 RIDGE = 1e-3
 
 
 def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
-    """A copy of the teacher with so many of its layers, evenly spaced from first to last.
+    """A copy of the teacher with this many of its layers, evenly spaced from first to last.
 
     Raises:
-        ArgumentError: it does not have more than these.
-        EncoderError: it is not built of layers as BERT is.
+        ArgumentError: the teacher does not have more layers.
+        EncoderError: the teacher is not built of layers like BERT.
     """
     from torch.nn import ModuleList
 
@@ -41,7 +41,7 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
     blocks = getattr(encoder, "layer", None)
     if encoder is None or not isinstance(blocks, ModuleList):
-        raise EncoderError("this model has no layers like BERT's; use --static")
+        raise EncoderError("this model is not built of layers like BERT; use --static")
     if not 1 <= layers < len(blocks):
         raise ArgumentError(f"layers must be from 1 to {len(blocks) - 1}, not {layers}")
     kept = numpy.linspace(0, len(blocks) - 1, layers).round().astype(int)
@@ -58,9 +58,9 @@ def static_student(
 
     Args:
         teacher: a model with a tokenizer of word pieces.
-        dimension: of their principal components; None leaves the vectors as they are.
-        counts: how often each piece occurs in a corpus; None takes their order in the vocabulary
-            for their order by frequency, by Zipf's law.
+        dimension: number of principal components to keep; None leaves the vectors as they are.
+        counts: occurrences of each piece in a corpus; None takes the order of the vocabulary as
+            that of frequency, by Zipf's law.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -84,15 +84,15 @@ def static_student(
 def fitted_static(
     teacher: TorchEncoder, texts: Sequence[str], wanted: Matrix, dimension: int | None
 ) -> tuple[SentenceTransformer, Matrix]:
-    """A static student fitted to its teacher by least squares, and what is left to learn.
+    """A static student fitted to its teacher by least squares, and the targets of its training.
 
-    Averaging is linear, so the best linear map of all word vectors is one of least squares.
+    Averaging is linear, so the best linear map of all word vectors is a least-squares solution.
 
     Args:
         teacher: a model with a tokenizer of word pieces.
         texts: a corpus.
-        wanted: the teacher's vectors of these texts, and of others after them.
-        dimension: to which principal components cut the vectors; None leaves them as they are.
+        wanted: the teacher's vectors of these texts, followed by those of others.
+        dimension: number of principal components to keep; None leaves the vectors as they are.
 
     Returns:
         The student, and the wanted vectors in its dimension.
@@ -121,7 +121,7 @@ def fitted_static(
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:
-    """The teacher's vector of each piece alone, and which of them are words; zeros for others."""
+    """The teacher's vector of each piece alone, and which pieces are words; zeros for others."""
     import torch
 
     model = teacher.model
@@ -146,7 +146,7 @@ def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]
             ids = torch.tensor(rows, device=model.device)
             features: Any = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
             for module in model:
-                if type(module).__name__ != "Normalize":  # what a word weighs is in its length
+                if type(module).__name__ != "Normalize":  # the length holds a word's weight
                     features = module(features)
             vectors[some] = features["sentence_embedding"].float().cpu().numpy()
     return vectors, is_word

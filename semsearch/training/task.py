@@ -1,4 +1,4 @@
-"""What can be trained: the interface of all tasks."""
+"""The interface of all training tasks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class Task(ABC):
     """One kind of training."""
 
-    #: What it is called in commands and records.
+    #: The name in commands and records.
     name: str
-    #: The first sentences of a model's card.
+    #: The first sentences of the model card.
     description: str
-    #: Whether the base model can be tested as the trained one is.
+    #: Whether the base model can be tested in the same way as the trained one.
     keeps_its_task = False
-    #: The hyperparameters of those who choose none.
+    #: The default hyperparameters.
     recipe = Recipe()
 
     def recipe_for(self, base: str | None) -> Recipe:
@@ -34,7 +34,7 @@ class Task(ABC):
         return self.recipe
 
     def choices(self) -> dict[str, Any]:
-        """What decides the result besides data, base model and recipe, as JSON values."""
+        """What determines the result besides data, base model and recipe, as JSON values."""
         return {}
 
     @abstractmethod
@@ -47,18 +47,18 @@ class Task(ABC):
 
     @abstractmethod
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """The model of a folder with what a stage, by its number, trains it on."""
+        """A trainer of the model in a folder for a stage and its number."""
 
     def load(self, folder: Path) -> Any:
-        """The finished model of a folder, for test sets."""
+        """The finished model in a folder, to score it on test sets."""
         raise NotImplementedError
 
     def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
-        """How good a finished model is, by so many leading dimensions of its vectors."""
+        """The score of a finished model, on the first `dimension` dimensions of its vectors."""
         raise NotImplementedError
 
     def finished(self, folder: Path, base: Path) -> Path:
-        """The folder of the model after choices on held-out data; they can be made again.
+        """The folder of the model after choices on held-out data, which can be repeated.
 
         Args:
             folder: the trained model, in a folder of the run.
@@ -70,9 +70,10 @@ class Task(ABC):
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
     ) -> list[Measured]:
-        """The scores of the model of a folder; beside those of the base model where that counts.
+        """The scores of the model in a folder, beside those of the base model if comparable.
 
-        Of a model with shorter dimensions each, and on the development set if there is no test.
+        A model with shorter dimensions is scored on each, and on the development set if there is
+        no test set.
         """
         shorter = last.recipe.dimensions
         if shorter and not tests and last.development:
@@ -97,5 +98,5 @@ class Task(ABC):
         ]
 
     def is_worth_keeping(self) -> bool:
-        """Whether the measured model is written."""
+        """Whether to write the model, after it was measured."""
         return True

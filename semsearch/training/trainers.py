@@ -1,4 +1,4 @@
-"""The trainers of transformers and sentence-transformers with what all our training shares.
+"""Trainers of transformers and sentence-transformers, with the changes that all tasks share.
 
 Imported only when training begins, for it imports torch.
 """
@@ -28,20 +28,20 @@ CHECKPOINT_EVERY_SECONDS = 600.0
 
 
 class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
-    """What differs from the trainers of the libraries.
+    """The differences from the libraries' trainers.
 
     `watcher`, `score` and `save` are set by `StageTrainer`.
     """
 
     watcher: Watcher
-    score: Any  #: without arguments; None where there is no development set
+    score: Any  #: a callable without arguments; None without a development set
     save: Callable[[Path], None]
     control: Any
 
     def training_step(self, *arguments: Any, **named: Any) -> torch.Tensor:
-        """Forward and backward; a loss that is not finite ends the training.
+        """Run the forward and backward pass; a loss that is not finite ends the training.
 
-        The loss, and the gradients of its own weights, which are not the model's, are the mean over
+        The loss, and the gradients of its own weights, which are not the model's, are averaged over
         all processes.
         """
         loss: torch.Tensor = super().training_step(*arguments, **named)
@@ -58,7 +58,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         return loss
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """The learning rate by steps, or by the part of the minutes that is over."""
+        """The learning-rate schedule by steps, or by elapsed time if `minutes` are given."""
         if self.watcher.recipe.minutes is None:
             return super().create_scheduler(num_training_steps, optimizer)
         self.lr_scheduler = LambdaLR(
@@ -68,7 +68,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         return self.lr_scheduler
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The score, under the name that the trainer looks for."""
+        """The score, under the name that the trainer expects."""
         training = self.model.training
         with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
             metrics = {"eval_score": shared(self.score() if is_main() else 0.0)}
@@ -79,7 +79,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         return metrics
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """The model and the loss's own weights; the libraries add their arguments as a pickle."""
+        """Save the model and the loss's own weights, without the libraries' pickled arguments."""
         del state_dict
         if not is_main():
             return
@@ -97,7 +97,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
             self.loss.load_state_dict(load_file(file), strict=False)
 
     def _weights_of_loss(self: Any) -> dict[str, torch.Tensor]:
-        """What the loss has learnt besides the model: a classifier."""
+        """The trained weights of the loss besides the model's: a classifier."""
         loss = getattr(self, "loss", None)  # transformers' trainer has none
         return {
             name: weights
@@ -106,7 +106,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         }
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """Do nothing: theirs tokenises the data for statistics, and looks up names on the hub."""
+        """Do nothing: the original tokenises data for statistics and looks up names on the hub."""
 
 
 class SiameseTrainer(_Shared, SentenceTransformerTrainer):  # type: ignore[misc]
@@ -118,10 +118,10 @@ class PairTrainer(_Shared, CrossEncoderTrainer):  # type: ignore[misc]
 
 
 class MaskedTrainer(_Shared):
-    """Trains a BERT on the batches that its data set makes."""
+    """Trains a BERT on the batches of its data set."""
 
     def get_train_dataloader(self) -> Any:
-        """Batches as `train_dataset.batches` has them."""
+        """A loader of the batches of `train_dataset.batches`."""
         loader = DataLoader(
             self.train_dataset,
             batch_sampler=self.train_dataset.batches,
@@ -132,12 +132,12 @@ class MaskedTrainer(_Shared):
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc]
-    """Reports progress, keeps the time, and ends the training early.
+    """Reports progress, measures time, and ends the training early.
 
     Args:
-        recipe: its minutes end the training.
+        recipe: its `minutes` limit the training.
         callbacks: called after each step and evaluation.
-        stop: whether to write a checkpoint and end.
+        stop: returns whether to write a checkpoint and end.
     """
 
     trainer: Any
@@ -145,7 +145,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
     def __init__(self, recipe: Recipe, callbacks: Callbacks, stop: Callable[[], bool]) -> None:
         self.recipe = recipe
         self.has_begun = self.is_stopped = False
-        #: An entry of the trainer's history, so that a resumed run goes on counting.
+        #: An entry of the trainer's history, so that a resumed run continues counting.
         self.clock: dict[str, float] = {"step": 0, "seconds": 0.0}
         self._callbacks = callbacks
         self._stop = stop
@@ -153,13 +153,13 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._mark = self._saved = time.perf_counter()
 
     def fraction(self, state: Any) -> float:
-        """Which part of the training is done."""
+        """The fraction of the training that is done."""
         if self.recipe.minutes is None:
             return float(state.global_step / state.max_steps)
         return min(1.0, self.clock["seconds"] / (60 * self.recipe.minutes))
 
     def rate(self, state: Any) -> float:
-        """The part of the highest learning rate: rising in the warm-up, then falling to 0."""
+        """The fraction of the peak learning rate: rising in the warm-up, then falling to 0."""
         done, warmup = self.fraction(state), self.recipe.warmup
         return done / warmup if done < warmup else (1 - done) / (1 - warmup)
 
@@ -180,7 +180,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
     ) -> None:
         """Set the epoch of the batches.
 
-        transformers does not where several processes resume: their sampler is wrapped twice.
+        transformers does not if several processes resume: their sampler is wrapped twice.
         """
         del args, control
         sampler = train_dataloader.batch_sampler
@@ -189,12 +189,12 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
             sampler.set_epoch(int(state.epoch))
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Note that all of a checkpoint has been read."""
+        """Record that the checkpoint has been read completely."""
         del args, state, control
         self.has_begun = True
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Report, and end or save where it is time for that."""
+        """Report progress; end or save if it is time."""
         del args
         now = time.perf_counter()
         self.clock["seconds"] += shared(now - self._mark)
@@ -210,7 +210,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Note the time of the checkpoint."""
+        """Record the time of the checkpoint."""
         del args, state, control
         self._saved = time.perf_counter()
 
@@ -220,7 +220,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         self._loss = (logs or {}).get("loss", self._loss)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any, **_: Any) -> None:
-        """Report the score; evaluating takes none of the training's time."""
+        """Report the score; evaluation does not count as training time."""
         del args, control
         loss = "" if self._loss is None else f"loss {self._loss:.4f}, "
         score = metrics["eval_score"]

@@ -1,13 +1,12 @@
-"""Another language for an encoder: whole words, a dictionary, and the teacher's vectors.
+"""Teaching an encoder another language: new words, a dictionary, and the teacher's vectors.
 
-Reimers & Gurevych 2020 let a student learn, for each translated sentence, the vector that its
-teacher gives to the English one. A model that was trained on English alone hardly learns from some
-thousand sentences so. Hence its vocabulary first gets the words of the language, and each of these
-begins as the mean of its English translations, weighted by their probability by IBM Model 1. Those
-that the vocabulary has already (BERT's has "um" and "para") begin nearer to that mean, too. Words
-that are in none of the sentences are read by their parts: these get pieces, and are learnt by
-cutting other words at random.
-English sentences among the others keep what the model knows.
+Reimers & Gurevych 2020 train a student to give each translated sentence the vector that its teacher
+gives to the English one. With some thousand sentences, a model trained on English alone hardly
+improves this way. So the words of the language are first added to its vocabulary, each initialised
+as the mean of its English translations, weighted by their probability under IBM Model 1. Words
+already in the vocabulary (BERT's has "um" and "para") are moved towards that mean, too. Words in
+none of the sentences are read by their parts: these get pieces, which are trained by cutting other
+words at random. English sentences among the others preserve what the model knows.
 """
 
 from __future__ import annotations
@@ -48,23 +47,23 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage_trainer import StageTrainer
 
-#: How many English sentences are learnt for each translated one.
+#: Number of English training sentences for each translated one.
 REPLAYED = 0.25
-#: How many translated sentences are held out, and how many scored pairs are looked at on the way.
+#: Maximum numbers of held-out sentences, and of scored pairs for evaluation during training.
 MOST_HELD_OUT = 500
 MOST_PROBED = 500
-#: Sorts behind whatever can follow the beginning of a word.
+#: Sorts after every continuation of a prefix.
 LAST_CHARACTER = chr(sys.maxunicode)
-#: Among how many sentences a translation has to be found, in the test.
+#: Maximum number of sentences in the test that searches for translations.
 MOST_SEARCHED = 1000
 
 
 @dataclass
 class Translation(Task):
-    """Train a bi-encoder in further languages.
+    """Teach a bi-encoder other languages.
 
     Args:
-        languages: one a parallel text; None takes the one that the text names.
+        languages: one per parallel text; None takes the one that the text names.
     """
 
     languages: Sequence[str | None]
@@ -73,11 +72,11 @@ class Translation(Task):
     name = "translate"
     description = "A bi-encoder, trained by semsearch from `{base}`."
     keeps_its_task = True
-    # New words must move far, what is known must not.
+    # New words must move far, known ones must not.
     recipe = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=2e-3)
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
-        """All languages as one stage, and the test sets that are here for them."""
+        """One stage for all languages, and the test sets that are available for them."""
         self._notify = notify
         languages = one_each(self.languages, len(settings.data), "--language")
         named = zip(settings.data, languages, strict=True)
@@ -96,12 +95,12 @@ class Translation(Task):
         return [Stage(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
 
     def loss(self, number: int, training: Examples) -> str:
-        """One for all languages."""
+        """The name of the loss, the same for all languages."""
         del number, training
         return "cosine to the teacher's vector"
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """The bi-encoder of a folder with the words of the languages."""
+        """A trainer of the bi-encoder in a folder, with the words of the languages added."""
         del number
         from sentence_transformers.sentence_transformer.data_collator import (
             SentenceTransformerDataCollator,
@@ -121,7 +120,7 @@ class Translation(Task):
         sources, translations = training.texts
         known = len(model.tokenizer)
         added = add_words(model, sources, translations)
-        self._notify(f"{added:,} word pieces added, their vectors from a dictionary of the texts")
+        self._notify(f"{added:,} word pieces added, initialised from a dictionary of the texts")
         distinct = list(dict.fromkeys(sources))
         place = {text: row for row, text in enumerate(distinct)}
         generator = numpy.random.default_rng(recipe.seed)
@@ -145,12 +144,12 @@ class Translation(Task):
         return trainer
 
     def load(self, folder: Path) -> Encoder:
-        """The model of a folder as it is used."""
+        """The finished model in a folder."""
         return load_encoder(str(folder), precision=Precision.FP32, local_files_only=True)
 
     def score(self, model: Encoder, examples: Examples, dimension: int | None = None) -> float:
-        """Its score on a test set."""
-        del dimension  # the teacher's
+        """The model's score on a test set."""
+        del dimension  # always the teacher's
         return score_columns(columns_of(model.encode_documents, examples), examples)
 
     def _scored(
@@ -160,7 +159,7 @@ class Translation(Task):
         development: Examples | None,
         languages: Sequence[str],
     ) -> Callable[[], float] | None:
-        """The cosine of held-out sentences to their teacher; similarity is reported beside it."""
+        """A function that returns the mean cosine to the teacher's vectors and reports STS."""
         if development is None:
             return None
         wanted = teacher.encode_documents(development.texts[0])
@@ -187,7 +186,7 @@ class Translation(Task):
 
 
 def drop_nothing(model: SentenceTransformer) -> None:
-    """Turn dropout off: its noise keeps a student away from its teacher's vectors."""
+    """Turn off dropout: its noise keeps a student from matching its teacher's vectors."""
     import torch
 
     for module in model.modules():
@@ -198,13 +197,13 @@ def drop_nothing(model: SentenceTransformer) -> None:
 def add_words(
     model: SentenceTransformer, sources: Sequence[str], translations: Sequence[str]
 ) -> int:
-    """Give a model the words of translated sentences; how many pieces are new.
+    """Add the words of translated sentences to a model; return the number of new pieces.
 
-    A known piece that occurs in the translations moves towards the mean of what it translates: the
-    more often it occurs there, and the less often in the sources, the farther.
+    A known piece in the translations moves towards the mean of its own translations: further, the
+    larger the share of its occurrences that are in the translations, not the sources.
 
     Raises:
-        EncoderError: its tokens are no word pieces.
+        EncoderError: the model's tokenizer is not WordPiece.
     """
     import torch
 
@@ -217,21 +216,21 @@ def add_words(
         for tokenizer, texts in ((larger, translations), (known, sources))
     )
     probable = translation_probabilities(translated, read, new, old)
-    here, there = (
+    in_translations, in_sources = (
         numpy.bincount(numpy.fromiter(chain.from_iterable(texts), numpy.int64), minlength=new)
         for texts in (translated, read)
     )
-    share = here / (here + there + 1)
-    share[old:] = here[old:] > 0
+    share = in_translations / (in_translations + in_sources + 1)
+    share[old:] = in_translations[old:] > 0
     transformer: Any = model.transformers_model
     vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
     unknown = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
-    began = numpy.concatenate([vectors[:old], unknown])
-    began += share[:, None] * (probable @ vectors[:old] - began)
-    _begin_parts(began, larger, here, old)
+    initial = numpy.concatenate([vectors[:old], unknown])
+    initial += share[:, None] * (probable @ vectors[:old] - initial)
+    _begin_parts(initial, larger, in_translations, old)
     transformer.resize_token_embeddings(new, mean_resizing=False)
     with torch.no_grad():
-        transformer.get_input_embeddings().weight.copy_(torch.from_numpy(began))
+        transformer.get_input_embeddings().weight.copy_(torch.from_numpy(initial))
     model[0].processor = with_pieces(model.tokenizer, larger)
     return new - old
 
@@ -239,9 +238,9 @@ def add_words(
 def _begin_parts(
     vectors: Matrix, pieces: Tokenizer, used: NDArray[numpy.int64], known: int
 ) -> None:
-    """Let the new pieces that no translation uses begin.
+    """Initialise the new pieces that no translation uses.
 
-    A word at the end of others begins as that word; what others begin with, as their mean.
+    A word at the end of others gets the vector of that word; a prefix, the mean of its words.
     """
     vocabulary, continuing = pieces.get_vocab(), pieces.model.continuing_subword_prefix
     words = sorted(vocabulary)
@@ -258,7 +257,7 @@ def _begin_parts(
 
 
 def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:
-    """STS Benchmark in each language, across, and in English, where it is on this machine."""
+    """STS Benchmark in each language, across languages and in English, if it is on this machine."""
     names = [
         f"{TRANSLATED}:{name}"
         for language in languages
@@ -268,31 +267,31 @@ def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list
 
 
 def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
-    """Similarity, also of pairs without a sentence that was learnt; translations to be found."""
-    learnt = {text_key(text) for column in training.texts for text in column}
+    """STS test sets, also of unseen sentences only, and tests that search for translations."""
+    seen = {text_key(text) for column in training.texts for text in column}
     tests = []
     for test in _published_sts(training.labels, "test", notify):
         tests.append(test)
         if test.name.startswith(TRANSLATED):
-            tests.append(_without(test, learnt, "no sentence learnt"))
+            tests.append(_without(test, seen, "unseen sentences"))
     for language in training.labels:
         try:
             pairs = parallel_sentences(language, "test")
         except DatasetNotFoundError:
             continue
         sides = tuple(map(list, zip(*pairs, strict=True)))
-        unlearnt = _without(_positive(f"{SOURCE_LANGUAGE} to {language}", *sides), learnt, "")
-        there = unlearnt.take(range(min(len(unlearnt), MOST_SEARCHED)))
-        there = replace(there, name=f"{there.name}, {len(there):,} sentences, none learnt")
-        name = there.name.replace(
+        unseen = _without(_positive(f"{SOURCE_LANGUAGE} to {language}", *sides), seen, "")
+        forward = unseen.take(range(min(len(unseen), MOST_SEARCHED)))
+        forward = replace(forward, name=f"{forward.name}, {len(forward):,} unseen sentences")
+        name = forward.name.replace(
             f"{SOURCE_LANGUAGE} to {language}", f"{language} to {SOURCE_LANGUAGE}"
         )
-        tests += [there, replace(there, name=name, texts=there.texts[::-1])]
+        tests += [forward, replace(forward, name=name, texts=forward.texts[::-1])]
     return tests
 
 
 def _positive(name: str, left: list[str], right: list[str]) -> Examples:
-    """Pairs of which no side stands twice."""
+    """Pairs without duplicate texts on either side."""
     first: dict[str, str] = {}
     for source, translation in zip(left, right, strict=True):
         first.setdefault(source, translation)
@@ -301,12 +300,12 @@ def _positive(name: str, left: list[str], right: list[str]) -> Examples:
     return Examples(name, Kind.POSITIVE, texts, [name] * len(unique), [])
 
 
-def _without(test: Examples, learnt: Iterable[str], note: str) -> Examples:
-    """The rows of a test with no text that was learnt."""
+def _without(test: Examples, seen: Iterable[str], note: str) -> Examples:
+    """The rows of a test set without texts seen in training."""
     rows = [
         row
         for row, texts in enumerate(zip(*test.texts, strict=True))
-        if not any(text_key(text) in learnt for text in texts)
+        if not any(text_key(text) in seen for text in texts)
     ]
     part = test.take(rows)
     return replace(part, name=f"{test.name}, {note} ({len(part):,})") if note else part

@@ -1,8 +1,8 @@
-"""Of the word embeddings, only the rows that the texts use are trained.
+"""Training only those rows of the word embeddings that the texts use.
 
 Half of MiniLM's weights are word embeddings; some thousand texts use a third of their rows. AdamW
-would read and write all of them and both their moments at every step, to change by weight decay
-alone what no gradient reaches.
+would read and write all rows and both their moments at every step, although rows without gradients
+change by weight decay alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import torch
 
 
 class UsedRows(torch.nn.Module):
-    """An embedding that holds apart the rows that are trained; the others are only read.
+    """An embedding with some rows as trainable weights; the others are read-only.
 
-    Its state is that of the whole embedding, so checkpoints and models do not differ.
+    Its state is that of the whole embedding, so checkpoints and models have the usual format.
 
     Args:
         whole: the embedding that it replaces.
@@ -64,8 +64,8 @@ def train_used_rows(model: Any, used: Collection[int]) -> None:
     """Train only the word embeddings that texts use.
 
     Args:
-        model: of sentence-transformers; it stays as it is where it has no ordinary embedding.
-        used: the ids of all tokens that it is trained on.
+        model: a sentence-transformers model; unchanged if it has no plain embedding layer.
+        used: the ids of all tokens in the training texts.
     """
     transformer = model.transformers_model
     words = None if transformer is None else transformer.get_input_embeddings()

@@ -1,7 +1,7 @@
-"""Words cut into parts at random, while a model learns to read them (Hiraoka 2022).
+"""Words cut into parts at random during training (MaxMatch-Dropout, Hiraoka 2022).
 
-A model that always sees a learnt word as one piece does not learn what its parts say, by which it
-has to read the words that were in no sentence.
+A model that always sees a word as one piece does not learn the meaning of its parts, by which it
+has to read unseen words.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from semsearch.training.new_words import SHORTEST_PART, with_pieces
 
 #: The probability that a new word is cut.
 DROPPED = 0.02
-#: How many vocabularies there are from which words are missing. Each batch is cut with one of them.
+#: Number of vocabularies with missing words; each batch is tokenised with one of them.
 VOCABULARIES = 12
 
 
 class WordDropout:
-    """Cuts a batch with the vocabulary of a model, from which some of its new words are missing.
+    """Tokenises batches with a model's vocabulary, from which some new words are missing.
 
-    Which ones they are depends on the texts of the batch, so that a resumed run goes on alike.
+    Which ones depends on the texts of the batch, so that a resumed run gives the same result.
 
     Args:
-        module: the first one of a bi-encoder, with word pieces.
-        known: how many ids are no new words.
+        module: the first module of a bi-encoder with WordPiece tokens.
+        known: number of ids before those of the new words.
         seed: of the vocabularies.
     """
 
@@ -57,7 +57,7 @@ class WordDropout:
             self._modules.append(with_fewer)
 
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
-        """The features of texts, as the model takes them."""
+        """The features of texts, as input of the model."""
         place = zlib.crc32("\n".join(texts).encode()) % VOCABULARIES
         features: dict[str, Any] = self._modules[place].preprocess(texts, **options)
         return features

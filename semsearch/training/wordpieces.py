@@ -1,4 +1,4 @@
-"""A vocabulary of word pieces, learnt from texts (Wu et al. 2016; BERT's way of cutting words)."""
+"""A WordPiece vocabulary, learnt from texts (Wu et al. 2016), as BERT uses it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from transformers import BertTokenizerFast
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-#: How many different characters get a piece of their own.
+#: Maximum number of characters with pieces of their own.
 ALPHABET_SIZE = 1000
-#: A piece has to occur as often.
+#: Minimum number of occurrences of a piece.
 LEAST_FREQUENCY = 2
 
 
 def learn_word_pieces(
     texts: Callable[[], Iterable[str]], size: int, max_tokens: int, *, cased: bool = False
 ) -> BertTokenizerFast:
-    """A BERT tokenizer with a vocabulary of its own.
+    """A BERT tokenizer with a vocabulary learnt from texts.
 
-    The same texts give the same vocabulary. The trainer of `tokenizers` does not see to that: it
-    numbers the characters in the order of a hash map, and the numbers decide between pairs that
-    are equally frequent. So the characters are given to it in an order.
+    The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
+    numbers the characters in the order of a hash map, and the numbers break ties between equally
+    frequent pairs. So the characters are passed to it in a fixed order.
 
     Args:
-        texts: gives the texts; is called twice.
-        size: how many pieces at most; there are fewer where the texts are few.
-        max_tokens: how many tokens of a text the tokenizer lets through, special ones included.
+        texts: returns the texts; it is called twice.
+        size: maximum number of pieces; few texts give fewer.
+        max_tokens: maximum tokens per text, including special tokens.
         cased: keep capitals and accents.
 
     Raises:
-        TrainingError: not even the characters fit into the vocabulary.
+        TrainingError: the vocabulary is too small for the characters alone.
     """
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
@@ -75,7 +75,7 @@ def learn_word_pieces(
 
 
 def save_tokenizer(tokenizer: BertTokenizerFast, folder: Path) -> None:
-    """Write a tokenizer as today's transformers has it, and vocab.txt as all know it."""
+    """Write a tokenizer in the format of current transformers, and as vocab.txt."""
     tokenizer.save_pretrained(folder)
     pieces = sorted(tokenizer.get_vocab().items(), key=lambda piece: piece[1])
     lines = "".join(f"{piece}\n" for piece, _ in pieces)

@@ -26,7 +26,7 @@ FLAT_NUMBERS = 50_000 * 384
 #: Fewer vectors are not enough to train lists and short codes.
 IVF_LEAST = 1000
 
-#: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. Among some hundred
+#: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. With a few hundred
 #: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
 ONE_LIST = 250_000
 

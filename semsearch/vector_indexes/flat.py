@@ -28,7 +28,7 @@ class VectorIndex(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Width of the vectors."""
+        """The dimension of the vectors."""
 
     @property
     def plan(self) -> str:

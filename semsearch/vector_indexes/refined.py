@@ -38,11 +38,10 @@ class RecallTest(NamedTuple):
     """Synthetic queries, each with the tenth best score of exact search.
 
     An index finds the neighbours of its own vectors more easily than those of real queries, which
-    are in other places than the vectors: tuned to a recall of 98 % for its own vectors, HNSW over
-    107,525 definitions had 88 % for sentences. So a query lies halfway between two vectors, plus a
-    longer way in a random direction. How long was chosen by four kinds of real queries (words,
-    titles, questions, sentences) over definitions and sentences about films; `scripts/bench/recall`
-    compares them.
+    lie elsewhere: tuned to a recall of 98 % for its own vectors, HNSW over 107,525 definitions had
+    88 % for sentences. So a query lies halfway between two vectors, plus a longer step in a random
+    direction. Its length was chosen with four kinds of real queries (words, titles, questions,
+    sentences) over definitions and sentences about films; `scripts/bench/recall` compares them.
 
     A neighbour counts as found if its score is at least the tenth best of exact search, so that
     equal vectors are interchangeable.
@@ -68,9 +67,12 @@ class RecallTest(NamedTuple):
 
 
 def _lower_bound(is_found: NDArray[numpy.bool]) -> float:
-    """Of the share of neighbours that are found, shape (queries, neighbours).
+    """The lower bound, with 95 % confidence, of the share of neighbours found.
 
     Queries of some kinds are harder than others, so the mean of 400 alone would be a guess.
+
+    Args:
+        is_found: shape (queries, neighbours).
     """
     shares = is_found.mean(axis=1)
     return max(0.0, float(shares.mean() - DEVIATIONS * shares.std() / math.sqrt(len(shares))))
@@ -104,7 +106,7 @@ IVF_TYPES = (
 #: number, and for shorter codes.
 CANDIDATES, CANDIDATES_OF_SHORT_CODES = 2, 20
 
-#: Factors of these numbers to try, ascending.
+#: Multiples of these numbers to try, ascending.
 CANDIDATES_TIMES = (1, 2, 4)
 #: The number of candidates grows with this power of the number of neighbours.
 GROWTH = 0.7
@@ -119,7 +121,7 @@ TRAINING_VECTORS = 20_000
 #: If more than this share of the vectors would be candidates, all are compared.
 MANY_CANDIDATES = 0.1
 
-#: Scores computed at once; those of more do not fit the processor's cache.
+#: Scores computed at once; more do not fit the processor's cache.
 SCORES_AT_ONCE = 1 << 18
 
 
@@ -208,10 +210,10 @@ class RefinedIndex(FaissIndex):
             self._base.nprobe = self._effort
 
     def measured_recall(self) -> float:
-        """The recall@10 for synthetic queries, other ones than those for tuning.
+        """The recall@10 for synthetic queries, different from those used for tuning.
 
         Returns:
-            What the effort or what the candidates reach, whichever is lower; each is the lower
+            The recall of the effort or that of the candidates, whichever is lower; each is a lower
             bound with 95 % confidence.
         """
         candidates = RecallTest.of(self, seed=1).recall(self)
@@ -221,8 +223,8 @@ class RefinedIndex(FaissIndex):
         """A function that returns the share of the nearest vectors that an effort reaches.
 
         For a graph, this is the recall of queries far from the vectors. For lists, it is the share
-        of the nearest vectors of random directions that are in the lists searched: with codes,
-        these queries would have a low recall, which they have in common with no real query.
+        of the nearest vectors of random directions that are in the lists searched: compared by
+        codes, these queries would have a low recall, unlike any real query.
         """
         if self._is_hnsw:
             test = RecallTest.of(self, FAR, seed)
@@ -284,9 +286,9 @@ class RefinedIndex(FaissIndex):
     def _candidates_of(self, n: int) -> int:
         """The number of candidates ranked by exact vectors.
 
-        For more neighbours than it is tuned for, it takes fewer per neighbour: with a million
-        vectors, the recall for 20, 50 and 100 neighbours was that for 10. One more is not another
-        candidate's worth: a search asks for it to see whether the last score is unique.
+        For more neighbours than it is tuned for, fewer per neighbour suffice: with a million
+        vectors, the recall for 20, 50 and 100 neighbours equalled that for 10. One additional
+        neighbour adds none: a search requests it to see whether the last score is unique.
         """
         more = max(n - 1, NEIGHBOURS) / NEIGHBOURS
         return max(n, math.ceil(NEIGHBOURS * self._candidates * math.pow(more, GROWTH)))

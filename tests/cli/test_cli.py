@@ -114,7 +114,8 @@ class TestIndex:
         (tmp_path / "pt.txt").write_text("\n".join(rows), encoding="utf-8")
         said = (
             "minilm does not read the language of 2 of 2 sampled passages well "
-            "(1.8 pieces a word); teach it: semsearch train translate --parallel FILE --output DIR"
+            "(1.8 pieces per word); teach it: "
+            "semsearch train translate --parallel FILE --output DIR"
         )
         first = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
         assert said in first.stderr.splitlines()
@@ -438,7 +439,7 @@ class TestRanking:
         (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
         run("index", "twice.csv", "--encoder", "hashing")
         table = run("query", "train", "--fold-duplicates").stdout
-        assert table.splitlines()[2:] == ["   A train.", "   the same: two"]
+        assert table.splitlines()[2:] == ["   A train.", "   duplicates: two"]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

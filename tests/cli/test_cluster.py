@@ -100,7 +100,7 @@ class TestFormats:
         result = run(*options, "--format", "jsonl")
         assert members(result) == [SEA, BREAD, {"alone-0"}]
         assert records(result)[2] == {"group": None, "size": 1, "members": ["alone-0"]}
-        assert "8 passages, 2 groups, 1 passage in none" in result.stderr
+        assert "8 passages, 2 groups, 1 passage ungrouped" in result.stderr
         last = rows(run(*options, "--format", "csv"))[-1]
         assert last == dict(zip(last, ["", "", "", "alone-0", "moon"], strict=True))
         assert "moon" not in run(*options).stdout

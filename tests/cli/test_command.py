@@ -105,7 +105,7 @@ def test_help_comes_first():
         ("query x --where year = 1990", 'quote the filter: --where "year …"'),
         ("query --where year = 1990 x", 'quote the filter: --where "year …"'),
         ("query x --where genres IN ('a')", 'quote the filter: --where "genres …"'),
-        ("info films", "unexpected argument films; an index is named by: --index films"),
+        ("info films", "unexpected argument films; name an index with: --index films"),
         ("verify a b", "unexpected argument a"),
         ("qeury x", "No such command 'qeury'. Did you mean 'query'?"),
         ("Query x", "No such command 'Query'. Did you mean 'query'?"),

@@ -124,7 +124,7 @@ class TestFetch:
 
     def test_wrong_bytes(self, run, published, tmp_path):
         published.write_text("a,b,score\nx,y,9\n")
-        assert "sends another file than was published" in run("fetch", "s", code=1).stderr
+        assert "sends a file other than the published one" in run("fetch", "s", code=1).stderr
         assert not (tmp_path / "data" / "s" / "a.csv").exists()
 
     def test_it_is_gone(self, run, published):
@@ -138,7 +138,7 @@ class TestFetch:
 
     def test_what_no_program_can_fetch(self, run):
         told = run("fetch", "sts16", code=1).stderr
-        assert "and 9 more cannot be fetched by a program; get the test data with gold" in told
+        assert "and 9 more cannot be downloaded automatically; get the test data with gold" in told
 
     def test_without_a_name(self, run):
         assert "Missing argument 'NAME...'" in run("fetch", code=2).stderr

@@ -212,7 +212,7 @@ class TestIr:
             (["--measure", "nDGC@10"], "unknown measure 'nDGC@10'"),
             (["--system", "cross-encoder:x"], "ENCODER+cross-encoder:x"),
             (["--system", "run:none.run"], "none.run: No such file"),
-            (["--per-query"], "--per-query goes with --format jsonl"),
+            (["--per-query"], "--per-query needs --format jsonl"),
             (["--system", "bm25", "--runs", "pets/corpus.jsonl/x"], "pets/corpus.jsonl"),
         ],
     )

@@ -70,7 +70,7 @@ def test_lines_for_programs_are_the_same(run):
 def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path):
     result = run(*arguments, "--report", "pairs.csv", code=1)
     assert result.stderr.endswith(
-        "Error: pairs.csv: is a file; --report names a folder [unusable-output]\n"
+        "Error: pairs.csv is a file; --report needs a folder [unusable-output]\n"
     )
     assert result.stdout == ""
     assert (tmp_path / "pairs.csv").read_text("utf-8") == PAIRS

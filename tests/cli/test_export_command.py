@@ -44,7 +44,7 @@ def test_says_what_it_wrote(run):
     result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
     assert (result.stdout, result.stderr) == ("new.parquet: 1 passage\n", "")
     result = run("export", "pets.parquet")
-    assert result.stderr == "as JSON text, for Parquet has no type for all that they hold: odd\n"
+    assert result.stderr == "written as JSON text, since no Parquet type fits all values: odd\n"
     assert (
         run("export", "pets.jsonl", code=1).stderr
         == "Error: pets.jsonl exists; name another file, or --overwrite it [unusable-output]\n"
@@ -92,5 +92,5 @@ class TestHitsAsParquet:
             == "Error: --explain needs --format table or jsonl [argument-combination]\n"
         )
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-        with pytest.raises(ArgumentError, match="parquet is for a file"):
+        with pytest.raises(ArgumentError, match="write Parquet to a file"):
             hits_output("parquet", [], [])

@@ -82,7 +82,7 @@ def test_a_reranker_for_an_index(run, base, tmp_path):
     arguments = ["--queries", "queries.csv", "--qrels", "qrels.csv", "--negatives", 2]
     arguments += ["--base", base, "--epochs", 1, "--output", "reranker"]
     result = run("cross-encoder", "--index", "indexes/i", *arguments)
-    assert "11 queries to train on, with 11 relevant passages and 22 others" in result.stderr
+    assert "11 queries to train on, with 11 relevant passages and 22 negatives" in result.stderr
     tested, made, verdict = result.stdout.splitlines()
     assert tested.startswith("queries (held out): ")
     assert tested.endswith("(nDCG@10 x 100)")
@@ -113,7 +113,7 @@ def test_recipes_by_stage(run, base):
         (["--data", "none.csv"], "no such file: none.csv"),
         (["--data", "p.csv", "--base", "./nothing"], "no model folder ./nothing"),
         (["--data", "p.csv", "--scale", 1, 5], "p.csv:2: score 0 is outside the scale 1 to 5"),
-        (["--data", "p.csv", "--dev", "p.csv"], "p.csv has only pairs that are to be tested"),
+        (["--data", "p.csv", "--dev", "p.csv"], "p.csv has only pairs that are in a development"),
         (["--data", "p.csv", "--output", "p.csv"], "p.csv exists and is not a model"),
         (["--data", "p.csv", "--output", "."], "--output must name a separate folder"),
         (["--data", "p.csv", "--resume"], "no training run to resume"),
@@ -164,7 +164,7 @@ def test_ctrl_c_says_how_to_go_on(run, base, tmp_path, interruptible):
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert "the same command with --resume goes on [training-stopped]" in rest
+    assert "add --resume to continue [training-stopped]" in rest
     assert "Traceback" not in rest
     assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
 

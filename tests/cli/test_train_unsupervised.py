@@ -64,12 +64,12 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     short = ("--steps", 1, "--learning-rate", 1e-9)
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, code=1)
     ranks, verdict = result.stdout.splitlines()
-    assert ranks.startswith("c, queries of keywords: ")
-    assert verdict.startswith("not kept, the gain is not certain: nDCG@10 ")
+    assert ranks.startswith("c, keyword queries: ")
+    assert verdict.startswith("not kept, the gain is not significant: nDCG@10 ")
     assert verdict.endswith("nothing was written, keep using models/c-tiny")
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
-    assert "kept because of --keep-anyway, although the gain is not certain:" in result.stdout
+    assert "kept because of --keep-anyway, although the gain is not significant:" in result.stdout
     assert sorted(file.name for file in (tmp_path / "models").iterdir()) == [
         "c-adapted",
         "c-tiny",
@@ -119,7 +119,8 @@ def test_from_random_weights_to_an_encoder(run, tmp_path):
         (["adapt", "c.jsonl", "--encoder", "./x"], "no model folder ./x"),
         (["distil", "minilm"], "choose a student: --static or --layers N"),
         (["distil", "minilm", "--static", "--layers", 2], "choose a student"),
-        (["distil", "minilm", "--layers", 2], "layers and a length of training need a corpus"),
+        (["distil", "minilm", "--layers", 2], "layers, epochs, steps and minutes need a corpus"),
+        (["distil", "minilm", "--static", "--epochs", 2], "steps and minutes need a corpus"),
         (["distil", "minilm", "c.jsonl", "--layers", 6, "--steps", 1], "from 1 to 5, not 6"),
     ],
 )
@@ -150,7 +151,7 @@ def test_ctrl_c_reports_how_to_go_on(run, tmp_path, interruptible):
             process.kill()
     last = (tmp_path / "log").read_text().splitlines()[-1]
     assert re.fullmatch(
-        r"stopped after step \d+; the same command with --resume goes on \[training-stopped\]", last
+        r"stopped after step \d+; add --resume to continue \[training-stopped\]", last
     )
     result = run(*arguments, code=1)
     assert "m.training holds an unfinished training run; continue it with --resume" in result.stderr
@@ -171,7 +172,7 @@ def test_adapt_is_measured_with_judged_queries(run, tmp_path):
     short = ("--encoder", "models/c-tiny", "--steps", 1, "--learning-rate", 1e-9)
     judged = ("--queries", "queries.csv", "--qrels", "qrels.csv")
     result = run("adapt", "c.jsonl", *short, *judged, code=1)
-    assert "measured with 6 judged queries" in result.stderr
+    assert "evaluated on 6 judged queries" in result.stderr
     assert result.stdout.startswith("c, judged queries: ")
     result = run("adapt", "c.jsonl", *short, *judged[:2], code=1)
     assert "Error: --queries and --qrels go together" in result.stderr

@@ -143,8 +143,8 @@ def test_help_has_sections():
         "Options:",
         "Columns and formats:",
         "Encoding:",
-        "Bringing up to date:",
-        "Search, also of an index that exists:",
+        "Updating:",
+        "Search, also for an existing index:",
     ]
     for option in main.get_command(None, "index").params:
         assert all(told.count(f"  {name}") for name in option.opts if name.startswith("--"))

@@ -58,9 +58,7 @@ def test_what_pandas_writes(write, tmp_path):
 
 def test_files_that_cannot_be_read(write):
     write("old.feather", b"FEA1" + bytes(50))
-    with pytest.raises(
-        BadRowError, match=r"^old\.feather: is Feather version 1: write it again as"
-    ):
+    with pytest.raises(BadRowError, match=r"^old\.feather: is Feather version 1: save it as"):
         list(Corpus("old.feather"))
     write("cut.arrow", stored("file")[:-30])
     with pytest.raises(BadRowError, match=r"^cut\.arrow: cannot be read as Arrow: "):

@@ -371,7 +371,7 @@ class TestBroken:
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("META-INF/container.xml", "<container/>")
         reason = one_bad_row("x.epub", file.getvalue())
-        assert reason == "is not an EPUB: it lacks its table of files"
+        assert reason == "is not an EPUB: its package document is missing"
 
     def test_a_pdf_with_a_password(self, one_bad_row):
         reason = one_bad_row("x.pdf", ENCRYPTED_PDF)

@@ -156,7 +156,7 @@ class TestForeignFiles:
         assert message("notes") == (
             "notes looks like plain text, not a table: --input-format text reads it as one "
             "document, --input-format lines reads each line as a text; --input-format "
-            "csv insists on a table"
+            "csv reads it as a table"
         )
         assert len(list(Corpus("notes", format="tsv", header=False))) == 3
 

@@ -297,7 +297,7 @@ class TestTables:
         for columns, reason in [
             (("one", "other", "no"), r"no column 'no' \(columns: kind, one, other, note\)"),
             (("one", "other", "5"), "no column '5'"),
-            (("one", "one", "kind"), "are not three columns"),
+            (("one", "one", "kind"), "must be three different columns"),
             ((None, None, "kind"), "no columns for two texts and a score"),
         ]:
             with pytest.raises(DatasetError, match=reason):

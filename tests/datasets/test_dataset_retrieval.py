@@ -165,14 +165,14 @@ class TestBeir:
     @pytest.mark.parametrize(
         ("name", "content", "reason"),
         [
-            ("corpus.jsonl", "", "no judgement is about"),
+            ("corpus.jsonl", "", "no judgement refers to"),
             ("corpus.jsonl", CORPUS + "{", r"corpus\.jsonl:4: not JSON"),
             ("corpus.jsonl", "[1]\n", "not a JSON object"),
             ("corpus.jsonl", '{"id": "a", "text": "b"}\n', r"no '_id' and 'text' \(fields: id, te"),
             ("corpus.jsonl", CORPUS + CORPUS, r"corpus\.jsonl:4: duplicate id 'd1'"),
             ("queries.jsonl", None, r"has no queries\.jsonl"),
             ("qrels/test.tsv", None, r"has no qrels/test\.tsv \(splits: none\)"),
-            ("qrels/test.tsv", "", "no judgement is about"),
+            ("qrels/test.tsv", "", "no judgement refers to"),
             ("qrels/test.tsv", "q1\td1\n", r"test\.tsv:1: 2 tab-separated columns, not 3"),
             ("qrels/test.tsv", "q1\td1\tgood\n", "the relevance is not an integer: 'good'"),
             ("qrels/test.tsv", "q1\td1\t0.5\n", "not an integer"),
@@ -303,12 +303,12 @@ class TestClassical:
     @pytest.mark.parametrize(
         ("arguments", "reason"),
         [
-            ([""], "no judgement is about"),
-            (["2 77 1\n"], "no judgement is about"),
-            (["2 one 1\n"], r"X\.REL:1: not a judgement in numbers: '2 one 1'"),
+            ([""], "no judgement refers to"),
+            (["2 77 1\n"], "no judgement refers to"),
+            (["2 one 1\n"], r"X\.REL:1: judgements must be numbers, not '2 one 1'"),
             (["2 1 0.5\n"], "not an integer"),
-            (["2 1 1\n", "once upon a time\n"], "begins neither with"),
-            (["2 1 1\n", ""], "begins neither with"),
+            (["2 1 1\n", "once upon a time\n"], "must begin with"),
+            (["2 1 1\n", ""], "must begin with"),
             (["2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n"], r"X\.ALL:20: duplicate id 1"),
             (["2 1 1\n", "1\nfields\n"], "does not end with a slash"),
             (["2 1 1\n", "1\nfields\n/\n/\n"], "does not begin with a number"),
@@ -406,8 +406,8 @@ ANOTHER ONE OF THAT NUMBER.
                 r"LISA\.QUE:3: the query that begins here does not end with '#'",
             ),
             ("LISARJ.NUM", "1 2 501\n", r"LISARJ\.NUM:1: 1 documents of query 1, not 2"),
-            ("LISARJ.NUM", "1 1\nx\n", r"LISARJ\.NUM:2: not a judgement in numbers: 'x'"),
-            ("LISARJ.NUM", "7 1 1\n", "no judgement is about"),
+            ("LISARJ.NUM", "1 1\nx\n", r"LISARJ\.NUM:2: judgements must be numbers, not 'x'"),
+            ("LISARJ.NUM", "7 1 1\n", "no judgement refers to"),
         ],
     )
     def test_wrong_files(self, folder, put, name, content, reason):

@@ -25,7 +25,7 @@ class TestWhere:
         monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
         monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
         assert data_folder() == tmp_path / "semsearch" / "data"
-        way_out = r"\(set SEMSEARCH_DATA for another folder\); semsearch datasets fetch quora$"
+        way_out = r"\(set SEMSEARCH_DATA for another folder\); run semsearch datasets fetch quora$"
         with pytest.raises(DatasetNotFoundError, match=way_out):
             data_file("pairs/quora_dev.tsv")
         file = data_folder() / "pairs" / "quora_dev.tsv"

@@ -65,7 +65,7 @@ def test_queries_without_judgements_are_left_out(files):
         ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1: missing columns (columns: a"),
         ("queries.csv", "id,text\nq1\n", "queries.csv:2: 1 column; expected 2"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3: duplicate query 'q1'"),
-        ("queries.csv", "id,text\nx,a\n", "judged.csv judges no query of"),
+        ("queries.csv", "id,text\nx,a\n", "judged.csv has no judgement for a query of"),
         ("queries.csv", "id,text\nq1,a\n", "judged.csv: 1 judged queries are not in"),
         ("queries.csv", "", "queries.csv is empty"),
         ("judged.csv", "q1,d1,1\n", "judged.csv:1: missing columns (columns: q1, d1, 1"),

@@ -73,7 +73,7 @@ def test_the_order_of_a_pair_counts(folder):
 
 
 def test_there_is_no_int8(folder):
-    with pytest.raises(EncoderError, match="no int8 here"):
+    with pytest.raises(EncoderError, match="do not support int8"):
         load_reranker(str(folder), precision="int8")
 
 

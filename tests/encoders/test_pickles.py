@@ -143,7 +143,7 @@ def test_modules_that_are_none_of_sentence_transformers(kind, plain_bert, trace,
     modules = json.loads((folder / "modules.json").read_text())
     modules[2]["type"] = kind
     (folder / "modules.json").write_text(json.dumps(modules))
-    refused(str(folder), trace, "code of its own")
+    refused(str(folder), trace, "custom code")
 
 
 def test_a_router_leads_to_no_other_code(plain_bert, trace, tmp_path):
@@ -151,7 +151,7 @@ def test_a_router_leads_to_no_other_code(plain_bert, trace, tmp_path):
     config = json.loads((folder / "router_config.json").read_text())
     config["types"]["query_0_StaticEmbedding"] = "os.system"
     (folder / "router_config.json").write_text(json.dumps(config))
-    refused(str(folder), trace, "code of its own")
+    refused(str(folder), trace, "custom code")
 
 
 @pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../b", "C:\\elsewhere"])
@@ -187,7 +187,7 @@ def test_parts_that_lie_elsewhere(plain_bert, tmp_path):
         {"model_args": {"gguf_file": "model.gguf"}},
     ):
         (folder / "sentence_bert_config.json").write_text(json.dumps(settings | more))
-        with pytest.raises(EncoderError, match="reads a part from elsewhere"):
+        with pytest.raises(EncoderError, match="refers to files elsewhere"):
             load_encoder(str(folder))
 
 

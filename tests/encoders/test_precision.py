@@ -156,8 +156,8 @@ class TestInt8:
     ("change", "fault"),
     [
         ({}, None),
-        ({"sts": 81.79}, "STS Benchmark 81.79 after 82.00"),
-        ({"ndcg": 63.9}, "SciFact nDCG@10 63.90 after 64.50"),
+        ({"sts": 81.79}, "STS Benchmark 81.79 (fp32 82.00)"),
+        ({"ndcg": 63.9}, "SciFact nDCG@10 63.90 (fp32 64.50)"),
         ({"agreement": 0.929}, "top 10 agreement 0.929"),
         ({"sts": 82.5, "ndcg": 65.0, "agreement": 1.0}, None),
         ({"agreement": float("nan")}, "top 10 agreement nan"),

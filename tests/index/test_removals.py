@@ -148,7 +148,7 @@ class TestManyRemovals:
             sync(index, [*HUNDRED[11:], Document("new", "A new one.")])
         assert str(error.value) == (
             "this would remove 11 of 100 documents ('d0', 'd1', 'd2', 'd3', 'd4' and 6 more); "
-            "nothing was removed; if that is meant, add --allow-removals (in Python: "
+            "nothing was removed; if this is intended, add --allow-removals (in Python: "
             "allow_removals=True)"
         )
         assert len(index) == 101  # what was added stays

@@ -61,7 +61,7 @@ class TestProjection:
         monkeypatch.setattr(projection, "SAMPLE", 60)
         said = []
         points = projection.project(vectors, 0, said.append)
-        assert said == ["UMAP of 60 passages, between which the others are placed"]
+        assert said == ["UMAP of 60 passages; the others are placed between them"]
         assert points.dtype == numpy.float32
         assert same_group_nearby(points, numbers) > 0.95
         assert numpy.array_equal(projection.project(vectors, 0, print), points)

@@ -247,9 +247,7 @@ class TestFolder:
 
     def test_somebody_elses_page_is_kept(self, tmp_path):
         (tmp_path / "index.html").write_text("<h1>Mine</h1>", "utf-8")
-        with pytest.raises(
-            ArgumentError, match="is not a report of semsearch; name another folder"
-        ):
+        with pytest.raises(ArgumentError, match="is not a semsearch report; name another folder"):
             check_report(tmp_path)
 
     def test_a_file_or_a_folder_in_a_file_is_refused(self, tmp_path):

@@ -106,8 +106,8 @@ def test_the_interval_is_that_of_the_normal_law():
     error = difference.std() / 2000**0.5
     assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.1 * error)
     assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.1 * error)
-    assert not gain("MRR", before, before, 0).is_certain
-    assert gain("MRR", before, before + 0.1, 0).is_certain
+    assert not gain("MRR", before, before, 0).is_significant
+    assert gain("MRR", before, before + 0.1, 0).is_significant
 
 
 def test_hard_negatives_are_near_but_not_too_near():
@@ -127,8 +127,8 @@ def test_it_helps(tiny_encoder, documents, tmp_path):
     judged = RetrievalSet("mine", {}, asked, {name: {name: 1} for name in asked})
     task = Adaptation(documents, "topics", judged=judged)
     trained = train(task, settings(tiny_encoder, tmp_path / "m"), told.append)
-    assert any("measured with 120 judged queries" in line for line in told)
-    assert task.verdict.pooled.is_certain
+    assert any("evaluated on 120 judged queries" in line for line in told)
+    assert task.verdict.pooled.is_significant
     assert task.verdict.objections == []
     assert task.verdict.sts is None  # STS Benchmark is not here
     assert trained.is_kept
@@ -151,8 +151,8 @@ def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_
     task = Adaptation(documents, "topics")
     told = []
     assert not train(task, gentle, told.append).is_kept
-    assert any("measured with 12 queries of keywords" in line for line in told)
-    assert "the gain is not certain" in task.verdict.objections
+    assert any("evaluated on 12 keyword queries" in line for line in told)
+    assert "the gain is not significant" in task.verdict.objections
     assert list(tmp_path.iterdir()) == []
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
@@ -166,13 +166,13 @@ def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_
         ({0.25: [0.1, 0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.25),
         # The first one helps every other of the choosing questions, and harms the rest as much.
         ({0.25: [0.1, 0.1, -0.1, -0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.5),
-        # None is certain.
+        # None is significant.
         ({0.25: [0.1, 0, -0.1, 0], 0.5: [0.3, 0, -0.25, 0], 1.0: [0, 0]}, 0.5),
         # The second of each two questions decides later.
         ({0.25: [0, 0.3], 0.5: [0, 0.3], 1.0: [0.1, 0]}, 1.0),
     ],
 )
-def test_the_smallest_share_that_certainly_helps_is_taken(gains, expected):
+def test_the_smallest_share_with_a_significant_gain_is_taken(gains, expected):
     old = numpy.full(80, 0.5)
     found = {share: [old + numpy.resize(one, 80)] * 2 for share, one in gains.items()}
     assert chosen_share({0.0: [old, old]} | found) == expected

@@ -82,7 +82,7 @@ def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
     assert main["command"] == ""
     assert main["stopped"].startswith("TrainingStoppedError: stopped after step 14")
     assert main["not finite"].startswith("TrainingError: the loss is not finite")
-    assert main["input"].startswith("CombinationError: one process alone can read standard input")
+    assert main["input"].startswith("CombinationError: only one process can read standard input")
     assert main["one failed"] == "TrainingError: process 1: no room"
     raised = [other[name] for name in ("command", "stopped", "not finite", "input", "one failed")]
     assert raised == 5 * ["SystemExit: 0"]

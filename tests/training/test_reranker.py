@@ -48,7 +48,7 @@ def test_both_stages_together(tiny, index, judged, tmp_path):
     task = Reranking(index, judged)
     trained = train(task, settings(tiny, tmp_path / "m"), told.append)
     assert (
-        "26 queries to train on, with 26 relevant passages and 104 others of their 50 nearest; "
+        "26 queries to train on, with 26 relevant passages and 104 negatives from their top 50; "
         "6 queries held out" in told
     )
     # The reranker alone cannot know the thing of a query it never saw; the first search cannot know

@@ -142,7 +142,7 @@ class TestDimensions:
     @pytest.mark.parametrize(
         ("loss", "name", "dimensions", "told"),
         [
-            (Loss.SOFTMAX, "labelled.tsv", (4,), "softmax loss has no shorter"),
+            (Loss.SOFTMAX, "labelled.tsv", (4,), "softmax loss does not support"),
             (Loss.COSINE, "scored.csv", (999,), "dimensions, not 999"),
         ],
     )
@@ -280,7 +280,7 @@ class TestResuming:
         with pytest.raises(MemoryError):
             learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=die)
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
-        assert "going on from step 16" in learn.told
+        assert "resuming from step 16" in learn.told
         assert learn.steps[0] == (16 * 8, 16 / 48)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
         assert losses(folder) == whole[1]
@@ -296,7 +296,7 @@ class TestResuming:
         with pytest.raises(MemoryError):
             learn(Siamese([Loss.COSINE]), "scored.csv", on_step=die)
         learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
-        assert "going on from step 24" in learn.told
+        assert "resuming from step 24" in learn.told
 
     def test_after_ctrl_c(self, learn, whole):
         def interrupt(done):
@@ -304,11 +304,11 @@ class TestResuming:
                 signal.raise_signal(signal.SIGINT)
 
         before = signal.getsignal(signal.SIGINT)
-        with pytest.raises(TrainingStoppedError, match=r"after step 21; .* --resume goes on"):
+        with pytest.raises(TrainingStoppedError, match=r"after step 21; .* --resume to continue"):
             learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=interrupt)
         assert signal.getsignal(signal.SIGINT) is before
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
-        assert "going on from step 21" in learn.told
+        assert "resuming from step 21" in learn.told
         assert (folder / "model.safetensors").read_bytes() == whole[0]
 
     def test_a_checkpoint_that_was_cut_off(self, learn, tmp_path):
@@ -321,7 +321,7 @@ class TestResuming:
         stage = tmp_path / "model.training" / "stage-0"
         (stage / "checkpoint-32" / "trainer_state.json").unlink()
         learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
-        assert "going on from step 16" in learn.told
+        assert "resuming from step 16" in learn.told
 
     def test_an_unfinished_run_is_not_written_over(self, learn):
         def interrupt(done):

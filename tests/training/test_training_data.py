@@ -110,7 +110,7 @@ class TestScale:
     )
     def test_it_is_found_and_told(self, load, scores, targets):
         assert load(self.CONTENT.format(*scores)).targets == pytest.approx(targets)
-        assert "--scale names another" in load.told[0]
+        assert "--scale sets another" in load.told[0]
 
     def test_it_is_given(self, load):
         assert load(self.CONTENT.format(1, 4), scale=(1, 5)).targets == [0, 0.75]
@@ -137,7 +137,7 @@ class TestTeachable:
             ("left,right,label\na,b,x\nc,d,x\n", "has only one class .'x'."),
             ("left,right,score\na,b,3\nc,d,3\n", "has the same gold score everywhere"),
             ("left,right,label\na,b,-\n", "has no examples"),
-            ("anchor,positive\na,b\nB,a\n", "has one pair; in-batch negatives need others"),
+            ("anchor,positive\na,b\nB,a\n", "has only one pair; in-batch negatives need others"),
         ],
     )
     def test_nothing_can_be_learnt(self, load, content, message):
@@ -154,8 +154,8 @@ class TestLeaks:
         rest = without_leaks(self.TRAINING, held, False, told.append)
         assert rest.texts == (["d"], ["e"])
         assert told == [
-            "train: 1 pair also in dev; left out of the training",
-            "train: 1 pair also in test; left out of the training",
+            "train: 1 pair also in dev; left out of training",
+            "train: 1 pair also in test; left out of training",
         ]
 
     def test_kept_if_wanted(self):

@@ -164,7 +164,7 @@ class TestTexts:
             ("x,y,z\na,b,c\n", "t.csv", CorpusError, "'source' and 'translation' are needed"),
             ("um gato\n", "news.pt", ArgumentError, "news.pt beside news.en"),
             (TMX, "t.tmx", ArgumentError, "holds fr, pt; name one"),
-            ("<tmx>", "t.tmx", CorpusError, "is no TMX file"),
+            ("<tmx>", "t.tmx", CorpusError, "is not a TMX file"),
             ("<tmx/>", "t.tmx", CorpusError, "no translations from English"),
         ],
     )
@@ -313,9 +313,9 @@ def test_an_interrupted_run_gives_the_same_model(learn):
             signal.raise_signal(signal.SIGINT)
 
     whole, *_ = learn(epochs=2, name="whole")
-    with pytest.raises(TrainingStoppedError, match=r"after step 5; .* --resume goes on"):
+    with pytest.raises(TrainingStoppedError, match=r"after step 5; .* --resume to continue"):
         learn(epochs=2, on_step=interrupt)
     resumed, *_, told = learn(epochs=2, resume=True)
-    assert "going on from step 5" in told
+    assert "resuming from step 5" in told
     for file in ("model.safetensors", "tokenizer.json"):
         assert (resumed / file).read_bytes() == (whole / file).read_bytes()
