@@ -287,10 +287,9 @@ class RefinedIndex(FaissIndex):
         """The number of candidates ranked by exact vectors.
 
         For more neighbours than it is tuned for, fewer per neighbour suffice: with a million
-        vectors, the recall for 20, 50 and 100 neighbours equalled that for 10. One additional
-        neighbour adds none: a search requests it to see whether the last score is unique.
+        vectors, the recall for 20, 50 and 100 neighbours equalled that for 10.
         """
-        more = max(n - 1, NEIGHBOURS) / NEIGHBOURS
+        more = max(n, NEIGHBOURS) / NEIGHBOURS
         return max(n, math.ceil(NEIGHBOURS * self._candidates * math.pow(more, GROWTH)))
 
     def _refined(self, queries: Matrix, n: int, candidates: int, chosen: Any) -> tuple[Matrix, Ids]:
