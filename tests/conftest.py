@@ -1,4 +1,4 @@
-"""What several tests need: a seed, signals, the real data, encoders."""
+"""Shared fixtures: seeds, signals, published data, encoders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, settings
 
 from semsearch.encoders import load_encoder
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network, and say so to the hub's client
-# Threads of torch and FAISS sleep where they wait: tests run side by side, and threads that spin
-# take the cores from those that they wait for. It is read when one of the two is imported.
+os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network; the hub's client need not try
+# Waiting threads of torch and FAISS sleep: tests run in parallel, and spinning threads would take
+# the cores from those that they wait for. Read when either library is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-# No test asserts a time. The first draws in a checkout take seconds: Hypothesis collects characters
-# and the constants of our modules then, and keeps them in .hypothesis.
+# No test asserts a duration. The first draws in a checkout take seconds: Hypothesis then collects
+# characters and our modules' constants, and caches them in .hypothesis.
 settings.register_profile("semsearch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("semsearch")
 
@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--seed",
         type=int,
-        help="Seed of all random tests and of their order; a run prints the one that it drew.",
+        help="Seed of all random tests and of their order; each run prints its seed.",
     )
 
 
@@ -51,21 +51,21 @@ def pytest_report_header(config):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """A quiet run has no header; where something failed, the seed is needed."""
+    """Print the seed after a failure; a quiet run has no header."""
     if exitstatus:
         terminalreporter.write_line(f"to repeat with the same seed: --seed {config.option.seed}")
 
 
 @pytest.fixture
 def seed(pytestconfig) -> int:
-    """The seed of a random test, printed with its failure; `--seed` gives it again."""
+    """The seed of a random test, printed with its failure; `--seed` sets it."""
     print(f"--seed {pytestconfig.option.seed}")  # noqa: T201 - shown when the test fails
     return pytestconfig.option.seed
 
 
 @pytest.fixture
 def interruptible():
-    """Children obey Ctrl-C: a shell starts what runs in the background with SIGINT ignored."""
+    """Child processes obey Ctrl-C: a shell starts background jobs with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -73,7 +73,7 @@ def interruptible():
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory):
-    """A cache of converted models for this run alone, for its subprocesses too."""
+    """A cache of converted models for this run and its subprocesses only."""
     folder = tmp_path_factory.mktemp("cache")
     os.environ["SEMSEARCH_CACHE"] = str(folder)
     return folder
@@ -99,7 +99,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture(scope="session", name="missing")
 def missing_fixture():
-    """`missing`, for fixtures that find things elsewhere than on the PATH."""
+    """`missing`, for fixtures that look for programs elsewhere than on the PATH."""
     return missing
 
 
@@ -130,13 +130,13 @@ def package():
 
 @pytest.fixture(scope="session")
 def minilm(cache):
-    """The bundled encoder as users have it, loaded once."""
+    """The bundled encoder with default options, loaded once."""
     return load_encoder("minilm")
 
 
 @pytest.fixture(scope="session")
 def write_bert(tmp_path_factory):
-    """Makes a folder with a tiny BERT of random weights that knows some words."""
+    """Write a tiny BERT with random weights and the given vocabulary; returns its folder."""
 
     def write(words, seed=0, **sizes):
         import torch
@@ -163,5 +163,5 @@ def write_bert(tmp_path_factory):
 
 @pytest.fixture
 def hashing():
-    """An encoder without a model."""
+    """The hashing encoder, which needs no model."""
     return load_encoder("hashing")

@@ -113,7 +113,7 @@ def cases(table):
 
 
 @pytest.fixture(scope="module")
-def in_an_index(tmp_path_factory):
+def find(tmp_path_factory):
     path = tmp_path_factory.mktemp("languages") / "x"
     with Index.create(path, ["hashing:8"]) as index:
         index.add(
@@ -125,16 +125,16 @@ def in_an_index(tmp_path_factory):
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize(("language", "query"), cases(FOUND))
-def test_a_word_is_found(in_an_index, language, query, form):
+def test_a_word_is_found(find, language, query, form):
     query = unicodedata.normalize(form, query)
-    assert language in in_an_index(query)
+    assert language in find(query)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize(("language", "query"), cases(NOT_FOUND))
-def test_a_word_that_is_not_there_is_not_found(in_an_index, language, query, form):
+def test_absent_word_is_not_found(find, language, query, form):
     query = unicodedata.normalize(form, query)
-    assert language not in in_an_index(query)
+    assert language not in find(query)
 
 
 def test_the_passage_with_all_pairs_comes_first():
@@ -142,7 +142,7 @@ def test_the_passage_with_all_pairs_comes_first():
     assert places(texts, "北京大学")[0] == 2
 
 
-def test_pairs():
+def test_pairs_of_characters():
     assert ENGLISH.searchable("東京都へGo!") == " 東京 京都 都へ へ go!"
     assert ENGLISH.query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
     assert ENGLISH.query_terms("京 a") == ['"京" *', '"a"']
@@ -167,18 +167,18 @@ def in_language(name, text):
         ("danish", ["bøger", "bøgerne"]),
     ],
 )
-def test_a_stemmer_reads_the_letters_of_its_language(name, forms):
+def test_stemmer_handles_the_letters_of_its_language(name, forms):
     assert len({in_language(name, form) for form in forms}) == 1
 
 
-def test_stop_words_and_stems_are_those_of_the_language_only():
+def test_stop_words_and_stems_depend_on_the_language():
     assert Analyser(language("german")).query_terms("die Häuser") == ['"haus"']
     assert Analyser(language("english")).query_terms("die Häuser") == ['"die"', '"häuser"']
     assert Analyser(language("none")).query_terms("die Häuser") == ['"die"', '"häuser"']
 
 
 def test_ascii_is_left_to_fts5():
-    """So that ranks in English stay what they were."""
+    """So that rankings in English do not change."""
     text = "The cat's not_at_all, e.g. 3.5 MB (naps)!"
     assert ENGLISH.searchable(text) == text
     words = ["The", "cat", "s", "not_at_all", "e", "g", "3", "5", "MB", "naps"]
@@ -192,7 +192,7 @@ def test_pairs_count_as_words():
 
 
 def places(texts, query):
-    """Which of the texts FTS5 finds, best first."""
+    """The positions of the texts that FTS5 finds, best first."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{ENGLISH.tokenizer}")')
         rows = enumerate(map(ENGLISH.searchable, texts))
@@ -203,7 +203,7 @@ def places(texts, query):
 
 
 def tokens(text):
-    """The words that FTS5 makes."""
+    """The terms that FTS5 stores for a text."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{ENGLISH.tokenizer}")')
         connection.execute("INSERT INTO t VALUES (?)", [text])
@@ -218,14 +218,14 @@ some_text = st.text(letters, max_size=12) | languages
 
 @settings(max_examples=300, deadline=None)
 @given(some_text)
-def test_ways_of_writing_a_text_are_one(text):
+def test_normal_forms_of_a_text_are_equal(text):
     expected = ENGLISH.searchable(text)
     for form in ("NFC", "NFD"):
         assert ENGLISH.searchable(unicodedata.normalize(form, text)) == expected
 
 
 @pytest.mark.parametrize("sign", ["\u20bd", "\u20bf", "\U0001f923", "\u2066", "\u2e3c"])
-def test_signs_that_are_younger_than_fts5_separate_words(sign):
+def test_symbols_newer_than_fts5_separate_words(sign):
     for query in ("funny", "film", f"funny{sign}", f"{sign}film"):
         assert places([f"funny{sign}{sign}film"], query) == [0]
     assert places([f"funny{sign}{sign}film"], sign) == []
@@ -234,5 +234,5 @@ def test_signs_that_are_younger_than_fts5_separate_words(sign):
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(categories=["L", "M", "N", "P", "Z", "Co"]), max_size=12) | languages)
 def test_a_text_is_found_by_itself(text):
-    """A query is made of what is stored."""
+    """Queries are analysed as the stored texts are."""
     assert places([text], text) == ([0] if tokens(ENGLISH.searchable(text)) else [])

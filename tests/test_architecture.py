@@ -1,4 +1,4 @@
-"""The floors of the design: imports only go down, siblings do not know each other."""
+"""The layers of the package: imports only go down, and siblings do not import each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import semsearch
 
 PACKAGE = Path(semsearch.__file__).parent
 
-#: From the ground up; what stands side by side on a floor is divided by spaces.
-FLOORS = [
+#: From the bottom up; the components of a layer are separated by spaces.
+LAYERS = [
     "version errors limits addresses explanations",
     "arguments encodings correlations notebook plugins web",
     "records texts csvrecords",
@@ -31,7 +31,7 @@ FLOORS = [
     "cli",
     "__main__",
 ]
-FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms.split()}
+LAYER = {name: height for height, names in enumerate(LAYERS) for name in names.split()}
 
 HEAVY = ["torch", "transformers", "pandas", "sentence_transformers", "pyarrow"]
 
@@ -61,24 +61,25 @@ def imports(file: Path) -> set[str]:
     return {name for name in found if name in MODULES}
 
 
-def room(module: str) -> str:
+def component(module: str) -> str:
     return [*module.split("."), "semsearch"][1]
 
 
-def test_every_room_has_a_floor():
-    assert {room(name) for name in MODULES} - {"semsearch"} == set(FLOOR)
+def test_every_component_has_a_layer():
+    assert {component(name) for name in MODULES} - {"semsearch"} == set(LAYER)
 
 
 @pytest.mark.parametrize("module", sorted(set(MODULES) - {"semsearch"}))
 def test_imports_only_go_down(module):
     for imported in imports(MODULES[module]):
-        if room(imported) == room(module) or imported == "semsearch":
+        if component(imported) == component(module) or imported == "semsearch":
             continue
-        assert FLOOR[room(imported)] < FLOOR[room(module)], f"{module} imports {imported}"
+        lower, upper = LAYER[component(imported)], LAYER[component(module)]
+        assert lower < upper, f"{module} imports {imported}"
 
 
-def test_there_is_no_cycle():
-    # The package's front lists names for type checkers; at run time it imports nothing of them.
+def test_imports_have_no_cycle():
+    # semsearch/__init__.py lists names for type checkers; at run time it imports none of them.
     graph = {name: imports(file) - {name} for name, file in MODULES.items() if name != "semsearch"}
     list(graphlib.TopologicalSorter(graph).static_order())
 
@@ -102,7 +103,7 @@ def test_public_names_are_exactly_these():
 
 
 def imports_of(*arguments: str, cwd: Path) -> set[str]:
-    """The packages that a command of ours imports."""
+    """The top-level packages that a semsearch command imports."""
     command = [sys.executable, "-X", "importtime", "-m", "semsearch", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=True)
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
@@ -137,8 +138,8 @@ def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
         assert not loaded & {*HEAVY, "filelock"}  # only writers lock
 
 
-#: Steps that only some searches take, and what only writers need.
-NOT_OF_A_PLAIN_QUERY = [
+#: Modules of steps that only some searches take, and of writers.
+NOT_IN_A_PLAIN_QUERY = [
     "semsearch.analysis",
     "semsearch.filters",
     "semsearch.plugins",
@@ -171,13 +172,13 @@ def test_a_plain_query_imports_few_modules(tmp_path, minilm):
     )
     loaded = {name for name in done.stderr.split() if name.partition(".")[0] == "semsearch"}
     assert "semsearch.stores.local.state" in loaded
-    assert not loaded & set(NOT_OF_A_PLAIN_QUERY)
-    assert set(NOT_OF_A_PLAIN_QUERY) <= set(MODULES)
+    assert not loaded & set(NOT_IN_A_PLAIN_QUERY)
+    assert set(NOT_IN_A_PLAIN_QUERY) <= set(MODULES)
     assert len(loaded) <= 36
 
 
 def test_a_query_imports_no_heavy_package(tmp_path, minilm):
-    """Once the model is converted, which the fixture has seen to."""
+    """Once the model is converted, which the fixture does."""
     with semsearch.Index.create(tmp_path / "indexes" / "one", [minilm]) as index:
         index.add([semsearch.Document("a", "A text.")])
     loaded = imports_of("query", "text", cwd=tmp_path)

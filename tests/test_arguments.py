@@ -1,4 +1,4 @@
-"""Wrong arguments of the public functions and classes: each is refused in one line."""
+"""Invalid arguments of public functions and classes are rejected in one line."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ class TestEncoders:
             (["hashing", "hashing"], "encoder 'hashing' is given twice"),
         ],
     )
-    def test_others_are_refused(self, tmp_path, encoders, message):
+    def test_other_values_are_refused(self, tmp_path, encoders, message):
         refused(lambda: Index.create(tmp_path / "x", encoders), message)
         assert not (tmp_path / "x").exists()
 
-    def test_one_at_hand_is_used(self, index, hashing):
+    def test_given_encoder_is_used(self, index, hashing):
         for encoders in (hashing, [hashing], iter([hashing])):
             with Index.open(index.path, encoders) as again:
                 assert again.encoder(again.space()) is hashing
 
     @pytest.mark.parametrize("encoders", ["hashing", ["hashing"], None, 3, [None]])
-    def test_only_encoders_are_at_hand(self, index, encoders):
+    def test_open_takes_only_encoders(self, index, encoders):
         refused(lambda: Index.open(index.path, encoders), "encoders must")
         refused(lambda: Retriever.open(index.path, None, encoders), "encoders must")
 
@@ -87,13 +87,13 @@ def test_a_path_is_a_string_or_a_path(path):
 
 
 @pytest.mark.parametrize("path", ["x" * 300, "x/" * 3_000])
-def test_a_path_that_is_too_long(path):
+def test_too_long_path_is_refused(path):
     for call in (Index.open, lambda path: Index.create(path, "hashing"), Retriever.open):
         refused(lambda call=call: call(path), "File name too long: x", IndexStoreError)
 
 
 class TestStoredType:
-    def test_another_one_than_the_index_has_is_refused(self, index):
+    def test_different_type_is_refused(self, index):
         for encoders in (None, "hashing"):
             refused(
                 lambda encoders=encoders: Index.create(index.path, encoders, dtype="float16"),
@@ -108,12 +108,12 @@ class TestStoredType:
 
     @pytest.mark.parametrize("dtype", [None, "float32"])
     @pytest.mark.parametrize("encoders", [None, "hashing"])
-    def test_the_same_or_none_is_fine(self, index, encoders, dtype):
+    def test_same_type_or_none_is_accepted(self, index, encoders, dtype):
         with Index.create(index.path, encoders, dtype=dtype) as again:
             assert again.space().dtype == "float32"
 
     @pytest.mark.parametrize("dtype", ["float64", 16, "", numpy.float32])
-    def test_what_is_none_is_refused(self, index, tmp_path, dtype):
+    def test_invalid_type_is_refused(self, index, tmp_path, dtype):
         for path in (index.path, tmp_path / "new"):
             refused(
                 lambda path=path: Index.create(path, "hashing", dtype=dtype),
@@ -187,7 +187,7 @@ class TestSearching:
     @pytest.mark.parametrize(
         "scores", [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"]]
     )
-    def test_a_reranker_that_returns_no_scores(self, index, scores):
+    def test_invalid_scores_of_a_reranker_are_refused(self, index, scores):
         class Broken:
             spec = "broken"
 
@@ -203,7 +203,7 @@ class TestSearching:
     def test_a_retriever_takes_an_index(self, given):
         refused(lambda: Retriever(given), "for a path: Retriever.open(path)")
 
-    def test_filters_elsewhere(self, index):
+    def test_filters_of_an_index(self, index):
         refused(lambda: index.passages(where={}), "where must be a string, not {} (dict)")
         refused(lambda: index.delete(where={}), "where must be a string, not {} (dict)")
         assert len(index) == 3
@@ -231,30 +231,30 @@ class TestWriting:
             refused(lambda: writer.sync(corpus), "ocument")
         assert len(index) == 3
 
-    def test_batches_before_a_stranger_stay(self, index):
+    def test_batches_before_an_invalid_item_stay(self, index):
         documents = [Document(f"n{number}", f"text {number}") for number in range(2_000)]
         refused(lambda: index.add(iter([*documents, "stranger"])), "item 2000 must be a Document")
         assert 3 < len(index) <= 2_003
 
-    def test_an_error_of_the_generator_is_its_own(self, index):
+    def test_error_of_the_generator_is_passed_on(self, index):
         def broken():
             yield Document("z", "zebra")
             raise RuntimeError("mine")
 
         with pytest.raises(RuntimeError, match="mine"):
             index.add(broken())
-        assert len(index) == 3  # its batch was not complete
+        assert len(index) == 3  # its batch was incomplete
         index.add([Document("z", "zebra")])
         assert len(index) == 4
 
-    def test_columns_of_what_has_none(self, index):
+    def test_columns_need_a_data_frame(self, index):
         refused(
             lambda: index.add(PETS, text_columns="text"),
             "id_column, title_column and text_columns need a data frame",
         )
 
-    def test_a_string_is_no_list_of_ids(self, index):
-        # "ab" was taken for the ids a and b
+    def test_string_is_not_a_list_of_ids(self, index):
+        # "ab" used to mean the ids a and b
         refused(lambda: index.delete("ab"), "ids must be a list of strings, not one string: ['ab']")
         assert len(index) == 3
 
@@ -278,21 +278,21 @@ class TestWriting:
         refused(write, f"{name} must be a function, not None")
 
     @pytest.mark.parametrize("encoder", ["hashing", None, 3])
-    def test_a_space_is_made_by_an_encoder(self, index, encoder):
+    def test_space_is_added_by_an_encoder(self, index, encoder):
         with index.writer() as writer:
             refused(lambda: writer.add_space(encoder), "load_encoder returns one")
 
     @pytest.mark.parametrize("name", [None, 3])
     def test_a_space_is_dropped_by_its_name(self, index, name):
-        # None was taken for the first one
+        # None used to mean the first space
         with index.writer() as writer:
             writer.add_space(load_encoder("hashing:16"))
             refused(lambda: writer.drop_space(name), "the name of a space must be a string")
         assert len(index.info().spaces) == 2
 
     @pytest.mark.parametrize("value", [float("nan"), object(), {"set"}, "\ud800"])
-    def test_metadata_that_was_changed_since(self, index, value):
-        # NaN was stored, and no filter could read the row
+    def test_metadata_invalid_after_a_change_is_refused(self, index, value):
+        # NaN used to be stored, and no filter could read the row
         document = Document("z", "zebra", metadata={"year": 1})
         document.metadata["year"] = value
         refused(lambda: index.add([document]), "metadata of 'z' is no longer JSON", BadRowError)
@@ -317,7 +317,7 @@ class TestWriting:
         frame = pandas.DataFrame({"id": ["x"], "text": ["one"]})
         refused(lambda: index.add(frame, **columns), message)
 
-    def test_columns_that_are_called_by_numbers(self, index):
+    def test_columns_named_by_numbers(self, index):
         frame = pandas.DataFrame([["z", "zebra", "striped"]], index=[7])
         assert index.add(frame, id_column=0, text_columns=[1, 2]).added == 1
         assert index.add(frame, id_column=1, text_columns=0).added == 1
@@ -342,7 +342,7 @@ class TestClosing:
     )
 
     @pytest.mark.parametrize("call", CALLS)
-    def test_a_closed_index_says_so(self, index, call):
+    def test_closed_index_is_reported(self, index, call):
         index.close()
         index.close()
         assert index.closed
@@ -351,7 +351,7 @@ class TestClosing:
     @pytest.mark.parametrize("texts", [[], ["red"]])
     @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
     @pytest.mark.parametrize("how", ["retriever", "index", "opened"])
-    def test_a_closed_retriever_says_so(self, index, texts, mode, how):
+    def test_closed_retriever_is_reported(self, index, texts, mode, how):
         retriever = Retriever.open(index.path) if how == "opened" else Retriever(index)
         retriever.search("red", mode=mode)
         (index if how == "index" else retriever).close()
@@ -363,7 +363,7 @@ class TestClosing:
         ):
             refused(call, f"the retriever of {index.path} is closed", IndexClosedError)
 
-    def test_who_opened_closes(self, index):
+    def test_retriever_closes_only_an_index_that_it_opened(self, index):
         with Retriever(index) as retriever:
             pass
         assert retriever.closed
@@ -396,7 +396,7 @@ class TestLoading:
 
     @pytest.mark.parametrize("load", [load_encoder, load_reranker])
     @pytest.mark.parametrize("spec", ["", " "])
-    def test_no_name_is_empty(self, load, spec):
+    def test_empty_name_is_refused(self, load, spec):
         refused(lambda: load(spec), "the name of the model is empty")
 
     def test_a_path(self):
@@ -447,7 +447,7 @@ class TestEncoding:
         assert encoder.encode_queries([]).shape == (0, encoder.dimension)
 
     @pytest.mark.parametrize("text", [None, 3, ["red"]])
-    def test_tokens_are_of_a_text(self, encoder, text):
+    def test_token_spans_take_a_string(self, encoder, text):
         refused(lambda: encoder.token_spans(text), "text must be a string, not ")
 
 
@@ -483,7 +483,7 @@ class TestObjects:
                 with pytest.raises(SemsearchError, match="is being written by process"):
                     other.delete(["z"])
 
-    def test_they_name_their_index(self, index):
+    def test_repr_names_the_index(self, index):
         retriever = Retriever(index)
         assert repr(index) == f"<Index '{index.path}'>"
         assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing'>"
@@ -492,12 +492,12 @@ class TestObjects:
         assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing', closed>"
 
     @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-    def test_they_are_not_copied(self, index, duplicate):
+    def test_copies_are_refused(self, index, duplicate):
         refused(lambda: duplicate(index), "open it where it is needed: Index.open(")
         refused(lambda: duplicate(Retriever(index)), "Retriever.open(")
 
 
-def test_a_retriever_is_called_as_the_protocol_says():
+def test_retriever_takes_the_protocols_arguments():
     asked = inspect.signature(SearchBackend.search_many).parameters
     given = inspect.signature(Retriever.search_many)
     by_name = {name: None for name, one in asked.items() if one.kind is one.KEYWORD_ONLY}
@@ -514,5 +514,5 @@ def test_a_retriever_is_called_as_the_protocol_says():
         ({"a": "b"}, "pairs must be a list of pairs of strings, not {'a': 'b'} (dict)"),
     ],
 )
-def test_pairs_of_texts(pairs, message):
+def test_wrong_pairs_of_texts(pairs, message):
     refused(lambda: check_pairs("pairs", pairs), message)

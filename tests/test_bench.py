@@ -1,4 +1,4 @@
-"""scripts/bench says what it is meant to say; how fast anything is, no test decides."""
+"""The output of scripts/bench; its timings are not tested."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def test_ratios_compare_with_the_peer(results):
     assert ours["ratio"] == pytest.approx(script["seconds"]["median"] / ours["seconds"]["median"])
 
 
-def test_both_find_the_same(results):
+def test_systems_find_the_same_texts(results):
     assert [one["same_ten"] for one in results["warm"]] == [pytest.approx(1, abs=0.02), 1]
 
 
-def test_texts_are_counted_once_and_their_cost_is_the_models(results):
+def test_texts_are_counted_once_and_cost_the_models_flops(results):
     [corpus] = results["corpora"]
     assert corpus["documents"] == len(SENTENCES)
     # 6 layers of 4 matrices 384 x 384 and 2 of 384 x 1536: 21.2 MFLOP; a token's attention adds
@@ -104,7 +104,7 @@ def test_texts_are_counted_once_and_their_cost_is_the_models(results):
     assert matrices < 1e6 * corpus["megaflops_a_token"] < matrices + 6 * 4 * 384 * 16
 
 
-def test_the_bound_is_the_machines(results):
+def test_bound_is_computed_from_the_machine(results):
     machine, [corpus] = results["machine"], results["corpora"]
     assert machine["gflops"]["fp32"] > 0
     assert machine["memory_gigabytes_per_second"] > 0
@@ -119,7 +119,7 @@ def test_tables_are_printed(done):
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_picture(corpus, tmp_path, suffix):
+def test_plot(corpus, tmp_path, suffix):
     pytest.importorskip("matplotlib", reason="pictures need the extra 'bench'")
     file = tmp_path / f"bars.{suffix}"
     options = ["--systems", "ours", "--precisions", "fp32", "--sections", "cold", "--repeats", 1]
@@ -128,8 +128,8 @@ def test_a_picture(corpus, tmp_path, suffix):
     assert file.stat().st_size > 1000
 
 
-def test_a_peer_that_is_not_installed_is_told_in_a_line(corpus, tmp_path):
-    # A module that None stands for cannot be found, as if it were not installed.
+def test_missing_peer_is_reported_in_one_line(corpus, tmp_path):
+    # A module that is None cannot be found, as if it were not installed.
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['txtai'] = None")
     options = ["--systems", "ours,txtai", "--sections", "machine", "--machine-seconds", 0.1]
     done = bench("--corpus", corpus, *options, PYTHONPATH=str(tmp_path))
@@ -155,7 +155,7 @@ def test_mistakes(arguments, message):
     assert message in done.stderr
 
 
-def test_without_texts():
+def test_missing_texts_are_reported():
     environment = {key: value for key, value in os.environ.items() if key != "SEMSEARCH_DATA"}
     environment["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=environment)
@@ -177,16 +177,16 @@ def test_serve(corpus):
     )
     assert done.returncode == 0, done.stderr
     assert "2 clients" in done.stdout
-    told = json.loads(file.read_text("utf-8"))
-    assert told["corpus"]["documents"] == told["queries"] == len(SENTENCES)
-    [only] = told["loads"]
+    report = json.loads(file.read_text("utf-8"))
+    assert report["corpus"]["documents"] == report["queries"] == len(SENTENCES)
+    [only] = report["loads"]
     assert [only["system"], only["clients"], only["failed"]] == ["ours auto", 2, 0]
     assert [only["ratio"], only["same_ten"]] == [1, 1]
     assert 0 < only["p50_seconds"]["median"] <= only["p99_seconds"]["median"]
     assert only["rate"]["median"] > 0
 
 
-def test_clients_wait_for_their_answers_and_failures_are_counted(monkeypatch):
+def test_clients_wait_for_answers_and_failures_are_counted(monkeypatch):
     monkeypatch.setattr(load, "WARM_SECONDS", 0)
     asked: list[int] = []
     running = 0
@@ -201,12 +201,12 @@ def test_clients_wait_for_their_answers_and_failures_are_counted(monkeypatch):
         if number == 4:
             raise OSError
 
-    told = asyncio.run(load.under_load(ask, 5, 3, 0.2))
-    assert told.clients == 3
+    report = asyncio.run(load.under_load(ask, 5, 3, 0.2))
+    assert report.clients == 3
     assert set(asked) == set(range(5))
-    assert told.failed == asked.count(4)
-    # Those that are asked before the end are answered after it, one a client at most.
-    assert 0 <= len(asked) - told.failed - round(told.rate * 0.2) <= 3
+    assert report.failed == asked.count(4)
+    # Queries sent before the end may be answered after it, at most one per client.
+    assert 0 <= len(asked) - report.failed - round(report.rate * 0.2) <= 3
 
 
 def test_scale(tmp_path):
@@ -218,7 +218,7 @@ def test_scale(tmp_path):
         rows = numpy.random.default_rng(count).standard_normal((count, 16), numpy.float32)
         rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
         numpy.save(tmp_path / f"{name}.npy", rows)
-    options = ["--sizes", "600", "--peers", "--folder", tmp_path, "--json", tmp_path / "told.json"]
+    options = ["--sizes", "600", "--peers", "--folder", tmp_path, "--json", tmp_path / "out.json"]
     done = subprocess.run(
         [sys.executable, "-m", "scripts.bench.scale", *map(str, options)],
         capture_output=True,
@@ -228,10 +228,10 @@ def test_scale(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "failed" not in done.stderr
-    told = json.loads((tmp_path / "told.json").read_text())["600"]
-    assert told["recall"] == 1
-    assert [told[f"recall {share}"] for share in ("50 %", "5 %", "0.5 %", "0.01 %")] == [1] * 4
-    assert all(value > 0 for value in told.values())
+    measured = json.loads((tmp_path / "out.json").read_text())["600"]
+    assert measured["recall"] == 1
+    assert [measured[f"recall {share}"] for share in ("50 %", "5 %", "0.5 %", "0.01 %")] == [1] * 4
+    assert all(value > 0 for value in measured.values())
     vectors = numpy.load(tmp_path / "made-600.npy")
     numpy.testing.assert_array_equal(vectors[:400], numpy.load(tmp_path / "definitions.npy"))
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, rtol=1e-5)

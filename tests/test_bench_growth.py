@@ -1,4 +1,4 @@
-"""scripts/bench/codes and projection: what is counted, and that the page says what came out."""
+"""scripts/bench/codes and projection: ranks, depths, and the numbers in docs/scale.md."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
-def few(tmp_path, monkeypatch):
-    """400 vectors of 16 numbers, 200 queries, and two codes."""
+def small_folder(tmp_path, monkeypatch):
+    """400 vectors of 16 dimensions, 200 queries, and two codes."""
     random = numpy.random.default_rng(0)
     for name, count in {"definitions": 400, "queries": 200}.items():
         rows = random.standard_normal((count, 16), numpy.float32)
@@ -30,38 +30,38 @@ def _rows(folder):
     return numpy.load(folder / "definitions.npy")
 
 
-def test_ranks_in_blocks_are_those_of_all_at_once(few):
-    """The nearest stand where they stand among all scores of the code, computed by numpy."""
-    found = codes.measured(few, [100, 400], few)
+def test_blockwise_ranks_equal_those_of_one_search(small_folder):
+    """The nearest neighbours' ranks among all scores of the code, computed by numpy."""
+    found = codes.measured(small_folder, [100, 400], small_folder)
     size, by_count = found["SQ8"]
     assert (size, list(by_count)) == (16, [100, 400])
-    rows, queries = _rows(few), numpy.load(few / "queries.npy")
+    rows, queries = _rows(small_folder), numpy.load(small_folder / "queries.npy")
     index = codes._learnt("SQ8", rows)
     index.add(rows)
     coded = numpy.argsort(-(queries @ index.reconstruct_n(0, 400).T), axis=1, kind="stable")
     nearest = numpy.argsort(-(queries @ rows.T), axis=1, kind="stable")[:, : codes.K]
     places = numpy.argsort(coded, axis=1)
     expected = numpy.take_along_axis(places, nearest, axis=1)
-    assert (by_count[400] == expected).mean() > 0.99  # but for rounding
+    assert (by_count[400] == expected).mean() > 0.99  # except for rounding
     assert codes.depth(found["PQ8x4fs"][1][400]) > codes.depth(by_count[400]) >= codes.K
 
 
 def test_depth():
-    """Of 1,000 places, 980 must be reached."""
+    """980 of 1,000 ranks must be reached."""
     ranks = numpy.arange(1000).reshape(100, 10)
     assert codes.depth(ranks) == 980
     assert codes.depth(numpy.full((100, 10), codes.DEEPEST)) == codes.DEEPEST
 
 
-def test_depths_are_drawn_out_along_a_line(monkeypatch):
-    """Twice the depth with each tenfold size: 20, 40, then 160 at 100 million."""
+def test_depths_are_extrapolated_along_a_line(monkeypatch):
+    """The depth doubles with each tenfold size: 20, 40, then 160 at 100 million."""
     by_count = {10**5: numpy.full((200, 10), 19), 10**6: numpy.full((200, 10), 39)}
     found = codes.ahead(by_count)
     assert found[10**8] == pytest.approx((160, 160, 160))
     assert found[10**9] == pytest.approx((320, 320, 320))
 
 
-def test_the_page_has_what_is_computed_from_what_was_measured():
+def test_tables_of_the_page_match_the_measurements():
     page = (ROOT / "docs" / "scale.md").read_text("utf-8")
     measured = json.loads((ROOT / "docs" / "scale.json").read_text("utf-8"))
     for name, table in Projection(measured, parsed([])).tables().items():
@@ -69,7 +69,7 @@ def test_the_page_has_what_is_computed_from_what_was_measured():
         assert table.strip() in page, name
 
 
-def test_the_text_has_them_too():
+def test_text_of_the_page_matches_the_measurements():
     page = " ".join((ROOT / "docs" / "scale.md").read_text("utf-8").split())
     measured = json.loads((ROOT / "docs" / "scale.json").read_text("utf-8"))
     projection = Projection(measured, parsed([]))

@@ -1,4 +1,4 @@
-"""scripts/bench/quantization runs, on sets of a few texts; what it measures, no test decides."""
+"""scripts/bench/quantization runs on sets of a few texts; exact figures are not tested."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def table(names, rows):
 
 @pytest.fixture
 def small_data(tmp_path):
-    """The three sets that it reads, each of a few texts."""
+    """The three data sets that it reads, with a few texts each."""
     films = tmp_path / "corpora" / "movies" / "movies-1970s.json"
     films.parent.mkdir(parents=True)
     films.write_text(json.dumps([{"extract": text} for text in TEXTS]), "utf-8")
@@ -66,7 +66,7 @@ def run(*options, data):
     )
 
 
-def test_it_measures_a_recipe(small_data):
+def test_recipe_is_measured(small_data):
     options = ["--texts", "6", "--repeats", "1", "--recipe", "smoothing"]
     done = run(*options, data=small_data)
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_it_measures_a_recipe(small_data):
     assert 0.9 < float(least) <= float(cosine) < 1
 
 
-def test_it_says_what_it_lacks():
+def test_missing_data_are_reported():
     done = run(data="")
     assert done.returncode == 2
     assert "SEMSEARCH_DATA must name a folder" in done.stderr

@@ -1,4 +1,4 @@
-"""Groups: planted ones are found, communities are those of Sentence-Transformers."""
+"""Clustering: planted groups are found, communities equal those of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def planted(n=400, groups=12, dimension=48, spread=0.6, seed=0):
     return normalised(centres[labels] + spread * noise), labels
 
 
-def nameless(vectors):
+def empty_texts(vectors):
     return [""] * len(vectors)
 
 
 def grouped(vectors, *arguments, **options):
-    return cluster(vectors, nameless(vectors), *arguments, **options)
+    return cluster(vectors, empty_texts(vectors), *arguments, **options)
 
 
 def members(clustering):
@@ -42,7 +42,7 @@ def members(clustering):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Many tiles, pieces and blocks of middles out of few rows."""
+    """Split few rows into many tiles, pieces and blocks of centres."""
     monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
     monkeypatch.setattr(communities, "TILE_ROWS", 32)
     monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 9)
@@ -58,46 +58,46 @@ class TestKMeans:
         assert adjusted_rand_score(labels, found.labels()) == 1
         assert found.ungrouped == ()
 
-    def test_the_same_seed_brings_the_same_groups(self):
+    def test_same_seed_gives_the_same_groups(self):
         vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 16)))
         first, again, other = (grouped(vectors, 20, seed=seed) for seed in (1, 1, 2))
         assert first == again
         assert first != other
 
-    def test_every_text_is_with_its_nearest_centroid(self):
+    def test_texts_are_grouped_by_nearest_centroid(self):
         vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 4)))
         found = grouped(vectors, 7)
         centroids = normalised(numpy.array([vectors[list(s)].mean(axis=0) for s in members(found)]))
         nearest = (vectors @ centroids.T).argmax(axis=1) + 1
         assert (nearest == found.labels()).mean() > 0.98  # it stops before the last few move
 
-    def test_a_number_by_rule_of_thumb_is_told(self):
-        told = []
+    def test_default_number_of_groups_is_reported(self):
+        messages = []
         vectors = normalised(numpy.random.default_rng(0).standard_normal((200, 8)))
-        assert len(grouped(vectors, notify=told.append).clusters) == 10  # √(200/2)
-        assert told == ["200 texts in 10 groups, a number chosen by a rule of thumb"]
+        assert len(grouped(vectors, notify=messages.append).clusters) == 10  # √(200/2)
+        assert messages == ["200 texts in 10 groups, a number chosen by a rule of thumb"]
 
     @pytest.mark.parametrize("n", [5, 6, 1000])
     def test_more_groups_than_texts(self, n):
-        told = []
-        found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n, notify=told.append)
+        messages = []
+        found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n, notify=messages.append)
         assert members(found) == [{0}, {1}, {2}, {3}, {4}]
-        assert told == ([] if n == 5 else [f"5 groups, not {n:,}: other texts are identical"])
+        assert messages == ([] if n == 5 else [f"5 groups, not {n:,}: other texts are identical"])
 
-    def test_texts_that_are_all_the_same(self):
-        told = []
+    def test_identical_texts(self):
+        messages = []
         vectors = numpy.repeat(normalised(numpy.ones((1, 8))), 50, axis=0)
-        found = grouped(vectors, 4, notify=told.append)
+        found = grouped(vectors, 4, notify=messages.append)
         assert members(found) == [set(range(50))]
         assert found.clusters[0].cohesion == 1
-        assert told == ["1 group, not 4: other texts are identical"]
+        assert messages == ["1 group, not 4: other texts are identical"]
 
 
 class TestCommunities:
     @pytest.mark.usefixtures("small_tiles")
     @pytest.mark.parametrize("min_size", [2, 5, 20])
     @pytest.mark.parametrize("min_score", [0.3, 0.5, 0.7, 0.85])
-    def test_they_are_those_of_sentence_transformers(self, min_score, min_size):
+    def test_communities_equal_those_of_sentence_transformers(self, min_score, min_size):
         vectors, _ = planted(spread=0.9, seed=min_size)
         expected = community_detection(vectors, min_score, min_size)
         found = grouped(vectors, min_score=min_score, min_size=min_size)
@@ -108,7 +108,7 @@ class TestCommunities:
             row in found.ungrouped for row in range(400)
         ]
 
-    def test_the_comparison_with_sentence_transformers_has_cases(self):
+    def test_comparison_with_sentence_transformers_is_not_trivial(self):
         vectors, _ = planted(spread=0.9, seed=5)
         assert len(community_detection(vectors, 0.5, 5)) > 5
         assert sum(map(len, community_detection(vectors, 0.5, 5))) < 400
@@ -130,14 +130,14 @@ class TestCommunities:
         assert cluster(vectors, texts, min_score=min_score, min_size=3) == small
         assert len(small.clusters) > 5
 
-    def test_a_score_counts_as_it_is_shown(self):
+    def test_rounded_scores_are_compared_with_the_minimum(self):
         vectors = numpy.array([[1, 0], [0.8, 0.6], [0.8, -0.6]], numpy.float32)
         assert members(grouped(vectors, min_score=0.8, min_size=2)) == [{0, 1, 2}]
         assert members(grouped(vectors, min_score=0.800001, min_size=2)) == []
 
     @pytest.mark.usefixtures("small_tiles")
     @pytest.mark.parametrize("min_score", [-1, 0.5, 1])
-    def test_texts_that_are_all_the_same(self, min_score):
+    def test_identical_texts(self, min_score):
         vectors = numpy.repeat(normalised(numpy.ones((1, 24))), 100, axis=0)
         assert members(grouped(vectors, min_score=min_score)) == [set(range(100))]
 
@@ -154,15 +154,15 @@ class TestCommunities:
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert peak < 60e6  # all scores are 576 MB, and whether they are enough 144 MB
+        assert peak < 60e6  # all scores would take 576 MB, a mask of them 144 MB
 
     @pytest.mark.usefixtures("small_tiles")
     def test_progress_reaches_its_total(self):
-        told = []
+        steps = []
         vectors, _ = planted(n=100)
-        grouped(vectors, min_score=0.5, on_progress=lambda *now: told.append(now))
-        assert told == sorted(told)
-        assert told[-1] == (100 * 99 // 2 + 100 * 100,) * 2
+        grouped(vectors, min_score=0.5, on_progress=lambda *now: steps.append(now))
+        assert steps == sorted(steps)
+        assert steps[-1] == (100 * 99 // 2 + 100 * 100,) * 2
 
 
 class TestGroups:
@@ -186,12 +186,12 @@ class TestGroups:
         sizes = [len(group.members) for group in grouped(vectors, 12).clusters]
         assert sizes == sorted(sizes, reverse=True)
 
-    def test_opposites_have_no_middle(self):
+    def test_opposites_have_no_centroid(self):
         (group,) = grouped(numpy.array([[1, 0], [-1, 0]], numpy.float32), 1).clusters
         assert group.scores == (0.0, 0.0)
 
     @pytest.mark.parametrize("options", [{}, {"n": 3}, {"min_score": 0.5}])
-    def test_nothing(self, options):
+    def test_no_texts(self, options):
         found = cluster(numpy.empty((0, 8), numpy.float32), [], **options)
         assert found[1:] == ((), ())
         assert found.labels() == []
@@ -214,7 +214,7 @@ class TestGroups:
             ({"words": -1}, "the number of words must be at least 0"),
         ],
     )
-    def test_wishes_that_cannot_be(self, options, message):
+    def test_invalid_arguments_are_rejected(self, options, message):
         with pytest.raises(ArgumentError, match=message):
             grouped(numpy.eye(3, dtype=numpy.float32), **options)
 
@@ -232,7 +232,7 @@ class TestGroups:
         ],
     )
     @pytest.mark.parametrize("options", [{"n": 2}, {"min_score": 0.5}])
-    def test_vectors_that_do_not_fit(self, vectors, message, options):
+    def test_invalid_vectors_are_rejected(self, vectors, message, options):
         with pytest.raises(ArgumentError, match=re.escape(message)):
             cluster(vectors, ["a"] * 3, **options)
 
@@ -244,11 +244,11 @@ class TestGroups:
             (None, "texts must be a list of strings, not None"),
         ],
     )
-    def test_texts_that_do_not_fit(self, texts, message):
+    def test_invalid_texts_are_rejected(self, texts, message):
         with pytest.raises(ArgumentError, match=re.escape(message)):
             cluster(numpy.eye(3), texts)
 
-    def test_lists_and_doubles_do_fit(self):
+    def test_lists_and_doubles_are_accepted(self):
         assert cluster(numpy.eye(2).tolist(), ("a", "b"), 2).labels() == [1, 2]
 
 
@@ -261,9 +261,9 @@ TEXTS = [text for topic in TOPICS.values() for text in topic]
 
 
 class TestWords:
-    def test_they_are_those_that_a_group_shares_and_others_lack(self):
+    def test_keywords_are_shared_in_a_group_and_rare_elsewhere(self):
         groups = [numpy.arange(3), numpy.arange(3, 6)]
-        # In two texts each: captain, harbour, ship, equally; in all three, and in two: oven, dough.
+        # captain, harbour and ship are in two texts each; oven is in all three, dough in two.
         assert words.keywords(TEXTS, groups, 9) == [
             ("captain", "harbour", "ship"),
             ("oven", "dough"),
@@ -271,7 +271,7 @@ class TestWords:
         assert words.keywords(TEXTS, groups, 1) == [("captain",), ("oven",)]
         assert words.keywords(TEXTS, groups, 0) == [(), ()]
 
-    def test_the_ratio_is_dunnings(self):
+    def test_ratio_equals_dunnings(self):
         from scipy.stats import chi2_contingency
 
         often, everywhere, size, n = numpy.array([3.0, 2, 0, 5]), numpy.array([3.0, 9, 4, 5]), 5, 30
@@ -283,7 +283,7 @@ class TestWords:
         assert (ratios > 0).tolist() == [True, True, False, True]
 
     @pytest.mark.parametrize("texts", [["1974", "!", ""], ["word"] * 3, ["one two", "one", "two"]])
-    def test_a_group_that_is_everything_has_none(self, texts):
+    def test_group_of_all_texts_has_no_keywords(self, texts):
         assert words.keywords(texts, [numpy.arange(3)], 5) == [()]
 
     def test_words_of_other_scripts_are_whole(self):
@@ -291,8 +291,8 @@ class TestWords:
         groups = [numpy.arange(2), numpy.arange(2, 4), numpy.arange(4, 6)]
         assert words.keywords(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
 
-    def test_function_words_are_none(self):
-        """Of English in any case, and those that are given; content words stay."""
+    def test_function_words_are_left_out(self):
+        """English ones always, others if given; content words stay."""
         texts = ["the fire of the Feuer und", "the fire of the Feuer und", "a sea", "a sea"]
         groups = [numpy.arange(2), numpy.arange(2, 4)]
         assert words.keywords(texts, groups, 9) == [("feuer", "fire", "und"), ("sea",)]

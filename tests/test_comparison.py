@@ -1,4 +1,4 @@
-"""Systems side by side: what they share, how alike they rank, sentences by each other."""
+"""Comparison of systems: shared hits, rank correlation, cosines between sentences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_each_system_answers_as_it_does_alone(path):
     assert found.verdicts == {}
 
 
-def test_what_is_shared_is_counted(path):
+def test_shared_hits_are_counted(path):
     found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=2)
     ids = [{hit.document_id for hit in hits} for hits in found.hits.values()]
     [agreement] = found.agreements
@@ -61,8 +61,8 @@ def test_what_is_shared_is_counted(path):
     assert {name for name, count in found.found_by.items() if count == 2} == ids[0] & ids[1]
 
 
-def test_rank_correlation_looks_further_than_what_is_shown(path):
-    """By hand: hashing ranks all five, bm25 those that share a word; the rest tie behind."""
+def test_rank_correlation_uses_more_than_the_shown_hits(path):
+    """By hand: hashing ranks all five, bm25 those that share a word; the rest tie last."""
     found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=3)
     with Retriever.open(path, "hashing") as retriever:
         ranks = [
@@ -90,7 +90,7 @@ def test_no_hits_have_no_correlation(path):
     ("names", "shared"), [(["a"], 1), (["d", "e"], 2), (["c", "d", "e"], 3), (list(TEXTS), 3)]
 )
 def test_few_shared_documents_have_no_correlation(path, names, shared):
-    # One and two shared documents gave +1.00. Three of the five hold egg, for or breakfast.
+    # One or two shared documents used to give +1.00. Three of the five have egg, for or breakfast.
     where = f"name in ({', '.join(map(repr, names))})"
     query = "a red fox" if names == ["a"] else "egg for breakfast"
     found = compare_neighbours(path, query, ["hashing", "bm25"], where=where)
@@ -127,19 +127,19 @@ def test_a_filter_holds_for_all_systems(path):
 
 
 @pytest.mark.parametrize("systems", [["hashing"], ["hashing", "hashing"], ["bm25"]])
-def test_one_system_is_no_comparison(path, systems):
+def test_one_system_is_rejected(path, systems):
     with pytest.raises(ArgumentError, match="two or more different systems"):
         compare_neighbours(path, "egg", systems)
 
 
-def test_an_unknown_space_is_told(path):
+def test_unknown_space_is_reported(path):
     with pytest.raises(SpaceError, match=r"no space 'glove' .*hashing"):
         compare_neighbours(path, "egg", ["hashing", "glove"])
     with pytest.raises(ArgumentError, match="can only score the results"):
         compare_neighbours(path, "egg", ["hashing", "cross-encoder:x"])
 
 
-def test_sentences_by_each_other(hashing):
+def test_sentences_are_compared_with_each_other(hashing):
     sentences = ["a red fox", "a red hen", "bread"]
     [compared] = compare_sentences(sentences, ["hashing", "hashing"])
     vectors = hashing.encode_documents(sentences)

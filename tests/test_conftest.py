@@ -1,4 +1,4 @@
-"""What conftest.py itself promises: seeds can be given again, children can be interrupted."""
+"""conftest.py itself: a seed repeats a run, child processes can be interrupted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_shown():
 
 
 @pytest.mark.parametrize("plugins", [["--randomly-dont-reorganize"], ["-p", "no:randomly"]])
-def test_a_seed_is_shown_and_can_be_given_again(pytester, plugins):
+def test_seed_is_printed_and_repeats_the_run(pytester, plugins):
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text("utf-8"))
     pytester.makepyfile(RANDOM_TESTS)
 
@@ -50,7 +50,7 @@ def test_a_seed_is_shown_and_can_be_given_again(pytester, plugins):
 
 @pytest.fixture
 def background():
-    """SIGINT as a shell hands it to a job that it starts with ``&``."""
+    """SIGINT is ignored, as in a job that a shell starts with ``&``."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""What a text was written in that is not of the encoding it was read as."""
+"""Guessing the encoding of a text that was read in the wrong one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_likely_encoding_reads_the_text(encoding, text):
 
 
 @pytest.mark.parametrize("text", ["", "plain", "Zürich"])
-def test_what_was_decoded_has_none(text):
+def test_correctly_decoded_text_has_no_likely_encoding(text):
     assert likely_encoding(text) is None
 
 
@@ -70,5 +70,5 @@ def test_damaged_utf_8_is_not_taken_for_another_encoding():
         (("ü\udcff", "utf-8", None), "byte 0xff is not UTF-8; convert the file to UTF-8"),
     ],
 )
-def test_what_is_wrong_and_what_to_do(arguments, message):
+def test_message_names_the_fault_and_the_fix(arguments, message):
     assert undecodable(*arguments) == message

@@ -1,4 +1,4 @@
-"""Errors: each kind has a code, a page that is true, and places where it is raised."""
+"""Errors: each class has a code and a correct page, and is raised somewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASSES = {
 CODES = {value.code: name for name, value in CLASSES.items()}
 
 
-def test_each_class_has_a_code_of_its_own():
+def test_each_class_has_its_own_code():
     assert len(CODES) == len(CLASSES)
     for name, value in CLASSES.items():
         assert "code" in vars(value), name
@@ -42,7 +42,7 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
     assert "SemsearchError" not in made
 
 
-def test_the_tree_at_the_top_of_the_module_is_that_of_the_classes():
+def test_error_tree_in_the_docstring_matches_the_classes():
     drawn = {}
     above = []
     for line in errors.__doc__.splitlines():
@@ -57,8 +57,8 @@ def test_the_tree_at_the_top_of_the_module_is_that_of_the_classes():
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_page_has_all_that_it_needs(code):
-    """That its example prints what is shown is tested with those of all pages."""
+def test_page_is_complete(code):
+    """The output of its example is tested with those of all pages."""
     text = page(code)
     assert text.startswith(f"# {code}\n\n")
     assert text.endswith(f"\n\nIn Python: `semsearch.errors.{CODES[code]}`.\n")
@@ -68,14 +68,14 @@ def test_a_page_has_all_that_it_needs(code):
     assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
 
 
-def test_what_people_see():
+def test_message_ends_with_the_code():
     assert with_code(DuplicateIdError("a.csv:3", "duplicate id '7'")) == (
         "a.csv:3: duplicate id '7' [duplicate-id]"
     )
     assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
-def test_a_way_out_is_added():
+def test_add_way_out():
     error = BadRowError("a.csv:3", "empty text", "7")
     error.add_way_out("leave it out")
     assert str(error) == "a.csv:3: empty text; leave it out"

@@ -1,6 +1,6 @@
-"""Search over real films gives what numpy gives over vectors from plain sentence-transformers.
+"""Search over real films equals numpy over vectors from plain sentence-transformers.
 
-Every other film of one decade by default; SEMSEARCH_FILMS="movies-*.json" takes all 22,627 films
+Every fourth film of one decade by default; SEMSEARCH_FILMS="movies-*.json" takes all 22,627 films
 with a text.
 """
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 K = 10
 TIE = 1e-3
 
-#: A filter, and the same as Python over a film's metadata.
+#: Filters, and equivalent Python functions of a film's metadata.
 FILTERS = {
     "year >= 1976 and genres = 'Drama'": lambda f: f["year"] >= 1976 and "Drama" in f["genres"],
     "not (genres in ('Comedy', 'Drama') or year < 1973)": lambda f: (
@@ -69,7 +69,7 @@ def index(films, cache, tmp_path_factory):
 def reference(films, queries, index):
     """Cosines from plain sentence-transformers, shape (queries, films).
 
-    A film whose extract the model cannot read whole counts by the best of its passages.
+    A film whose extract exceeds the model's limit scores by its best passage.
     """
     model = SentenceTransformer(str(find_model("minilm").path), device="cpu")
     asked = model.encode(queries, normalize_embeddings=True)
@@ -103,7 +103,7 @@ def test_search_equals_numpy(films, queries, index, reference, where):
         expected = numpy.sort(cosines)[::-1][:count]
         found = [hit.document_id for hit in hits]
         assert len(set(found)) == count
-        # The same films in the same order, but that films within TIE may change places.
+        # The same films in the same order, except that films within TIE may swap.
         numpy.testing.assert_allclose([score[name] for name in found], expected, atol=TIE)
         numpy.testing.assert_allclose([hit.score for hit in hits], expected, atol=TIE)
 
@@ -122,7 +122,7 @@ def test_the_fast_runtime_keeps_the_ranking(films, queries, index, reference, tm
 
 
 def test_float16_keeps_the_ranking(queries, index, minilm):
-    """What README.md says of the stored types."""
+    """Vectors stored as float16 keep the top hits and, nearly, the scores."""
     with index.read() as state:
         connection = state.connection
         _, vectors = read_vectors(connection, index.space())

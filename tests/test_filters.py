@@ -1,4 +1,4 @@
-"""The language of `where`: what is read, how it prints, what is refused and in which words."""
+"""The `where` language: parsing, printing, and messages for invalid expressions."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def read(expression: str) -> Condition | FilterError:
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))
-def test_what_cannot_be_read_is_refused_in_one_line(expression):
+def test_invalid_expression_is_refused_in_one_line(expression):
     outcome = read(expression)
     if isinstance(outcome, FilterError):
         assert str(outcome).isprintable()
@@ -270,11 +270,11 @@ conditions = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(conditions)
-def test_a_condition_prints_as_an_expression_that_means_it(condition):
-    # As text too: 1, 1.0 and true are equal to Python.
+def test_printed_condition_parses_to_itself(condition):
+    # Compared as text: 1, 1.0 and True are equal in Python.
     assert repr(parse(str(condition))) == repr(condition)
 
 
-def test_printing_uses_as_few_parentheses_as_it_can():
+def test_printing_uses_as_few_parentheses_as_possible():
     expression = "a = 1 or not (b = 1 and c in ('x', 2.5)) and (\"d e\" is null or true_ like '%')"
     assert str(parse(expression)) == expression

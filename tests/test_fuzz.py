@@ -1,4 +1,4 @@
-"""scripts/dev/fuzz runs; that it finds nothing in a second is no proof, and not meant as one."""
+"""scripts/dev/fuzz runs; one second is not expected to find faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_short_run(tmp_path, seed):
     assert done.stdout.endswith("targets: 4, failed: 0\n")
 
 
-def test_an_input_is_run_again(tmp_path):
+def test_saved_input_is_run_again(tmp_path):
     (tmp_path / "input").write_bytes(b"year = 1990")
     command = [sys.executable, FUZZ, "filters", "--input", tmp_path / "input"]
     assert subprocess.run(command, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Encoders opened: against the published ids, transformers itself, numpy, and hand calculation."""
+"""Inspection of encoders, against published ids, transformers, numpy and hand calculation."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def make(bert, tmp_path):
 
 
 def cosine(left, right):
-    """By the definition, in float64."""
+    """By definition, in float64."""
     left, right = left.astype(float), right.astype(float)
     return left @ right / numpy.sqrt((left @ left) * (right @ right))
 
 
 def last_layer(bert, text):
-    """What transformers computes for the tokens of a text, shape (n, 16)."""
+    """The token vectors that transformers computes for a text, shape (n, 16)."""
     tokenizer = BertTokenizerFast.from_pretrained(bert)
     inputs = tokenizer(text, truncation=True, max_length=MAX_LENGTH, return_tensors="pt")
     with torch.no_grad():
@@ -93,7 +93,7 @@ class TestMiniLM:
         assert found.poolings.mean_sentence == pytest.approx(1, abs=1e-5)
         assert found.norm == pytest.approx(numpy.linalg.norm(found.token_vectors.mean(0)), rel=1e-5)
 
-    def test_a_cut_text(self):
+    def test_truncated_text(self):
         text = "word " * 300
         found = inspect_text("minilm", text)
         assert len(found.tokens) == 256
@@ -101,8 +101,8 @@ class TestMiniLM:
         assert found.read_to == 254 * 5 - 1
         assert found.cut_off == " " + "word " * 46
 
-    def test_get_means_two_things(self):
-        """More alike where it means the same."""
+    def test_get_has_two_meanings(self):
+        """The word's vectors are more similar if its meaning is the same."""
         same = token_similarity("minilm", "He will get scared", "She will get frightened")
         other = token_similarity("minilm", "He will get scared", "She will get the drinks")
         assert dict(same.shared())["get"] > dict(other.shared())["get"] + 0.1
@@ -132,7 +132,7 @@ def test_against_transformers(bert, make, pooling, text):
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("include_prompt", [True, False])
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_the_sentence_vector_is_the_encoders(make, pooling, include_prompt, text):
+def test_sentence_vector_equals_the_encoders(make, pooling, include_prompt, text):
     prompts = {"document": "document : "}
     spec = make(pooling, Normalize(), include_prompt=include_prompt, prompts=prompts)
     found = inspect_text(spec, text)
@@ -142,7 +142,7 @@ def test_the_sentence_vector_is_the_encoders(make, pooling, include_prompt, text
     assert found.norm != pytest.approx(1, abs=1e-3)  # before the model's own Normalize
 
 
-def test_a_prompt_is_no_part_of_the_text(make):
+def test_prompt_is_not_part_of_the_text(make):
     found = inspect_text(make("mean", prompts={"document": "document : "}), "ab zzz")
     assert [(t.piece, t.kind.value, t.start, t.end, t.known) for t in found.tokens] == [
         ("[CLS]", "special", 0, 0, True),
@@ -172,7 +172,7 @@ def test_a_sentence_vector_of_another_width_has_no_cosines(make):
     assert found.poolings.first_mean is not None
 
 
-def test_similarity_is_numpys(bert, make):
+def test_similarity_equals_numpys(bert, make):
     found = token_similarity(make("cls"), "a b c", "c d")
     left, right = last_layer(bert, "a b c"), last_layer(bert, "c d")
     expected = [[cosine(row, column) for column in right] for row in left]

@@ -1,4 +1,4 @@
-"""The most similar pairs: those that numpy finds in the whole matrix, without the matrix."""
+"""The most similar pairs equal those of numpy, without holding the whole matrix."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def clustered_rows(n, dimension=64, clusters=60, spread=0.5, seed=0):
 
 
 def every_pair(vectors, min_score=-1.0, groups=None):
-    """All pairs in their order: by the definition, in float64 and by sorting all of them."""
+    """All pairs in order: by definition, in float64, by sorting all of them."""
     doubles = vectors.astype(numpy.float64)
     cosines = (doubles @ doubles.T).round(6).clip(-1, 1)
     lefts, rights = numpy.triu_indices(len(vectors), 1)
@@ -47,7 +47,7 @@ def every_pair(vectors, min_score=-1.0, groups=None):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Many tiles and pieces out of few rows; neither divides the numbers of rows here."""
+    """Split few rows into many tiles and pieces."""
     monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
     monkeypatch.setattr(cells, "TILE_ROWS", 32)
     monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 10)
@@ -67,17 +67,17 @@ class TestExact:
         texts = [" ".join(random.choice(words, 6)) for _ in range(250)]
         vectors = hashing.encode_documents(texts)
         expected = every_pair(vectors)
-        assert len({pair.score for pair in expected[:500]}) < 100  # many of them are equal
+        assert len({pair.score for pair in expected[:500]}) < 100  # many are equal
         for k in (1, 7, 50, 500):
             assert list(similar_pairs(vectors, k)) == expected[:k]
 
-    def test_equal_scores_come_by_position(self):
+    def test_equal_scores_are_ordered_by_position(self):
         vectors = unit_rows(200, 24)
         vectors[[150, 40, 99, 7]] = vectors[120]
         best = [(pair.left, pair.right, pair.score) for pair in similar_pairs(vectors, 4)]
         assert best == [(7, 40, 1.0), (7, 99, 1.0), (7, 120, 1.0), (7, 150, 1.0)]
 
-    def test_all_the_same(self):
+    def test_identical_vectors(self):
         vectors = numpy.repeat(unit_rows(1, 24), 300, axis=0)
         best = [tuple(pair) for pair in similar_pairs(vectors, 301)]
         assert best[:299] == [(0, right, 1.0) for right in range(1, 300)]
@@ -87,7 +87,7 @@ class TestExact:
         vectors = numpy.array([[1, 0], [-1, 0]], numpy.float32)
         assert list(similar_pairs(vectors)) == [Pair(0, 1, -1.0)]
 
-    def test_more_than_there_are(self):
+    def test_k_above_the_number_of_pairs(self):
         vectors = unit_rows(50, 24)
         pairs = list(similar_pairs(vectors, 10**12))
         assert pairs == every_pair(vectors)
@@ -107,7 +107,7 @@ class TestExact:
         vectors = unit_rows(70, 24)
         assert sorted(similar_pairs(vectors, None)) == sorted(every_pair(vectors))
 
-    def test_groups_are_not_paired_among_themselves(self):
+    def test_rows_of_a_group_are_not_paired(self):
         vectors = clustered_rows(200, clusters=3)
         groups = numpy.random.default_rng(0).integers(4, size=200)
         for k in (5, 500):
@@ -118,10 +118,10 @@ class TestExact:
         assert list(similar_pairs(vectors, groups=numpy.zeros(200, int))) == []
 
     def test_progress_reaches_its_total(self):
-        told = []
-        list(similar_pairs(unit_rows(100, 8), on_progress=lambda *now: told.append(now)))
-        assert told == sorted(told)
-        assert told[-1] == (4950, 4950)
+        steps = []
+        list(similar_pairs(unit_rows(100, 8), on_progress=lambda *now: steps.append(now)))
+        assert steps == sorted(steps)
+        assert steps[-1] == (4950, 4950)
 
 
 class TestStreaming:
@@ -136,7 +136,7 @@ class TestStreaming:
         assert [tuple(pair) for pair in islice(pairs, 2)] == [(0, 1, 1.0), (0, 2, 1.0)]
         assert done == []
 
-    def test_nothing_begins_before_it_is_asked_for(self):
+    def test_computation_starts_with_the_iteration(self):
         vectors = unit_rows(3, 8)
         pairs = similar_pairs(vectors, on_progress=lambda *now: pytest.fail("too early"))
         vectors[2] = vectors[0]
@@ -148,7 +148,7 @@ class TestStreaming:
     ("consume", "n"),
     [
         (lambda vectors: len(list(similar_pairs(vectors, 20))), 12_000),
-        # 720,000 pairs, whose records alone would take 100 MiB if they were held together.
+        # 720,000 pairs, whose records alone would take 100 MiB if held in memory.
         (lambda vectors: sum(1 for _ in similar_pairs(vectors, None, -1.0)), 1_200),
         (lambda vectors: len(list(similar_pairs(vectors, 20, exact_up_to=100))), 12_000),
     ],
@@ -175,19 +175,19 @@ def vectors():
 
 class TestApproximate:
     def test_recall_of_the_best(self, vectors):
-        told = []
+        messages = []
         for k in (20, 5000):
             exact = list(similar_pairs(vectors, k))
-            found = list(similar_pairs(vectors, k, exact_up_to=1000, notify=told.append))
+            found = list(similar_pairs(vectors, k, exact_up_to=1000, notify=messages.append))
             assert len(set(found) & set(exact)) >= 0.95 * k
             assert found == sorted(found, key=lambda pair: (-pair.score, pair.left, pair.right))
-        assert len(told) == 2
-        assert told[0].startswith(
+        assert len(messages) == 2
+        assert messages[0].startswith(
             "4,000 texts are too many to compare all pairs; each is compared with"
         )
 
     @pytest.mark.parametrize("min_score", [0.85, 0.9])
-    def test_each_pair_comes_once_and_rightly_scored(self, vectors, min_score):
+    def test_each_pair_comes_once_with_its_exact_score(self, vectors, min_score):
         exact = {(left, right): score for left, right, score in similar_pairs(vectors, None, 0.85)}
         found = list(similar_pairs(vectors, None, min_score, exact_up_to=1000))
         places = [(left, right) for left, right, _ in found]
@@ -197,25 +197,25 @@ class TestApproximate:
         assert wanted > 200
         assert len(found) >= 0.95 * wanted
 
-    def test_it_compares_less(self, vectors):
+    def test_few_pairs_are_compared(self, vectors):
         done = []
         list(similar_pairs(vectors, exact_up_to=1000, on_progress=lambda *now: done.append(now)))
         compared, total = done[-1]
         assert compared == total < 4000 * 3999 // 2 // 3
 
-    def test_the_recall_it_tells_is_that_of_the_search(self):
-        """Without clusters, and with few cells to look into, much is missed, and that is told."""
+    def test_reported_recall_is_that_of_the_search(self):
+        """Without clusters and with few probed cells, many pairs are missed, which is reported."""
         vectors = unit_rows(4000, 32)
-        told = []
+        notes = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cells, "MAX_PROBES", 4)
-            found = set(similar_pairs(vectors, None, 0.55, exact_up_to=1000, notify=told.append))
+            found = set(similar_pairs(vectors, None, 0.55, exact_up_to=1000, notify=notes.append))
         exact = set(similar_pairs(vectors, None, 0.55))
-        claimed = float(told[0].partition(" recall of ")[2].partition("%")[0]) / 100
+        claimed = float(notes[0].partition(" recall of ")[2].partition("%")[0]) / 100
         assert found < exact
         assert claimed == pytest.approx(len(found) / len(exact), abs=0.08)
 
-    def test_the_same_every_time(self, vectors):
+    def test_results_are_reproducible(self, vectors):
         first, second = (list(similar_pairs(vectors, 300, exact_up_to=99)) for _ in range(2))
         assert first == second
 
@@ -226,13 +226,13 @@ class TestApproximate:
         assert all(left // 2 != right // 2 for left, right, _ in found)
 
     @pytest.mark.parametrize("n", [0, 1, 2, 3, 40, 129])
-    def test_few(self, n):
+    def test_few_vectors(self, n):
         vectors = unit_rows(n, 8)
         assert len(list(similar_pairs(vectors, 10, exact_up_to=1))) == min(10, n * (n - 1) // 2)
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_it_takes_two_to_make_a_pair(n):
+def test_fewer_than_two_vectors_have_no_pairs(n):
     assert list(similar_pairs(unit_rows(n, 8))) == []
     assert list(similar_pairs(unit_rows(n, 8), None, 0.5)) == []
 
@@ -258,7 +258,7 @@ def test_it_takes_two_to_make_a_pair(n):
         ({"vectors": None}, "rows of a matrix"),
     ],
 )
-def test_mistakes_are_told_at_once(arguments, message):
+def test_mistakes_are_reported_before_iterating(arguments, message):
     with pytest.raises(ArgumentError) as caught:
         similar_pairs(**{"vectors": unit_rows(3, 8), **arguments})
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""The notebooks under docs/ run, and show what comes out."""
+"""The notebooks under docs/ run and print what they show."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_notebook(package, name):
     assert same(shown, printed), printed
 
 
-def test_all_are_here():
+def test_all_notebooks_are_tested():
     assert len(list(FOLDER.glob("*.ipynb"))) == 2

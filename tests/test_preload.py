@@ -1,4 +1,4 @@
-"""The encoder that is loaded ahead is the one that the index needs, or none."""
+"""Preloading loads the encoder that the index needs, or none."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ def index(tmp_path):
 @pytest.mark.parametrize(
     ("space", "dimension"), [(None, 16), ("hashing-16", 16), ("hashing-32", 32)]
 )
-def test_the_encoder_of_the_space(index, space, dimension):
+def test_encoder_of_the_space_is_loaded(index, space, dimension):
     (encoder,) = preload_for_queries(index, space)
     assert encoder.dimension == dimension
     with Retriever.open(index, space, [encoder]) as retriever:
         assert retriever.index.encoder(retriever.space) is encoder
 
 
-def test_it_is_used_in_a_thread(index, monkeypatch):
+def test_encoder_is_warmed_up_in_a_thread(index, monkeypatch):
     names = []
     encode = type(preload_for_queries(index)[0]).encode_queries
 
-    def told(self, texts):
+    def recorded(self, texts):
         names.append(threading.current_thread().name)
         return encode(self, texts)
 
-    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_queries", told)
+    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_queries", recorded)
     preload_for_queries(index)
-    ended()
+    wait_for_threads()
     assert names == ["semsearch-preload"]
 
 
-def ended():
-    """Wait for what goes on in threads."""
+def wait_for_threads():
+    """Wait for the threads that preload."""
     for thread in threading.enumerate():
         if thread.name == "semsearch-preload":
             thread.join()
 
 
-def test_what_runs_documents_is_loaded(write_bert):
+def test_runtime_for_documents_is_loaded(write_bert):
     encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
-    ended()
+    wait_for_threads()
     assert "_side_by_side" in vars(encoder.documents._runtime)
 
 
-def test_nothing_for_what_is_wrong(index, tmp_path):
+def test_broken_index_loads_nothing(index, tmp_path):
     assert preload_for_queries(index, "other") == []
     assert preload_for_queries(tmp_path / "none") == []
     (tmp_path / "file").mkdir()

@@ -1,4 +1,4 @@
-"""What README.md, the pages under docs/ and those about errors show is what happens."""
+"""The examples in README.md, under docs/ and on the error pages print what they show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from scripts.dev.examples import (
 )
 from semsearch.cli import COMMANDS, main
 
-#: Pages whose commands take more than some seconds.
+#: Pages whose commands take more than a few seconds.
 SLOW = {
     "docs/films.md",
     "docs/how-to/serve.md",
@@ -44,14 +44,14 @@ SLOW = {
     "docs/tutorial.md",
 }
 
-#: Packages that pages need beside those that `scripts/test` installs.
+#: Packages that pages need besides those that `scripts/test` installs.
 PACKAGES = {"docs/milvus.md": "milvus_lite"}
 
 #: Pictures that the commands of a page make.
 MADE = {"docs/explanations/from-glove-to-sbert.md": ["get.svg"]}
 
-#: Why blocks are not run, by page; the comment above each also names a test that runs the like. Of
-#: all of them, the options are parsed.
+#: Why blocks are not run, by page; the comment above each also names a test of the same feature.
+#: The options of all of them are parsed.
 NOT_RUN = {
     "README.md": ["installs packages", "it runs until Ctrl-C"],
     "docs/explanations/from-glove-to-sbert.md": ["needs the network"],
@@ -120,9 +120,9 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_option_in_it_exists(example):
+def test_every_option_in_an_example_exists(example):
     text = example.split("`")[0].split("|")[0].split(" -- ")[0].strip()
-    with contextlib.suppress(ValueError):  # prose goes on behind the command
+    with contextlib.suppress(ValueError):  # prose follows the command
         name, *words = shlex.split(text)
         command = main.get_command(click.Context(main), name)
         while isinstance(command, click.Group):
@@ -135,8 +135,8 @@ def test_every_option_in_it_exists(example):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_is_not_run_names_the_test_that_does(name):
-    """Such a comment says why, and in parentheses the test; commands of installers have none."""
+def test_block_that_is_not_run_names_a_test(name):
+    """The comment has the reason and, in parentheses, the test; installation commands have none."""
     for block in blocks(TEXTS[name]):
         if block.not_run is None or block.not_run.startswith("installs packages"):
             continue
@@ -155,12 +155,12 @@ def test_all_other_blocks_are_run():
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_no_command_hides_outside_of_a_block(name):
+def test_commands_are_only_in_blocks(name):
     prose = re.sub(r"^( *)```.*?^\1```$", "", TEXTS[name], flags=re.DOTALL | re.MULTILINE)
     assert not re.findall(r"^ {4,}(?:\$ )?(?:semsearch|python|ray|pip) .*", prose, re.MULTILINE)
 
 
-def test_links_lead_somewhere():
+def test_links_resolve():
     for name, text in TEXTS.items():
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
@@ -179,7 +179,7 @@ def test_the_readme_is_short():
     assert len(README.split()) <= 1_200
 
 
-def test_the_readme_compares_with_the_versions_that_are_pinned():
+def test_readme_compares_with_the_pinned_versions():
     pinned = (ROOT / "scripts/constraints.txt").read_text("utf-8")
     for name, package in {"Chroma": "chromadb", "LanceDB": "lancedb", "txtai": "txtai"}.items():
         (shown,) = set(re.findall(rf"{name} (\d+\.\d+\.\d+)", README))
@@ -188,8 +188,8 @@ def test_the_readme_compares_with_the_versions_that_are_pinned():
     assert f"sentence-transformers {version('sentence-transformers')}" in README
 
 
-def test_the_speeds_in_the_readme_are_those_that_were_measured():
-    """They stand in RESULTS.md, in the same columns."""
+def test_speeds_in_the_readme_match_the_results():
+    """RESULTS.md has them in the same columns."""
     speed = README.partition("## Speed")[2].partition("\n## ")[0]
     results = (ROOT / "RESULTS.md").read_text("utf-8")
     results = results.partition("\n## Speed, beside other tools")[2].partition("\n## ")[0]
@@ -207,7 +207,7 @@ def test_the_speeds_in_the_readme_are_those_that_were_measured():
         assert measured[system] == cells
 
 
-def test_output_is_compared_but_for_times_and_the_noise_of_scores():
+def test_times_and_noise_of_scores_are_ignored():
     assert same("1  0.603  Chilli  in 1.2 s (258 b/s)\n", "1  0.605  Chilli in 12.9 s (9 b/s)")
     assert not same("1  0.603  Chilli", "1  0.403  Chilli")
     assert not same("1  0.603  Chilli", "2  0.603  Chilli")
@@ -216,7 +216,7 @@ def test_output_is_compared_but_for_times_and_the_noise_of_scores():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the pages are written for a POSIX shell")
-def test_a_page_is_run_and_brought_up_to_date(tmp_path, monkeypatch):
+def test_page_is_run_and_updated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = "\n".join(
         [

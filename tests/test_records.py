@@ -1,4 +1,4 @@
-"""Documents check themselves; hits become frames."""
+"""Documents: validation, metadata as JSON, names of columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from semsearch.records import column_name, field_name
         ({"metadata": {"x": object()}}, "x is a object, which JSON cannot hold"),
     ],
 )
-def test_what_cannot_be_indexed(arguments, reason):
+def test_invalid_documents_are_refused(arguments, reason):
     with pytest.raises(BadRowError, match=f"^corpus.csv:7: {reason}"):
         Document(**({"id": "a", "text": "b", "source": "corpus.csv:7"} | arguments))
 
@@ -54,7 +54,7 @@ def test_deep_nesting_is_refused():
         value = [value]
     with pytest.raises(BadRowError, match="nested deeper"):
         Document("a", "b", metadata={"x": value})
-    while value:  # taking it down one by one spares the interpreter a deep recursion
+    while value:  # freed level by level, to spare the interpreter a deep recursion
         value = value.pop()
 
 
@@ -94,28 +94,28 @@ JSON_VALUES = some.recursive(
 
 
 @given(JSON_VALUES)
-def test_json_values_stay_what_they_are(value):
+def test_json_values_are_unchanged(value):
     assert json.dumps(Document("a", "b", metadata={"x": value}).metadata) == json.dumps(
         {"x": value}
     )
 
 
-def test_where_a_document_was_read_is_not_part_of_it():
+def test_source_is_ignored_in_comparisons():
     assert Document("a", "b", source="x:1") == Document("a", "b", source="y:2")
 
 
-def test_documents_can_be_put_into_sets():
+def test_documents_are_hashable():
     one, other = (Document("a", "text", metadata={"n": number}) for number in (1, 2))
     assert {one, other, Document("a", "text", metadata={"n": 1})} == {one, other}
 
 
-def test_keys_that_json_would_take_for_one():
+def test_keys_that_are_equal_in_json_are_refused():
     with pytest.raises(BadRowError, match="x has two keys that are one in JSON: \\[1, '1'\\]"):
         Document("a", "text", metadata={"x": {1: "a", "1": "b"}})
 
 
 @pytest.mark.parametrize("name", ["id", "year", "metadata.id", "metadata.year", "metadata.", ""])
-def test_columns_of_fields_have_names_that_lead_back(name):
+def test_column_names_map_back_to_fields(name):
     taken = ("id", "text")
     column = column_name(name, taken)
     assert column not in taken

@@ -1,4 +1,4 @@
-"""Searching by meaning, by words and by both."""
+"""Semantic, BM25 and hybrid search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURS = ["red", "green", "blue", "white"]
 
 @pytest.fixture
 def index(tmp_path):
-    """200 documents, every tenth of them long, so that it has many chunks."""
+    """200 documents; every tenth is long, with many chunks."""
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add(
             Document(
@@ -33,7 +33,7 @@ def index(tmp_path):
         yield index
 
 
-def test_hits_carry_everything(index):
+def test_fields_of_a_hit(index):
     hits = Retriever(index).search("blue item 42", k=2)
     hit = hits[0]
     assert (hit.rank, hit.document_id, hit.text) == (1, "d42", "blue item 42.")
@@ -48,7 +48,7 @@ def test_hits_carry_everything(index):
 @pytest.mark.parametrize(
     "where", [None, "number < 50", "number % 10 = 0", "number in (10, 20, 30)"]
 )
-def test_k_hits_come_whenever_k_documents_match(index, mode, where):
+def test_k_hits_if_k_documents_match(index, mode, where):
     if where == "number % 10 = 0":  # the long ones, whose chunks crowd the top
         where = "number in (" + ", ".join(str(number) for number in range(0, 200, 10)) + ")"
     matching = {None: 200, "number < 50": 50, "number in (10, 20, 30)": 3}.get(where, 20)
@@ -60,7 +60,7 @@ def test_k_hits_come_whenever_k_documents_match(index, mode, where):
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_collection_of_garbage_stays_as_it_was(index, is_enabled):
+def test_state_of_garbage_collection_is_restored(index, is_enabled):
     (gc.enable if is_enabled else gc.disable)()
     try:
         Retriever(index).search("red item 10")
@@ -71,7 +71,7 @@ def test_collection_of_garbage_stays_as_it_was(index, is_enabled):
         gc.enable()
 
 
-def test_a_document_comes_by_its_best_chunk(index):
+def test_document_is_ranked_by_its_best_chunk(index):
     index.add([Document("mixed", "filler words here. " * 300 + "A zebra appears at last.")])
     assert len(index) == 201
     hit = Retriever(index).search("a zebra appears at last", where="id = 'mixed'")[0]
@@ -98,7 +98,7 @@ def test_deleted_documents_leave_no_gap(index):
     assert len(Retriever(index).search("red item 10", k=50)) == 50
 
 
-def test_no_match_is_no_hit(index):
+def test_no_match_gives_no_hits(index):
     retriever = Retriever(index)
     assert retriever.search("red", where="number > 1000") == []
     assert retriever.search("zzz", mode="bm25") == []
@@ -132,10 +132,12 @@ def test_bm25_finds_words_and_their_forms(tmp_path):
 )
 @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
 def test_a_query_may_hold_any_characters(index, text, mode):
-    Retriever(index).search(text, mode=mode)
+    hits = Retriever(index).search(text, mode=mode)
+    assert len(hits) <= 10
+    assert hits.query == text
 
 
-def test_hybrid_takes_from_both(tmp_path):
+def test_hybrid_combines_both_scores(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add([Document("both", "red apple"), Document("neither", "blue sky")])
         hits = Retriever(index).search("red apple", mode="hybrid")
@@ -170,7 +172,7 @@ def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index, where,
     assert index.passages(where=where).document_ids == expected
 
 
-def test_an_unknown_field_is_told_from_the_built_in_one(index):
+def test_unknown_field_is_not_the_built_in_one(index):
     with pytest.raises(FilterError, match="no document has a field 'metadata.id' "):
         Retriever(index).search("x", where="metadata.id = 'x'")
     index.add([Document("clash", "red item", metadata=CLASHES)])
@@ -198,7 +200,7 @@ def test_to_frame(index):
     assert len(empty) == 0
 
 
-def test_some_hits_are_hits(index):
+def test_slice_of_hits_is_hits(index):
     hits = Retriever(index).search("red item", k=3)
     assert hits[:2] == list(hits)[:2]
     assert hits[:2].query == "red item"
@@ -220,12 +222,12 @@ def test_some_hits_are_hits(index):
         ({"query": "x", "where": "number ="}, FilterError, "where: "),
     ],
 )
-def test_mistakes_are_told(index, arguments, error, message):
+def test_mistakes_are_reported(index, arguments, error, message):
     with pytest.raises(error, match=message):
         Retriever(index).search(**arguments)
 
 
-def test_a_text_is_no_list_of_texts(index):
+def test_text_is_not_a_list_of_texts(index):
     with pytest.raises(ArgumentError):
         Retriever(index).search_many("abc")
 
@@ -240,7 +242,7 @@ def test_it_is_a_search_backend(index):
     assert len(backend.search_many(["red"], k=3)[0]) == 3
 
 
-def test_threads_can_share_one(index):
+def test_threads_can_share_a_retriever(index):
     retriever = Retriever(index)
     expected = [hit.document_id for hit in retriever.search("blue item 42", k=5)]
     answers = []
@@ -257,7 +259,7 @@ def test_threads_can_share_one(index):
 
 
 class Backwards:
-    """A reranker that prefers high numbers, and remembers what it has read."""
+    """A reranker that prefers high numbers and records its calls."""
 
     spec = "cross-encoder:backwards"
 
@@ -272,7 +274,7 @@ class Backwards:
         raise NotImplementedError
 
 
-def test_a_reranker_orders_the_first_hundred_anew(index):
+def test_reranker_reorders_the_first_hundred(index):
     reranker = Backwards()
     retriever = Retriever(index)
     where = "number < 150"
@@ -288,7 +290,7 @@ def test_a_reranker_orders_the_first_hundred_anew(index):
 
 
 class ShortSighted(HashingEncoder):
-    """Reads eight words of a query."""
+    """An encoder that reads eight words of a query."""
 
     def __init__(self):
         super().__init__("hashing")
@@ -310,7 +312,7 @@ class TestLongQueries:
         with Index.open(index.path, encoder) as again:
             yield Retriever(again)
 
-    def test_what_is_not_read_is_reported_once_a_query(self, retriever, caplog):
+    def test_truncation_is_reported_once_per_query(self, retriever, caplog):
         nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
         retriever.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
         assert [record.getMessage() for record in caplog.records] == [
@@ -326,7 +328,7 @@ class TestLongQueries:
             ("short", "semantic"),
         ],
     )
-    def test_nothing_is_cut(self, retriever, caplog, text, mode):
+    def test_queries_that_are_not_truncated(self, retriever, caplog, text, mode):
         retriever.search(text, mode=mode)
         assert caplog.records == []
 
@@ -334,12 +336,12 @@ class TestLongQueries:
         retriever.search_many(["tiny", "a b c d", "日本"])
         assert encoder.counted == []
 
-    def test_encoders_that_read_all_of_it(self, index, caplog):
+    def test_encoders_without_a_limit(self, index, caplog):
         Retriever(index).search("word " * 1_000)
         assert caplog.records == []
 
     def test_minilm(self, tmp_path, minilm, caplog):
-        # 256 of its positions, two of which are [CLS] and [SEP]
+        # It reads 256 positions, two of which are [CLS] and [SEP].
         with Index.create(tmp_path / "m", minilm) as index:
             index.add([Document("a", "red apple")])
             Retriever(index).search_many(["日本 " * 127, "word " * 254, "word " * 254 + "end"])

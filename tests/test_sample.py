@@ -32,6 +32,6 @@ def test_both_have_the_same_notes(notes):
     assert len(topics) == 16
 
 
-def test_no_note_is_there_twice(notes):
+def test_notes_are_distinct(notes):
     for rows in notes.values():
         assert len({row["text"] for row in rows}) == len({row["title"] for row in rows}) == 320

@@ -1,4 +1,4 @@
-"""The one-minute form of scripts/dev/soak."""
+"""A short run of scripts/dev/soak."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 SOAK = Path(__file__).parent.parent / "scripts" / "dev" / "soak.py"
 
 
-def test_half_a_minute_of_it_finds_no_fault(seed):
+def test_half_a_minute_finds_no_fault(seed):
     command = [sys.executable, SOAK, "--minutes", "0.5", "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

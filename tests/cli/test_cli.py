@@ -1,4 +1,4 @@
-"""The commands as a person meets them: what they print, where, and their exit status."""
+"""The commands end to end: their output, errors and exit status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ c,,Two boats race across the bay.,2004,[]
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Call `semsearch` in an empty folder with corpus.csv in it."""
+    """Call `semsearch` in a folder that contains only corpus.csv."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     (tmp_path / "corpus.csv").write_text(CORPUS)
@@ -50,7 +50,7 @@ def indexed(run):
 
 
 def error_of(result):
-    """The one line on standard error, the last one, that says what is wrong; without its code."""
+    """The error message without its code; it must be the last line on standard error."""
     assert result.stdout == ""
     *notes, line = result.stderr.splitlines()
     assert line.startswith("Error: ")
@@ -61,7 +61,7 @@ def error_of(result):
 
 
 class TestIndex:
-    def test_says_what_it_took_and_what_it_did(self, run):
+    def test_reports_the_columns_and_the_counts(self, run):
         result = run("index", "corpus.csv", "--encoder", "hashing")
         assert "corpus.csv: text from 'text', title from 'title', id from 'id'" in result.stderr
         assert result.stdout.startswith(
@@ -69,15 +69,15 @@ class TestIndex:
         )
         assert result.stdout.count("\n") == 1
 
-    def test_says_now_and_then_how_far_it_is(self, run, tmp_path, monkeypatch):
+    def test_reports_progress(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.cli.progress.LINE_EVERY_SECONDS", 0.0)
         rows = [f"{number},Text {number}." for number in range(600)]
         (tmp_path / "long.csv").write_text("\n".join(["id,text", *rows]))
         lines = run("index", "long.csv", "--encoder", "hashing").stderr.splitlines()
-        assert lines[1] == "256 documents"  # what came before is no measure of the rest
+        assert lines[1] == "256 documents"  # the rate is measured from here on
         assert re.fullmatch(r"600 documents, [\d,]+/s, 0:00 left", lines[-1])
 
-    def test_again_changes_nothing(self, indexed):
+    def test_reindexing_changes_nothing(self, indexed):
         assert "3 documents (3 unchanged), 0 chunks" in indexed("index", "corpus.csv").stdout
 
     def test_several_files_into_one_index(self, run, tmp_path):
@@ -91,44 +91,44 @@ class TestIndex:
         run("index", "-", "--index", "all", "--encoder", "hashing", typed=CORPUS)
         assert "documents: 3" in run("info", "--index", "all").stdout
 
-    def test_sync_removes(self, indexed, tmp_path):
+    def test_sync_removes_missing_documents(self, indexed, tmp_path):
         (tmp_path / "corpus.csv").write_text("\n".join(CORPUS.splitlines()[:-1]))
         result = indexed("index", "corpus.csv", "--sync")
         assert "2 documents (2 unchanged, 1 removed)" in result.stdout
 
-    def test_the_sample(self, run):
+    def test_sample(self, run):
         assert "320 documents" in run("index", "--sample", "--encoder", "hashing").stdout
         assert "documents: 320" in run("info").stdout
 
-    def test_the_sample_in_portuguese(self, run):
+    def test_portuguese_sample(self, run):
         result = run("index", "--sample", "pt", "--encoder", "hashing")
         assert result.stdout.startswith("indexes/notes-pt: 320 documents")
-        assert "read the language" not in result.stderr  # words have no pieces
+        assert "read the language" not in result.stderr  # hashing has no word pieces
         hits = run("query", "insônia", "--mode", "bm25", "-k", "1", "--format", "jsonl").stdout
         assert json.loads(hits)["hits"][0]["id"] == "health-02"
         assert "'xx' is not one of 'en', 'pt'" in run("index", "--sample", "xx", code=2).stderr
 
-    def test_says_that_an_encoder_does_not_read_a_language(self, run, minilm, tmp_path):
-        del minilm  # converted
+    def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
+        del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
         (tmp_path / "pt.txt").write_text("\n".join(rows), encoding="utf-8")
-        said = (
+        warning = (
             "minilm does not read the language of 2 of 2 sampled passages well "
             "(1.8 pieces per word); teach it: "
             "semsearch train translate --parallel FILE --output DIR"
         )
         first = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
-        assert said in first.stderr.splitlines()
+        assert warning in first.stderr.splitlines()
         again = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
-        assert "read the language" not in again.stderr  # nothing is new
-        assert said in run("info", "--index", "x").stdout.splitlines()
-        told = json.loads(run("info", "--index", "x", "--format", "json").stdout)
+        assert "read the language" not in again.stderr  # no new documents
+        assert warning in run("info", "--index", "x").stdout.splitlines()
+        info = json.loads(run("info", "--index", "x", "--format", "json").stdout)
         found = {"sampled": 2, "read_poorly": 2, "warns": True}
-        assert told["spaces"][0]["vocabulary"] == found
+        assert info["spaces"][0]["vocabulary"] == found
         added = run("index", "--add-space", "hashing", "--index", "x")
         assert "read the language" not in added.stderr
-        told = json.loads(run("info", "--index", "x", "--format", "json").stdout)
-        assert told["spaces"][1]["vocabulary"] is None
+        info = json.loads(run("info", "--index", "x", "--format", "json").stdout)
+        assert info["spaces"][1]["vocabulary"] is None
         (tmp_path / "en.txt").write_text("A cat sleeps on the rug there.\nIt rained a lot today.")
         english = run("index", "en.txt", "--input-format", "lines", "--index", "y")
         assert "read the language" not in english.stderr + run("info", "--index", "y").stdout
@@ -188,7 +188,7 @@ class TestIndex:
         run("index", "c.csv", "--encoder", "hashing", code=1)
         assert not (tmp_path / "indexes").exists()
 
-    def test_an_index_of_a_newer_format(self, indexed, tmp_path):
+    def test_newer_index_format_is_rejected(self, indexed, tmp_path):
         file = tmp_path / "indexes" / "corpus" / "index.sqlite"
         with sqlite3.connect(file) as connection:
             connection.execute("PRAGMA user_version = 7")
@@ -196,12 +196,12 @@ class TestIndex:
         for arguments in (["index", "corpus.csv"], ["query", "x"], ["info"], ["delete", "a"]):
             assert "index format 7" in indexed(*arguments, code=1).stderr
 
-    def test_the_precision_is_that_of_its_own_spaces(self, indexed):
+    def test_precision_is_accepted_for_an_existing_index(self, indexed):
         result = indexed("index", "corpus.csv", "--precision", "fp32")
         assert "3 documents (3 unchanged)" in result.stdout
 
     @pytest.mark.parametrize("statement", [None, "DELETE FROM settings; DELETE FROM spaces"])
-    def test_a_creation_that_was_cut_short(self, run, minilm, tmp_path, statement):
+    def test_interrupted_index_creation_is_repeated(self, run, minilm, tmp_path, statement):
         directory = tmp_path / "indexes" / "corpus"
         directory.mkdir(parents=True)
         if statement is None:
@@ -227,8 +227,8 @@ class TestQuery:
         assert lines[2:] == ["   A train crosses the mountains at night."]
 
     @pytest.mark.parametrize("columns", ["60", "80", "200", "0", "x", None])
-    def test_width(self, run, tmp_path, monkeypatch, columns):
-        """Of passages: as wide as COLUMNS says, else 120; but 100 at most."""
+    def test_passages_fit_the_width(self, run, tmp_path, monkeypatch, columns):
+        """The width is COLUMNS, or 120 if it is unset or invalid, but at most 100."""
         words = "word " * 40
         with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
             index.add([Document("a", words, "A title of many words " * 8)])
@@ -261,7 +261,7 @@ class TestQuery:
         assert (rows[0]["id"], rows[0]["genres"]) == ("a", "Drama, Mystery")
         assert len(rows) == 3
 
-    def test_a_field_named_as_a_built_in_one(self, run, tmp_path):
+    def test_metadata_field_with_the_name_of_a_built_in_one(self, run, tmp_path):
         with Index.create(tmp_path / "indexes" / "x", ["hashing"]) as index:
             own = {"id": "mine", "title": "also mine", "metadata.id": "deep"}
             index.add([Document("a", "train", "Title", own)])
@@ -298,7 +298,7 @@ class TestQuery:
     def test_modes(self, indexed, mode):
         assert "Night Train" in indexed("query", "train", "--mode", mode, "-k", "1").stdout
 
-    def test_documents_cannot_steer_the_terminal(self, run, tmp_path):
+    def test_control_characters_are_not_printed(self, run, tmp_path):
         evil = "\x1b[2Jgone\x1b]0;title\x07 \x9b31m \u202etxet"
         with Index.create(tmp_path / "indexes" / "evil", ["hashing"]) as index:
             index.add([Document(evil, evil, evil, {evil: evil})])
@@ -328,7 +328,7 @@ class TestQuery:
         assert message in error_of(indexed("query", *arguments, code=1))
 
     @pytest.mark.parametrize(
-        ("content", "asked", "told"),
+        ("content", "queries", "messages"),
         [
             ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line skipped (line 2)\n"),
             ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines skipped (line 2, 3)\n"),
@@ -342,11 +342,11 @@ class TestQuery:
             ("a\n", ["a"], ""),
         ],
     )
-    def test_blank_lines_among_queries(self, indexed, tmp_path, content, asked, told):
+    def test_blank_lines_among_queries(self, indexed, tmp_path, content, queries, messages):
         (tmp_path / "q.txt").write_text(content, "utf-8")
         result = indexed("query", "--queries", "q.txt", "--format", "jsonl")
-        assert [json.loads(line)["query"] for line in result.stdout.splitlines()] == asked
-        assert result.stderr == told
+        assert [json.loads(line)["query"] for line in result.stdout.splitlines()] == queries
+        assert result.stderr == messages
 
     @pytest.mark.parametrize("how", ["file", "stdin"])
     def test_queries_in_another_encoding(self, indexed, tmp_path, how):
@@ -363,7 +363,7 @@ class TestQuery:
         lines = indexed("query", *arguments, typed=typed).stdout.splitlines()
         assert json.loads(lines[1])["query"] == "Le café est situé près de la forêt"
 
-    def test_a_query_that_is_cut(self, run, tmp_path, minilm):
+    def test_truncated_query_is_reported(self, run, tmp_path, minilm):
         with Index.create(tmp_path / "indexes" / "one", minilm) as index:
             index.add([Document("a", "red apple")])
         result = run("query", "word " * 254 + "end", "-k", "1")
@@ -377,14 +377,14 @@ class TestQuery:
         lines = indexed("query", "--queries", "q.txt", "--format", "jsonl").stdout.splitlines()
         assert [json.loads(line)["query"] for line in lines] == ["un café", "b"]
 
-    def test_lines_are_numbered_with_blank_ones(self, indexed, tmp_path):
+    def test_blank_lines_count_in_line_numbers(self, indexed, tmp_path):
         (tmp_path / "q.txt").write_text("a\n\n" + "x" * ((1 << 20) + 1))
         result = indexed("query", "--queries", "q.txt", code=1)
         assert "q.txt:3: the line is longer than 1 MiB" in result.stderr
 
 
 class TestRanking:
-    """What `query` can be asked besides; what it means is tested in tests/search."""
+    """The ranking options of `query`; their effect is tested in tests/search."""
 
     def hits(self, run, *arguments):
         line = json.loads(run("query", *arguments, "--format", "jsonl").stdout)
@@ -399,7 +399,7 @@ class TestRanking:
         assert stages == ["encode", "vectors", "words", "fetch", "explain"]
         assert "exact over 3 vectors" in table
 
-    def test_the_nearest_sentence_is_named_where_bold_letters_cannot_be_seen(self, run, tmp_path):
+    def test_nearest_sentence_is_printed_if_there_is_no_bold(self, run, tmp_path):
         far = "Nothing here belongs to it. " * 12
         (tmp_path / "two.csv").write_text(f"id,text\n1,{far}A train at night.\n")
         run("index", "two.csv", "--encoder", "hashing")
@@ -418,11 +418,11 @@ class TestRanking:
         assert set(first["scores"]) == {"cosine", "bm25"}
         assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
 
-    def test_words(self, indexed):
+    def test_excluded_words_and_phrases(self, indexed):
         assert sorted(self.hits(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]
         assert self.hits(indexed, '"at night" train', "--mode", "hybrid") == ["a"]
 
-    def test_examples(self, indexed):
+    def test_like_also_and_unlike(self, indexed):
         assert sorted(self.hits(indexed, "--like", "a")) == ["b", "c"]
         assert "a" not in self.hits(indexed, "train", "--like", "a")
         assert self.hits(indexed, "boats", "--also", "the bay", "-k", "1") == ["c"]
@@ -431,11 +431,11 @@ class TestRanking:
         )
         assert "no document 'x'" in error_of(indexed("query", "--like", "x", code=1))
 
-    def test_cuts(self, indexed):
+    def test_min_score_and_mmr(self, indexed):
         assert self.hits(indexed, "train at night", "--min-score", "0.3") == ["a"]
         assert len(self.hits(indexed, "the", "--mmr", "0.5", "--fold-duplicates")) == 3
 
-    def test_duplicates_are_named(self, run, tmp_path):
+    def test_folded_duplicates_are_listed(self, run, tmp_path):
         (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
         run("index", "twice.csv", "--encoder", "hashing")
         table = run("query", "train", "--fold-duplicates").stdout
@@ -455,21 +455,21 @@ class TestRanking:
     def test_mistakes(self, indexed, arguments, message):
         assert message in error_of(indexed("query", "train", *arguments, code=1))
 
-    def test_times(self, indexed):
+    def test_invalid_time(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
         assert "'soon' is not a time such as 300ms, 2s or 30m" in result.stderr
 
 
-class TestLookups:
+class TestLanguageAndFilterColumns:
     def test_language(self, run):
         run("index", "corpus.csv", "--encoder", "hashing", "--language", "english")
         assert "BM25: Snowball stemmer 'english', 33 stop words" in (run("info").stdout)
         assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "english"
-        told = run("index", "--language", "none").stdout
-        assert told == "indexes/corpus: BM25 uses the stemmer 'none'\n"
+        output = run("index", "--language", "none").stdout
+        assert output == "indexes/corpus: BM25 uses the stemmer 'none'\n"
         assert "BM25: no stemmer, no stop words" in run("info").stdout
 
-    def test_an_unknown_language_is_told_before_anything_is_read(self, run, tmp_path):
+    def test_unknown_language_is_rejected_before_reading(self, run, tmp_path):
         result = run("index", "corpus.csv", "--language", "klingon", code=1)
         assert "no stemmer for 'klingon'" in error_of(result)
         assert not (tmp_path / "indexes").exists()
@@ -477,8 +477,8 @@ class TestLookups:
     def test_filter_columns(self, run):
         run("index", "corpus.csv", "--encoder", "hashing", "--filter-column", "year")
         assert "field year: number (3 documents), such as 1951, indexed" in run("info").stdout
-        told = run("index", "--filter-column", "genres").stdout
-        assert told == "indexes/corpus: field 'genres' is indexed for filters\n"
+        output = run("index", "--filter-column", "genres").stdout
+        assert output == "indexes/corpus: field 'genres' is indexed for filters\n"
         shown = json.loads(run("info", "--format", "json").stdout)
         assert shown["indexed_fields"] == ["genres", "year"]
         result = run("index", "--filter-column", "yeer", code=1)
@@ -486,7 +486,7 @@ class TestLookups:
         result = run("index", "--filter-column", "title", code=1)
         assert error_of(result) == "'title' always has an index"
 
-    def test_a_misspelt_column_loses_nothing(self, run):
+    def test_documents_are_added_despite_an_unknown_filter_column(self, run):
         options = ["--encoder", "hashing", "--filter-column", "yeer"]
         result = run("index", "corpus.csv", *options, code=1)
         assert "3 documents (3 added)" in result.stdout
@@ -511,7 +511,7 @@ class TestIndexType:
         assert "HNSW32,SQ8, 200 vectors, recall " in many("info").stdout
         assert many("query", "word3 thing4", "-k", "1").stdout.count("word3 thing4") == 1
 
-    def test_of_an_index(self, many):
+    def test_of_an_existing_index(self, many):
         many("index", "corpus.csv", "--encoder", "hashing")
         assert self.snapshot(many)["kind"] == "flat"
         many("index", "--index-type", "IVF5,SQ8", "--recall", "0.9", "--index", "indexes/corpus")
@@ -529,17 +529,17 @@ class TestIndexType:
             (["--memory", "-1GB"], "is not a size"),
         ],
     )
-    def test_mistakes_are_told_before_anything_is_read(self, run, tmp_path, options, message):
+    def test_mistakes_are_reported_before_reading(self, run, tmp_path, options, message):
         result = run("index", "corpus.csv", *options, code=2 if "--memory" in options else 1)
         assert message in result.stderr
         assert not (tmp_path / "indexes").exists()
 
 
-class TestWhichIndex:
-    def test_none(self, run):
+class TestDefaultIndex:
+    def test_no_index(self, run):
         assert "no index under indexes/" in error_of(run("query", "x", code=1))
 
-    def test_several(self, indexed):
+    def test_several_indexes(self, indexed):
         indexed("index", "corpus.csv", "--index", "indexes/two", "--encoder", "hashing")
         assert "indexes/corpus, indexes/two" in error_of(indexed("query", "x", code=1))
         assert "Train" in indexed("query", "train", "--index", "indexes/two").stdout
@@ -606,13 +606,13 @@ class TestSpaces:
         assert "take no corpus" in error_of(both)
 
 
-class TestUpkeep:
+class TestMaintenance:
     def test_verify_and_repair(self, indexed, tmp_path):
         assert indexed("verify").stdout == "indexes/corpus: no faults\n"
         snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
         snapshot.write_bytes(bytes(snapshot.stat().st_size))
-        told = indexed("verify", code=1).stdout
-        assert told == (
+        output = indexed("verify", code=1).stdout
+        assert output == (
             "hashing-1.faiss is damaged (its SHA-256 is not the recorded one); "
             "to fix it: semsearch verify --repair\n"
         )
@@ -620,7 +620,7 @@ class TestUpkeep:
             "repaired; 0 faults left\nindexes/corpus: no faults\n"
         )
 
-    def test_a_damaged_snapshot_is_told_and_searched_around(self, indexed, tmp_path):
+    def test_missing_snapshot_is_reported_and_bypassed(self, indexed, tmp_path):
         (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()
         result = indexed("query", "train", "-k", "1")
         assert "Night Train" in result.stdout
@@ -632,7 +632,7 @@ class TestUpkeep:
         folder = tmp_path / "indexes" / "corpus"
         assert not any(b"mountains" in file.read_bytes() for file in folder.iterdir())
 
-    def test_a_second_writer(self, indexed):
+    def test_second_writer_is_rejected(self, indexed):
         with Index.open("indexes/corpus") as index, index.writer():
             for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
                 error = error_of(indexed(*arguments, code=1))
@@ -653,7 +653,7 @@ class TestHelp:
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
-    """A corpus that never ends, through a pipe; interrupted after some batches."""
+    """The corpus is an endless pipe; the interrupt comes after the first batches."""
     command = [
         sys.executable,
         "-m",
@@ -689,10 +689,10 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
             connection.close()
     process.send_signal(signal.SIGINT)
     process.stdin.close()
-    told = process.stderr.read()
+    messages = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 130, told
-    assert "Traceback" not in told
+    assert process.wait(timeout=60) == 130, messages
+    assert "Traceback" not in messages
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
-        assert f"{len(index):,} documents saved in" in told
+        assert f"{len(index):,} documents saved in" in messages

@@ -1,4 +1,4 @@
-"""``semsearch cluster`` as a person meets it."""
+"""The ``semsearch cluster`` command: output, options and errors."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestFormats:
         assert found[4]["group_words"] == "dough oven"
         assert found[4]["score"] == "1.000000"
 
-    def test_what_is_in_no_group_is_told(self, run):
+    def test_ungrouped_passages_are_reported(self, run):
         options = ("--min-score", 0.5, "--min-size", 3)
         result = run(*options, "--format", "jsonl")
         assert members(result) == [SEA, BREAD, {"alone-0"}]
@@ -105,7 +105,7 @@ class TestFormats:
         assert last == dict(zip(last, ["", "", "", "alone-0", "moon"], strict=True))
         assert "moon" not in run(*options).stdout
 
-    def test_texts_cannot_steer_the_terminal(self, run):
+    def test_control_characters_are_not_printed(self, run):
         with Index.open("indexes/one") as index:
             index.add([Document("evil", "\x1b[2Jgone\x9b31m \u202etxet")])
         output = run("-n", 9).stdout
@@ -113,14 +113,14 @@ class TestFormats:
         assert not {"\x1b", "\x9b", "\u202e"} & set(output)
 
 
-class TestWhat:
-    def test_a_filter(self, run):
+class TestSelection:
+    def test_filter(self, run):
         found = members(run("-n", 2, "--where", "topic != 'alone'", "--format", "jsonl"))
         assert found == [SEA, BREAD]
 
-    def test_a_filter_that_nothing_meets(self, run):
-        for wish in (["-n", 3], [], ["--min-score", 0.5]):
-            result = run(*wish, "--where", "number > 100")
+    def test_filter_without_matches(self, run):
+        for grouping in (["-n", 3], [], ["--min-score", 0.5]):
+            result = run(*grouping, "--where", "number > 100")
             assert result.stdout == "no groups\n"
             assert "0 passages, 0 groups" in result.stderr
         assert run("--where", "number > 100", "--format", "csv").stdout.count("\n") == 1
@@ -133,7 +133,7 @@ class TestWhat:
         assert first != second
         assert run("-n", 3, "--format", "csv").stdout == first
 
-    def test_the_same_seed_brings_the_same_groups(self, run):
+    def test_same_seed_gives_the_same_groups(self, run):
         one, again = (run("-n", 4, "--seed", 3, "--format", "csv").stdout for _ in range(2))
         assert one == again
 
@@ -167,7 +167,7 @@ def test_mistakes_are_one_line(run, arguments, message):
     assert message in line
 
 
-def test_a_space_that_is_not_complete(run):
+def test_incomplete_space_is_rejected(run):
     with Index.open("indexes/one") as index, index._store.database.write() as connection:
         connection.execute(update(spaces).where(spaces.c.name == "hashing").values(complete=0))
     assert "space 'hashing' still lacks vectors; finish it with" in run(code=1).stderr

@@ -1,4 +1,4 @@
-"""Wrong command lines: what is wrong with them, and the way out."""
+"""Wrong command lines: error messages and suggestions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def error_of(*arguments):
 
 
 def commands(group, context=None):
-    """All commands that are no groups, by how they are called."""
+    """All commands that are not groups, with their paths."""
     context = click.Context(group, context)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -33,7 +33,7 @@ def commands(group, context=None):
 ALL = list(commands(main))
 
 
-def test_all_commands_are_of_the_kind_that_refuses():
+def test_all_commands_are_instances_of_command():
     assert len(ALL) > len(COMMANDS)
     assert [path for path, command in ALL if not isinstance(command, Command)] == []
 
@@ -51,7 +51,7 @@ SINGLE_VALUED = [
     SINGLE_VALUED,
     ids=[" ".join([*path, option.name]) for path, option in SINGLE_VALUED],
 )
-def test_an_option_of_one_value_is_given_once(path, option):
+def test_repeated_single_valued_option_is_rejected(path, option):
     values = ["1"] * option.nargs
     for name in option.opts:
         error = error_of(*path, name, *values, option.opts[0], *values)
@@ -63,8 +63,8 @@ def test_an_option_of_one_value_is_given_once(path, option):
     SINGLE_VALUED,
     ids=[" ".join([*path, option.name]) for path, option in SINGLE_VALUED],
 )
-def test_no_value_is_empty(path, option):
-    # --index "" was the folder one is in
+def test_empty_value_is_rejected(path, option):
+    # --index "" used to mean the current folder
     error = error_of(*path, option.opts[0], *[""] * option.nargs)
     if option.nargs == 1:
         assert error == f"{max(option.opts, key=len)} is given an empty value"
@@ -77,18 +77,18 @@ def test_no_value_is_empty(path, option):
         ["index", "nowhere.csv", "--sync", "--sync"],
     ],
 )
-def test_others_are_given_as_often_as_one_likes(arguments):
+def test_flags_and_multiple_options_can_be_repeated(arguments):
     result = CliRunner().invoke(main, arguments)
     assert result.stderr == "Error: no such file: nowhere.csv [corpus-not-found]\n"
 
 
-def test_the_environment_does_not_count(monkeypatch, tmp_path):
+def test_environment_variable_does_not_count_as_a_repetition(monkeypatch, tmp_path):
     monkeypatch.setenv("SEMSEARCH_INDEX", str(tmp_path))
     result = CliRunner().invoke(main, ["info", "--index", str(tmp_path / "other")])
     assert "no index at" in result.stderr
 
 
-def test_help_comes_first():
+def test_help_takes_precedence_over_errors():
     result = CliRunner().invoke(main, ["query", "-k", "1", "-k", "2", "--help"])
     assert result.exit_code == 0
     assert "Usage:" in result.stdout
@@ -153,7 +153,7 @@ def test_quoting(text, typed):
         ("id,text\na,b,c\n", ":2"),
     ],
 )
-def test_a_bad_row_names_the_way_out(tmp_path, monkeypatch, command, corpus, place):
+def test_bad_row_suggests_skip_bad_rows(tmp_path, monkeypatch, command, corpus, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").write_text(corpus)
     encoder = ["--encoder", "hashing"] if command != "train adapt" else []
@@ -164,7 +164,7 @@ def test_a_bad_row_names_the_way_out(tmp_path, monkeypatch, command, corpus, pla
     assert error.endswith("; --skip-bad-rows leaves such rows out [bad-row]")
 
 
-def test_who_skips_bad_rows_is_not_told_to(tmp_path):
+def test_skip_bad_rows_is_not_suggested_if_given(tmp_path):
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("{bad\n" * 3)
     index = ["--index", str(tmp_path / "x"), "--encoder", "hashing:8"]
@@ -174,7 +174,7 @@ def test_who_skips_bad_rows_is_not_told_to(tmp_path):
     assert "--skip-bad-rows" not in result.stderr
 
 
-def test_help_ends_with_a_page_of_the_documentation():
+def test_help_ends_with_a_documentation_page():
     groups = [[], ["eval"], ["train"], ["datasets"]]
     for path in [*groups, *(path for path, _ in ALL)]:
         last = CliRunner().invoke(main, [*path, "--help"]).stdout.splitlines()[-1]
@@ -184,7 +184,7 @@ def test_help_ends_with_a_page_of_the_documentation():
         assert (name == "docs/index.md") == (not path), path
 
 
-def test_the_page_is_that_of_the_group_unless_a_command_has_one():
+def test_documentation_page_defaults_to_that_of_the_group():
     helps = {
         name: CliRunner().invoke(main, ["train", name, "--help"]).stdout
         for name in ("adapt", "pretrain")

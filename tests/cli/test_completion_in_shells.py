@@ -1,4 +1,4 @@
-"""What shells make of `semsearch completion` when somebody types and presses TAB."""
+"""TAB completion in real shells, with the scripts of `semsearch completion`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import pytest
 
 from semsearch import Document, Index
 
-pty = pytest.importorskip("pty", reason="takes a pseudo-terminal")
+pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
 pytestmark = pytest.mark.slow
 
-#: Without anybody's own settings.
+#: Interactive shells without the user's settings.
 COMMANDS = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
 
-#: What is typed before TAB, and the last word of the line then. Zsh completes the longest common
-#: part first, so that there is one way to go on with each.
+#: The text typed before TAB, and the last word of the line after it. Each has a single completion,
+#: since zsh completes the longest common prefix first.
 LINES = {
     "semsearch que": "query",
     "semsearch query --expl": "--explain",
@@ -42,7 +42,7 @@ LINES = {
 
 END = "that was line"
 
-#: What terminals obey instead of showing it.
+#: Control sequences of terminals.
 CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|\(.|[=>])|\r")
 
 
@@ -57,15 +57,15 @@ def folder(tmp_path_factory):
 
 
 class Shell:
-    """A shell that a person types into."""
+    """An interactive shell in a pseudo-terminal."""
 
     def __init__(self, command, folder):
         programs = str(Path(sys.executable).parent)
         home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "TERM": "xterm", "COLUMNS": "80"}
         self._ends = pty.openpty()
         self._terminal = self._ends[0]
-        self._said = ""
-        # The first terminal that the leader of a session opens is the one that controls it.
+        self._output = ""
+        # The first terminal that a session leader opens becomes its controlling terminal.
         opening = ["sh", "-c", 'exec "$@" <>"$0" >&0 2>&0', os.ttyname(self._ends[1])]
         self._process = subprocess.Popen(
             [*opening, *command],
@@ -78,15 +78,15 @@ class Shell:
         os.write(self._terminal, keys.encode())
 
     def read_until(self, pattern):
-        """What was printed up to that, without colours and titles of the window."""
+        """The output up to a match of the pattern, without control sequences."""
         deadline = time.monotonic() + 100
-        while not (found := re.search(pattern, self._said)):
-            assert time.monotonic() < deadline, self._said
+        while not (found := re.search(pattern, self._output)):
+            assert time.monotonic() < deadline, self._output
             if select([self._terminal], [], [], 1)[0]:
-                self._said += os.read(self._terminal, 1 << 16).decode(errors="replace")
-                self._said = CONTROLS.sub("", self._said)
-        said, self._said = self._said[: found.end()], self._said[found.end() :]
-        return said
+                self._output += os.read(self._terminal, 1 << 16).decode(errors="replace")
+                self._output = CONTROLS.sub("", self._output)
+        output, self._output = self._output[: found.end()], self._output[found.end() :]
+        return output
 
     def end(self):
         self._process.kill()
@@ -96,7 +96,7 @@ class Shell:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_tab(program, folder, name):
+def test_tab_completion(program, folder, name):
     program(name)
     script = subprocess.run(
         [sys.executable, "-m", "semsearch", "completion", name],
@@ -110,10 +110,10 @@ def test_tab(program, folder, name):
         shell.type(f"source ./script.{name}\n")
         completed = {}
         for number, line in enumerate(LINES):
-            # Then to the beginning of the line (Ctrl-A): its words are printed instead of run.
+            # Ctrl-A goes to the start of the line, to print its words instead of running it.
             shell.type(f"{line}\t\x01printf '<%s>\\n' \necho '{END}' {number}\n")
-            said = shell.read_until(rf"\n{END} {number}\n")
-            completed[line] = re.findall(r"^<(.*)>$", said, re.MULTILINE)[-1]
+            output = shell.read_until(rf"\n{END} {number}\n")
+            completed[line] = re.findall(r"^<(.*)>$", output, re.MULTILINE)[-1]
     finally:
         shell.end()
     assert completed == LINES

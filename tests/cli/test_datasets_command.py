@@ -1,4 +1,4 @@
-"""``semsearch datasets`` as a person meets it."""
+"""The ``semsearch datasets`` command: list, path and fetch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet, known_
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Call `semsearch datasets` with a folder of data sets that is empty."""
+    """Call `semsearch datasets` with an empty data folder."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
 
     def call(*arguments, code=0):
@@ -43,7 +43,7 @@ class TestList:
             "    CC BY-SA 4.0 where not otherwise noted",
         ]
 
-    def test_narrow(self, run, monkeypatch):
+    def test_narrow_table(self, run, monkeypatch):
         monkeypatch.setenv("COLUMNS", "60")
         lines = run("list").stdout.splitlines()
         assert max(map(len, lines)) <= 60
@@ -53,17 +53,17 @@ class TestList:
         folder = tmp_path / "data" / "sts" / "SICK"
         folder.mkdir(parents=True)
         (folder / "SICK_trial.txt").touch()
-        told = {}
+        listed = {}
         for line in run("list", "--format", "jsonl").stdout.splitlines():
             record = json.loads(line)
-            told[record.pop("name")] = record
-        assert list(told) == list(known_sets())
-        assert told["sick"]["here"] == "partly"
-        assert "sts/SICK/SICK_train.txt" in told["sick"]["missing"]
-        assert told["cranfield"]["rows"] == {"documents": 1400, "test": 225}
-        assert told["cranfield"]["here"] == "no"
+            listed[record.pop("name")] = record
+        assert list(listed) == list(known_sets())
+        assert listed["sick"]["here"] == "partly"
+        assert "sts/SICK/SICK_train.txt" in listed["sick"]["missing"]
+        assert listed["cranfield"]["rows"] == {"documents": 1400, "test": 225}
+        assert listed["cranfield"]["here"] == "no"
 
-    def test_it_imports_nothing_heavy(self, tmp_path):
+    def test_imports_nothing_heavy(self, tmp_path):
         command = [sys.executable, "-X", "importtime", "-m", "semsearch", "datasets", "list"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
         loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
@@ -72,31 +72,31 @@ class TestList:
 
 
 class TestPath:
-    def test_what_is_here(self, run, tmp_path):
+    def test_downloaded_set(self, run, tmp_path):
         file = tmp_path / "data" / "pairs" / "quora_dev.tsv"
         file.parent.mkdir(parents=True)
         file.touch()
         assert run("path", "quora").stdout == f"{file}\n"
 
-    def test_what_is_not(self, run):
+    def test_missing_set(self, run):
         result = run("path", "sts12", code=1)
         assert result.stdout == ""
         assert result.stderr.count("\n") == 1
         assert result.stderr.endswith("semsearch datasets fetch sts12 [dataset-not-found]\n")
 
-    def test_a_misspelt_name(self, run):
-        """What could steer a terminal is shown as Python writes it."""
+    def test_unknown_name(self, run):
+        """Control characters are shown as Python escapes."""
         assert r"no data set 'st\x1bs' (known: " in run("path", "st\x1bs", code=1).stderr
 
 
 class TestFetch:
     @pytest.fixture
     def published(self, tmp_path, monkeypatch):
-        """A set of one file on a server of this machine."""
+        """A data set of one file on a local server."""
 
         class Quiet(SimpleHTTPRequestHandler):
             def log_message(self, *_arguments):
-                """Say nothing."""
+                """Log nothing."""
 
         folder = tmp_path / "server"
         folder.mkdir()
@@ -116,29 +116,29 @@ class TestFetch:
         thread.join()
         server.server_close()
 
-    def test_it_comes(self, run, published, tmp_path):
+    def test_downloads_the_file(self, run, published, tmp_path):
         result = run("fetch", "s")
         assert (tmp_path / "data" / "s" / "a.csv").read_bytes() == published.read_bytes()
         assert result.stderr == f"s: {tmp_path / 'data' / 's'} (licence: CC0)\n"
         run("fetch", "s", "s")
 
-    def test_wrong_bytes(self, run, published, tmp_path):
+    def test_changed_file_is_rejected(self, run, published, tmp_path):
         published.write_text("a,b,score\nx,y,9\n")
         assert "sends a file other than the published one" in run("fetch", "s", code=1).stderr
         assert not (tmp_path / "data" / "s" / "a.csv").exists()
 
-    def test_it_is_gone(self, run, published):
+    def test_file_missing_on_the_server(self, run, published):
         published.unlink()
         assert "HTTP 404" in run("fetch", "s", code=1).stderr
 
-    def test_names_are_checked_before_anything_is_fetched(self, run, tmp_path):
+    def test_names_are_checked_before_downloading(self, run, tmp_path):
         result = run("fetch", "stsbenchmark", "nope", code=1)
         assert result.stderr.startswith("Error: no data set 'nope' (known: ")
         assert not (tmp_path / "data").exists()
 
-    def test_what_no_program_can_fetch(self, run):
-        told = run("fetch", "sts16", code=1).stderr
-        assert "and 9 more cannot be downloaded automatically; get the test data with gold" in told
+    def test_set_that_cannot_be_downloaded(self, run):
+        error = run("fetch", "sts16", code=1).stderr
+        assert "and 9 more cannot be downloaded automatically; get the test data with gold" in error
 
     def test_without_a_name(self, run):
         assert "Missing argument 'NAME...'" in run("fetch", code=2).stderr

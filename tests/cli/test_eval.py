@@ -1,4 +1,4 @@
-"""``semsearch eval`` as a person meets it; what is computed is tested in tests/evaluation."""
+"""The ``semsearch eval`` commands; the measures are tested in tests/evaluation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAIRS = [
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))  # none of the published sets
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))  # no published data sets
 
     def run(*arguments, status=0):
         result = CliRunner().invoke(main, ["eval", *arguments])
@@ -63,14 +63,12 @@ def beir(tmp_path):
 
 
 class TestSts:
-    def test_columns_are_told(self, run, pairs):
-        told = run("sts", "--data", pairs, "--system", "hashing").stderr
+    def test_chosen_columns_are_reported(self, run, pairs):
+        stderr = run("sts", "--data", pairs, "--system", "hashing").stderr
         columns = "texts from 'sentence1' and 'sentence2', gold scores from 'score' (0 to 5)"
-        assert f"pairs.csv: {columns}" in told
+        assert f"pairs.csv: {columns}" in stderr
 
-    def test_a_model_below_this_folder_is_named_as_it_was_typed(
-        self, run, pairs, write_bert, tmp_path
-    ):
+    def test_local_model_is_named_as_typed(self, run, pairs, write_bert, tmp_path):
         shutil.copytree(write_bert(["cats"]), tmp_path / "mine")
         systems = ["--system", "hashing", "--system", "./mine"]
         printed = run("sts", "--data", pairs, *systems).stdout
@@ -78,13 +76,13 @@ class TestSts:
         assert "  ./mine minus hashing\n" in printed
         assert str(tmp_path) not in printed
 
-    def test_news_are_no_scored_pairs(self, run, tmp_path):
-        """Refused before a model is loaded: there is none of that name."""
+    def test_classes_are_not_taken_for_gold_scores(self, run, tmp_path):
+        """The error comes before loading the model, which does not exist."""
         rows = [f'"{1 + n % 4}","Title {n}","What happened {n}"' for n in range(20)]
         (tmp_path / "news.csv").write_text("\n".join(rows))
         arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
-        told = run(*arguments, status=1).stderr
-        assert "news.csv: column 1 holds integers that may be classes or ids (1, 2," in told
+        stderr = run(*arguments, status=1).stderr
+        assert "news.csv: column 1 holds integers that may be classes or ids (1, 2," in stderr
         named = run(*arguments[:3], "--score-column", "1", "--system", "hashing")
         assert (
             "texts from column 2 and column 3, gold scores from column 1 (1 to 4)" in named.stderr
@@ -100,7 +98,7 @@ class TestSts:
         assert found == [["fp32", None], [chosen, None]]
         assert "minilm (fp32, " in run("sts", "--data", pairs, "--system", "minilm").stdout
 
-    def test_lines(self, run, pairs):
+    def test_jsonl(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
         [line] = map(json.loads, output.splitlines())
         vectors = [load_encoder("hashing").encode_documents(pair[:2]) for pair in PAIRS]
@@ -122,7 +120,7 @@ class TestSts:
         values = [line[name] for name in ("dataset", "aggregation", "system", "n", "unscored")]
         assert values == ["pairs", "all", "hashing", 6, 1]
 
-    def test_a_later_system_has_its_difference(self, run, pairs):
+    def test_later_system_has_a_paired_difference(self, run, pairs):
         systems = ["--system", "hashing", "--system", "hashing:2"]
         output = run("sts", "--data", pairs, *systems, "--format", "jsonl").stdout
         first, second = map(json.loads, output.splitlines())
@@ -134,7 +132,7 @@ class TestSts:
         )
         assert 0 < difference["p"] <= 1
 
-    def test_the_table(self, run, pairs):
+    def test_table(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--system", "hashing:8").stdout
         assert "pairs test" in output
         assert "1 pair without a gold score left out" in output
@@ -142,16 +140,16 @@ class TestSts:
         assert "hashing:8 minus hashing" in output
 
     @pytest.mark.parametrize("columns", [60, 80])
-    def test_a_narrow_table_keeps_its_numbers_whole(self, run, pairs, beir, monkeypatch, columns):
+    def test_narrow_table_does_not_break_numbers(self, run, pairs, beir, monkeypatch, columns):
         monkeypatch.setenv("COLUMNS", str(columns))
         systems = ["--system", "hashing", "--system", "hashing:16"]
         for kind, data in {"sts": pairs, "ir": beir}.items():
             output = run(kind, "--data", data, *systems, "--system", "hashing:384").stdout
             assert max(map(len, output.splitlines())) <= columns
             assert output.count("[") == len(re.findall(r"\d \[[-+]?[\d.]+, [-+]?[\d.]+\]", output))
-            assert "published" not in output  # no paper has these systems
+            assert "published" not in output  # these systems have no published values
 
-    def test_both_aggregations_of_a_year(self, run, tmp_path):
+    def test_sts12_has_both_aggregations(self, run, tmp_path):
         folder = tmp_path / "sts" / "STS12"
         (tmp_path / "sts").mkdir()
         folder.mkdir()
@@ -164,7 +162,7 @@ class TestSts:
         lines = [json.loads(line) for line in run("sts", *arguments).stdout.splitlines()]
         assert [line["aggregation"] for line in lines] == ["all", "mean"]
         assert lines[0]["n"] == 5 * len(PAIRS)
-        assert lines[0]["spearman"] == pytest.approx(lines[1]["spearman"])  # the parts are the same
+        assert lines[0]["spearman"] == pytest.approx(lines[1]["spearman"])  # the subsets are equal
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -183,7 +181,7 @@ class TestSts:
 
 
 class TestIr:
-    def test_lines(self, run, beir):
+    def test_jsonl(self, run, beir):
         systems = ["--system", "bm25", "--system", "hashing", "--system", "hybrid:hashing"]
         arguments = ["--data", beir, *systems, "--format", "jsonl", "--per-query"]
         lines = [json.loads(line) for line in run("ir", *arguments).stdout.splitlines()]
@@ -194,7 +192,7 @@ class TestIr:
         assert first["per_query"] == {"q1": 100, "q2": 100}
         assert [one["from"] for one in lines[-1]["differences"]] == ["bm25", "hashing"]
 
-    def test_the_table_and_the_runs(self, run, beir, tmp_path):
+    def test_table_and_runs(self, run, beir, tmp_path):
         arguments = ["--data", beir, "--system", "bm25", "--measure", "RR@10"]
         output = run("ir", *arguments, "--runs", "runs").stdout
         assert "RR@10" in output
@@ -220,8 +218,8 @@ class TestIr:
         result = run("ir", "--data", beir, *arguments, status=1)
         assert message in result.stderr.splitlines()[-1]
 
-    def test_an_index_that_stands(self, run, beir, tmp_path):
-        """The ways to search it, with the judgements and the same values as its documents have."""
+    def test_existing_index(self, run, beir, tmp_path):
+        """Its search modes have the same values as a collection of the same documents."""
         with Index.create(tmp_path / "pets.index", "hashing") as index:
             texts = {"d1": "Cats\nthey sleep all day", "d2": "Dogs\nthey bark", "d3": "x"}
             index.add(Document(name, texts[name]) for name in sorted(texts, reverse=True))
@@ -248,7 +246,7 @@ class TestIr:
             (["--index", "pets", "--whole-documents"], "--whole-documents needs --data"),
         ],
     )
-    def test_options_that_do_not_go_together(self, run, beir, arguments, message):
+    def test_conflicting_options(self, run, beir, arguments, message):
         del beir
         result = run("ir", *arguments, status=1)
         assert message in result.stderr.splitlines()[-1]
@@ -257,13 +255,13 @@ class TestIr:
         arguments = ["--data", beir, "--system", "hashing", "--measure", "AP"]
         note = "Each document is one passage"
 
-        def told_of(*options):  # in one line, wherever it was wrapped
+        def output_of(*options):  # without line breaks
             return " ".join(run("ir", *arguments, *options).stdout.split())
 
-        assert note not in told_of()
-        assert note in told_of("--whole-documents")
-        told = run("ir", *arguments, "--whole-documents", "--format", "jsonl").stdout
-        assert json.loads(told)["whole_documents"] is True
+        assert note not in output_of()
+        assert note in output_of("--whole-documents")
+        line = run("ir", *arguments, "--whole-documents", "--format", "jsonl").stdout
+        assert json.loads(line)["whole_documents"] is True
 
     def test_no_such_data(self, run):
         assert "nowhere" in run("ir", "--data", "nowhere", status=1).stderr

@@ -1,4 +1,4 @@
-"""``semsearch eval … --report DIR`` as a person meets it."""
+"""Reports of ``semsearch eval … --report DIR``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ dog,it rains,0
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Call `semsearch eval` in a folder with data; the process was started with these arguments."""
+    """Call `semsearch eval` in a folder with data, with the arguments in `sys.argv`, too."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text(PAIRS, "utf-8")
     (tmp_path / "judged.csv").write_text(JUDGED, "utf-8")
@@ -58,7 +58,7 @@ def test_report(arguments, run, tmp_path):
     assert "<b>bold" not in page
 
 
-def test_lines_for_programs_are_the_same(run):
+def test_report_does_not_change_jsonl(run):
     plain = run(*IR, "--format", "jsonl").stdout
     reported = run(*IR, "--format", "jsonl", "--report", "out").stdout
     assert [line.split('"seconds"')[0] for line in plain.splitlines()] == [
@@ -67,7 +67,7 @@ def test_lines_for_programs_are_the_same(run):
 
 
 @pytest.mark.parametrize("arguments", [STS, IR])
-def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path):
+def test_file_is_rejected_before_evaluation(arguments, run, tmp_path):
     result = run(*arguments, "--report", "pairs.csv", code=1)
     assert result.stderr.endswith(
         "Error: pairs.csv is a file; --report needs a folder [unusable-output]\n"
@@ -76,7 +76,7 @@ def test_a_file_is_refused_before_anything_is_evaluated(arguments, run, tmp_path
     assert (tmp_path / "pairs.csv").read_text("utf-8") == PAIRS
 
 
-def test_a_missing_extra_is_told_before_anything_is_evaluated(run, tmp_path, monkeypatch):
+def test_missing_extra_is_reported_before_evaluation(run, tmp_path, monkeypatch):
     monkeypatch.setattr(page, "find_spec", lambda name: None)
     result = run(*STS, "--report", "out", code=1)
     assert result.stderr.endswith(
@@ -85,6 +85,6 @@ def test_a_missing_extra_is_told_before_anything_is_evaluated(run, tmp_path, mon
     assert not (tmp_path / "out").exists()
 
 
-def test_data_that_is_not_there_leaves_no_folder(run, tmp_path):
+def test_missing_data_leaves_no_folder(run, tmp_path):
     run("sts", "--data", "none.csv", "--report", "out", code=1)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""``semsearch explain``, and examples of its pages that need more than a folder to be run in."""
+"""``semsearch explain``, and the examples of its pages that need special conditions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def run(*arguments, code=0):
 
 
 def error_shown(code):
-    """The error that the example of a page ends with."""
+    """The error message at the end of a page's example."""
     return re.findall(r"^Error: .*$", page(code), re.MULTILINE)[-1]
 
 
 def words(text):
-    """The words of a page, but for what is different in Markdown and as text."""
+    """The words of a page, without what differs between Markdown and plain text."""
     return [word for word in re.split(r"[\s\[\]()#$:]+|\.\./|docs/", text) if word]
 
 
@@ -51,13 +51,13 @@ def test_a_page_is_printed_as_text(code):
     assert max(map(len, prose)) <= 80
 
 
-def test_without_a_code_all_are_listed():
+def test_all_codes_are_listed_without_a_code():
     found = re.findall(r"^([a-z]+-[a-z-]+)  ", run("explain").stdout, re.MULTILINE)
     assert found == codes()
 
 
 @pytest.mark.parametrize(
-    ("code", "way_out"),
+    ("code", "suggestion"),
     [
         ("colum-not-found", "nearest: column-not-found"),
         ("Column-Not-Found", "nearest: column-not-found"),
@@ -65,9 +65,9 @@ def test_without_a_code_all_are_listed():
         ("../errors", "semsearch explain lists them all"),
     ],
 )
-def test_an_unknown_code(code, way_out):
-    told = run("explain", code, code=1).stderr
-    assert told == f"Error: no error has the code '{code}'; {way_out} [invalid-argument]\n"
+def test_unknown_code(code, suggestion):
+    stderr = run("explain", code, code=1).stderr
+    assert stderr == f"Error: no error has the code '{code}'; {suggestion} [invalid-argument]\n"
 
 
 def test_codes_are_completed():
@@ -77,22 +77,22 @@ def test_codes_are_completed():
     ]
 
 
-def test_an_index_that_is_being_written(index):
+def test_index_busy(index):
     with index.writer():
-        told = run("delete", "1", code=1).stderr
+        stderr = run("delete", "1", code=1).stderr
     by = r"process \d+ since \d{4}-[-\d: +.]+"
-    assert re.sub(by, "", told) == re.sub(by, "", error_shown("index-busy")) + "\n"
+    assert re.sub(by, "", stderr) == re.sub(by, "", error_shown("index-busy")) + "\n"
 
 
-def test_an_index_that_changes_while_it_is_read(index, monkeypatch):
+def test_index_changed_during_reading(index, monkeypatch):
     index.close()
     states = itertools.count()
     monkeypatch.setattr(Database, "_file_state", lambda database: next(states))
     monkeypatch.setattr(Database, "_current_access", lambda database: _Access.IMMUTABLE)
-    told = run("info", code=1).stderr
-    assert told == error_shown("index-changed").replace("/mnt/shared", "indexes") + "\n"
+    stderr = run("info", code=1).stderr
+    assert stderr == error_shown("index-changed").replace("/mnt/shared", "indexes") + "\n"
 
 
-def test_an_extra_that_is_missing(monkeypatch):
+def test_missing_extra(monkeypatch):
     monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
     assert run("serve", code=1).stderr == error_shown("missing-extra") + "\n"

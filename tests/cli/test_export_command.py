@@ -1,4 +1,4 @@
-"""``semsearch export`` and Parquet of hits as a person meets them."""
+"""``semsearch export``, and hits as Parquet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-def test_says_what_it_wrote(run):
+def test_reports_what_it_wrote(run):
     assert run("export", "pets.jsonl").stdout == "pets.jsonl: 3 documents\n"
     assert run("export", "pets.faiss").stdout == "pets.faiss, pets.faiss.jsonl: 3 passages\n"
     assert run("export", "set", "--format", "datasets").stdout == "set/train.parquet: 3 documents\n"
@@ -52,7 +52,7 @@ def test_says_what_it_wrote(run):
     run("export", "pets.jsonl", "--overwrite")
 
 
-def test_what_it_wrote_is_indexed_again(run):
+def test_exported_file_can_be_indexed(run):
     run("export", "pets.jsonl")
     run("index", "pets.jsonl", "--encoder", "hashing", "--index", "again")
     query = ("query", "red", "--format", "jsonl", "--where", "year < 2000")
@@ -63,7 +63,7 @@ class TestHitsAsParquet:
     def read(self, result):
         return pandas.read_parquet(io.BytesIO(result.stdout_bytes))
 
-    def test_one_row_a_hit(self, run):
+    def test_one_row_per_hit(self, run):
         queries = "red fish\nbird\n"
         arguments = ("query", "--queries", "-", "-k", "2", "--mode", "hybrid", "--format")
         frame = self.read(run(*arguments, "parquet", typed=queries))
@@ -81,11 +81,11 @@ class TestHitsAsParquet:
         frame = self.read(run("query", "red", "--min-score", "1", "--format", "parquet"))
         assert (len(frame), frame["rank"].dtype) == (0, "int64")
 
-    def test_an_error_prints_no_file(self, run):
+    def test_error_writes_nothing_to_stdout(self, run):
         result = run("query", "red", "--where", "wings = 1", "--format", "parquet", code=1)
         assert result.stdout_bytes == b""
 
-    def test_not_explained_and_not_to_a_terminal(self, run, monkeypatch):
+    def test_explain_and_terminals_are_rejected(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
         assert (
             result.stderr

@@ -1,4 +1,4 @@
-"""`semsearch` without a command, and what shells complete."""
+"""`semsearch` without a command, and shell completion."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def fish(birds):
         index.add([Document("a", "a fish"), Document("b", "another fish")])
 
 
-def said(*arguments):
+def output_of(*arguments):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def test_nothing_is_here():
-    assert "No index under indexes/ yet." in said()
-    assert "semsearch index --sample" in said()
+def test_no_index():
+    assert "No index under indexes/ yet." in output_of()
+    assert "semsearch index --sample" in output_of()
 
 
 def test_one_index(birds):
-    first, *rest = said().splitlines()
+    first, *rest = output_of().splitlines()
     assert first == "indexes/birds  1 document"
     assert any(line.startswith('  semsearch query "…"  ') for line in rest)
 
@@ -51,15 +51,15 @@ def test_one_index(birds):
 def test_several_indexes_and_a_broken_one(fish, tmp_path):
     (tmp_path / "indexes" / "broken").mkdir()
     (tmp_path / "indexes" / "broken" / "index.sqlite").write_text("no database")
-    lines = said().splitlines()
+    lines = output_of().splitlines()
     assert lines[0] == "indexes/birds   1 document"
     assert lines[1].startswith("indexes/broken  ")
     assert lines[2] == "indexes/fish    2 documents"
-    assert "semsearch info --index indexes/birds" in said()
+    assert "semsearch info --index indexes/birds" in output_of()
 
 
 def completed(*arguments):
-    """What is offered for the last argument."""
+    """The completions of the last argument."""
     *before, last = arguments
     found = ShellComplete(main, {}, "semsearch", "_SEMSEARCH_COMPLETE")
     return [(item.type, item.value) for item in found.get_completions(list(before), last)]
@@ -82,13 +82,13 @@ def test_spaces_and_fields(fish):
     assert completed(*of_birds, "--space", "") == [("plain", "hashing")]
     assert completed(*of_birds, "--show", "c") == [("plain", "colour")]
     assert completed(*of_birds, "--where", "ye") == [("plain", "year")]
-    assert completed("query", "--space", "") == []  # which of the two is meant?
+    assert completed("query", "--space", "") == []  # ambiguous: there are two indexes
     assert completed("query", "--index", "nowhere", "--space", "") == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_scripts(shell, tmp_path):
-    script = said("completion", shell)
+    script = output_of("completion", shell)
     assert f"_SEMSEARCH_COMPLETE={shell}_complete" in script
     if shell == "bash":
         file = tmp_path / "script"

@@ -1,4 +1,4 @@
-"""``semsearch inspect`` as a person meets it."""
+"""The ``semsearch inspect`` command: tokens, vectors and heat maps."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TestOneText:
         assert record["max_tokens"] == 254
         assert set(record["poolings"]) == {"first_mean", "first_sentence", "mean_sentence"}
 
-    def test_what_is_cut_off_is_shown(self, run):
+    def test_truncated_tokens_are_reported(self, run):
         output = run("word " * 300 + "last").stdout
         assert "254 of 301 are read" in output
         assert "cut off" in output
@@ -77,14 +77,14 @@ class TestOneText:
         (line,) = run("many words " * 5000, *HASHING, "--format", "jsonl").stdout.splitlines()
         assert len(json.loads(line)["tokens"]) == 10_000
 
-    def test_encoders_come_one_after_another(self, run):
+    def test_several_encoders(self, run):
         both = ("--encoder", "hashing:8", "--encoder", "hashing")
         lines = run("a b", *both, "--format", "jsonl").stdout.splitlines()
         assert [json.loads(line)["encoder"] for line in lines] == ["hashing:8", "hashing"]
         output = run("a b", *both).stdout
         assert output.index("hashing:8\n") < output.index("hashing\n")
 
-    def test_what_could_steer_a_terminal_is_made_visible(self, run):
+    def test_control_characters_are_not_printed(self, run):
         text = "red \x1b[31m \u202eback"
         for more in ((), ("--against", text)):
             output = run(text, *HASHING, *more).stdout
@@ -148,7 +148,7 @@ class TestHeatMap:
         assert any(text.startswith("rows: $x_$ costs") for text in texts)
         assert texts.count("so") == 2 * 20  # of 64 words drawn: x_, costs, a_b, and so on …
 
-    def test_what_a_picture_leaves_out_is_told(self, run):
+    def test_image_reports_what_it_omits(self, run):
         result = run("中 " * 70, "--against", "b", "--output", "heat.png", *HASHING)
         assert "the first 64 tokens of at most 70 are drawn" in result.stderr
         assert "its font lacks some characters" in result.stderr
@@ -182,7 +182,7 @@ def test_mistakes_are_one_line(run, arguments, message):
     assert message in line
 
 
-def test_a_file_that_cannot_be_written(run, tmp_path):
+def test_unwritable_file(run, tmp_path):
     (tmp_path / "heat.png").mkdir()
     result = run("a", "--against", "b", "--output", "heat.png", *HASHING, code=1)
     assert "Error: heat.png: " in result.stderr

@@ -1,4 +1,4 @@
-"""What is said of encoders that do not read a corpus is a command that works."""
+"""The warning about a language that an encoder does not read suggests a valid command."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from semsearch.stores.protocol import Space
     [
         ("minilm", "train translate --parallel"),
         ("some/model", "train translate --teacher some/model --parallel"),
-        # A teacher has all its dimensions.
+        # A teacher is not truncated.
         ("minilm@96d", "train translate --parallel"),
         ("some/model@96d", "train translate --teacher some/model --parallel"),
     ],
 )
-def test_the_command_names_a_teacher_that_can_be_taught(spec, command):
+def test_suggested_command(spec, command):
     space = Space(1, "notes", spec, "f", 96, "float32", True, {})
     assert command in poor_fit(space, Fit(texts=10, poor=9, pieces_a_word=1.9))
     assert poor_fit(space, Fit(texts=10, poor=1, pieces_a_word=1.9)) is None

@@ -1,4 +1,4 @@
-"""``semsearch pairs`` as a person meets it."""
+"""The ``semsearch pairs`` command: output, options and errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TestFormats:
         assert len(lines) == 5
         assert "c.csv: text from 'text'" in result.stderr
 
-    def test_long_texts_are_cut_in_the_table(self, run, tmp_path):
+    def test_table_shortens_long_texts(self, run, tmp_path):
         long = "word " * 1000
         (tmp_path / "c.csv").write_text(f"id,text\na,{long}\nb,{long}\n")
         assert "…" in run("c.csv", *HASHING).stdout
@@ -102,7 +102,7 @@ class TestFormats:
         assert run("-", *HASHING, *far, "--format", "jsonl", typed=corpus).stdout == ""
         assert run("-", *HASHING, *far, "--format", "csv", typed=corpus).stdout.count("\n") == 1
 
-    def test_texts_cannot_steer_the_terminal(self, run, tmp_path):
+    def test_control_characters_are_not_printed(self, run, tmp_path):
         evil = "\x1b[2Jgone\x9b31m \u202etxet"
         lines = [json.dumps({"id": f"{evil}{number}", "text": evil}) for number in range(2)]
         (tmp_path / "evil.jsonl").write_text("\n".join(lines))
@@ -119,26 +119,26 @@ class TestHowMany:
         return lambda *arguments: run("c.csv", *HASHING, *arguments)
 
     @pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-    def test_all_that_score_enough(self, many, format_name):
+    def test_all_pairs_with_the_minimum_score(self, many, format_name):
         output = many("--format", format_name, "--min-score", 0.9).stdout
         assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
 
-    def test_twenty_otherwise(self, many):
+    def test_twenty_by_default(self, many):
         assert len(ids(many("--format", "jsonl"))) == 20
         assert many("--min-score", 0.9).stdout.count("1.000") == 20
 
-    def test_as_many_as_are_wanted(self, many):
+    def test_k_pairs(self, many):
         found = ids(many("--format", "jsonl", "--min-score", 0.9, "-k", 3))
         assert found == [("0", "1"), ("0", "2"), ("0", "3")]
 
 
-def test_a_large_collection_is_told_what_may_be_missed(run, tmp_path, monkeypatch):
+def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
     rows = "".join(f"{number},text number {number % 400}\n" for number in range(800))
     (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
     for options in (["-k", 100_000], []):
         result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
-        # And, for words are hashed into 256 places, other texts of the same vector.
+        # Other texts have equal vectors, too: words are hashed into 256 dimensions.
         assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
         assert "800 texts are too many to compare all pairs" in result.stderr
 
@@ -150,7 +150,7 @@ class TestCorpus:
         assert pair["score"] < 1
         assert pair["left"] == {"id": "One", "text": "One\nthe cat sat on the mat"}
 
-    def test_texts_without_ids_are_called_by_their_place(self, run, tmp_path):
+    def test_texts_without_ids_are_named_by_line(self, run, tmp_path):
         (tmp_path / "t.csv").write_text("text\none two\nthree\none two\n")
         assert ids(run("t.csv", *HASHING, "--format", "jsonl"))[0] == ("t.csv:2", "t.csv:4")
 
@@ -171,7 +171,7 @@ class TestCorpus:
         assert result.stdout == "no pairs\n"
         assert "\n1 text; a pair needs two\n" in result.stderr
 
-    def test_windows_change_nothing(self, run, monkeypatch):
+    def test_encoding_in_windows_changes_nothing(self, run, monkeypatch):
         whole = run("c.csv", *HASHING, "--format", "jsonl").stdout
         monkeypatch.setattr(pairs_command, "ENCODED_AT_ONCE", 2)
         assert run("c.csv", *HASHING, "--format", "jsonl").stdout == whole
@@ -205,7 +205,7 @@ class TestIndex:
 
     def test_passages_of_different_documents(self, indexed, monkeypatch):
         monkeypatch.setattr(
-            pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs none")
+            pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs no encoder")
         )
         for space in ([], ["--space", "hashing-16"]):
             found = ids(indexed("--format", "jsonl", *space))
@@ -253,7 +253,7 @@ def test_mistakes_are_one_line(run, arguments, message):
     assert message in error_of(run(*arguments, code=1))
 
 
-def test_its_corpus_options_are_those_of_index():
+def test_corpus_options_are_those_of_index():
     options = {}
     for name in ("index", "pairs"):
         command = main.get_command(click.Context(main), name)

@@ -1,4 +1,4 @@
-"""What is told of work under way, where standard error is no terminal."""
+"""Progress lines where standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semsearch.cli.progress import IndexingProgress
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test sets; every update is a line."""
+    """A clock that the test sets; every update prints a line."""
     clock = {"now": 0.0}
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock["now"])
     monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 0.0)
@@ -21,7 +21,7 @@ def lines(capsys):
     return capsys.readouterr().err.splitlines()
 
 
-def test_rate_and_what_remains(clock, capsys):
+def test_rate_and_remaining_time(clock, capsys):
     with IndexingProgress("texts") as progress:
         progress.update(0, None)
         clock["now"] = 2.0
@@ -31,7 +31,7 @@ def test_rate_and_what_remains(clock, capsys):
     assert lines(capsys) == ["0 texts", "100 texts, 50/s, 0:06 left", "400 texts, 50/s"]
 
 
-def test_work_that_begins_late_and_halfway(clock, capsys):
+def test_rate_excludes_time_and_work_before_the_first_update(clock, capsys):
     with IndexingProgress("steps") as progress:
         clock["now"] = 1000.0
         progress.update(40, 0.4)
@@ -40,7 +40,7 @@ def test_work_that_begins_late_and_halfway(clock, capsys):
     assert lines(capsys) == ["40 steps", "50 steps, 5.0 s each, 4:10 left"]
 
 
-def test_another_stage_has_its_own_rate(clock, capsys):
+def test_new_stage_has_its_own_rate(clock, capsys):
     with IndexingProgress("examples") as progress:
         progress.update(0, 0.0)
         clock["now"] = 1.0

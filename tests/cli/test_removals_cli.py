@@ -1,4 +1,4 @@
-"""Before a command removes many documents it asks, or is refused; a dry run does nothing."""
+"""Removing many documents needs confirmation or --allow-removals; a dry run writes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def state(folder):
     }
 
 
-def test_a_file_in_the_wrong_encoding(run, tmp_path):
+def test_file_in_the_wrong_encoding_removes_nothing(run, tmp_path):
     write(tmp_path / "corpus.csv", [f"{row},é" for row in ROWS], encoding="latin-1")
     text = (tmp_path / "corpus.csv").read_text("latin-1").replace("id,text,year", "id,text,year,x")
     (tmp_path / "corpus.csv").write_text(text, "latin-1")
@@ -55,18 +55,18 @@ def test_a_file_in_the_wrong_encoding(run, tmp_path):
     assert left(run) == "100"
 
 
-def test_a_sync_is_refused(run, tmp_path):
+def test_sync_is_refused(run, tmp_path):
     write(tmp_path / "corpus.csv", ["new,New.,2000", *ROWS[50:]])
     result = run("index", "corpus.csv", "--sync", code=1)
     error = result.stderr.splitlines()[-1]
     assert error.startswith("Error: this would remove 50 of 100 documents ('d0', 'd1',")
     assert "--allow-removals" in error
-    assert left(run) == "101"  # what was added stays
+    assert left(run) == "101"  # the new document stays
     assert "50 removed" in run("index", "corpus.csv", "--sync", "--allow-removals").stdout
     assert left(run) == "51"
 
 
-def test_skipped_rows_that_could_be_any(run, tmp_path):
+def test_skipped_row_without_an_id_prevents_removals(run, tmp_path):
     write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
     assert "nothing is removed: 50 documents" in result.stderr
@@ -75,7 +75,7 @@ def test_skipped_rows_that_could_be_any(run, tmp_path):
     assert "nothing is removed: 50 documents" in dry
 
 
-def test_a_deletion_is_refused(run):
+def test_deletion_is_refused(run):
     for arguments in (["--where", "not id like 'c%'"], [f"d{number}" for number in range(100)]):
         result = run("delete", *arguments, code=1)
         assert result.stderr.startswith("Error: this would remove 100 of 100 documents")
@@ -94,7 +94,7 @@ class TestDryRun:
     @pytest.fixture(autouse=True)
     def no_encoder(self, run, monkeypatch):
         def load(*arguments, **options):
-            raise AssertionError("an encoder is loaded")
+            raise AssertionError("a dry run loaded an encoder")
 
         monkeypatch.setattr("semsearch.cli.index_command.preload_for_documents", load)
         monkeypatch.setattr("semsearch.index.load_encoder", load)
@@ -111,7 +111,7 @@ class TestDryRun:
         assert "remove" not in run("index", "corpus.csv", "--dry-run").stdout
         assert state(tmp_path) == before
 
-    def test_of_a_new_index(self, run, tmp_path):
+    def test_new_index(self, run, tmp_path):
         before = state(tmp_path)
         result = run("index", "corpus.csv", "--index", "new/index", "--dry-run")
         assert "100 documents to add, 0 to change" in result.stdout
@@ -127,8 +127,8 @@ class TestDryRun:
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
-def test_a_terminal_is_asked(run, answer):
-    pty = pytest.importorskip("pty", reason="takes a pseudo-terminal")
+def test_confirmation_on_a_terminal(run, answer):
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
     ours, theirs = pty.openpty()
     arguments = ["delete", "--where", "year < 1950", "--index", "indexes/corpus"]
     with subprocess.Popen(
@@ -140,10 +140,10 @@ def test_a_terminal_is_asked(run, answer):
     ) as process:
         os.write(ours, f"{answer}\n".encode())
         output = process.communicate(timeout=60)[0]
-    asked = os.read(ours, 4096).decode()
+    prompt = os.read(ours, 4096).decode()
     os.close(ours)
     os.close(theirs)
-    assert "Remove 50 of 100 documents ('d0'" in asked
+    assert "Remove 50 of 100 documents ('d0'" in prompt
     assert process.returncode == (0 if answer == "y" else 1)
     assert output == ("50 documents deleted, 50 left\n" if answer == "y" else "")
     assert left(run) == ("50" if answer == "y" else "100")

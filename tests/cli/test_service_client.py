@@ -1,4 +1,4 @@
-"""What `semsearch query` does before it answers by itself, with services of all kinds."""
+"""The client that `semsearch query` uses to get its answer from a running service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if not hasattr(socket, "AF_UNIX"):
 
 @pytest.fixture
 def folder(tmp_path_factory, monkeypatch):
-    """The folder of sockets, of a user without services."""
+    """The socket folder of a user without services."""
     place = tmp_path_factory.mktemp("run")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
     (place / "semsearch").mkdir(mode=0o700)
@@ -40,10 +40,10 @@ def index(tmp_path):
 
 @pytest.fixture
 def service(folder):
-    """Starts services that answer each request with the same bytes; gives what they were sent."""
+    """Starts services with a fixed response; returns the list of requests that each receives."""
     listeners, threads = [], []
 
-    def started(answer, name="1.sock", wait=0.0):
+    def start(answer, name="1.sock", wait=0.0):
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(folder / name))
         (folder / name).chmod(0o600)
@@ -64,14 +64,14 @@ def service(folder):
                     length = int(head.partition(b"Content-Length: ")[2].split(b"\r\n")[0])
                     sent.append((head.decode(), json.loads(stream.read(length))))
                     time.sleep(wait)
-                    with suppress(OSError):  # it did not wait
+                    with suppress(OSError):  # the client did not wait
                         connection.sendall(answer)
 
         threads.append(threading.Thread(target=serve))
         threads[-1].start()
         return sent
 
-    yield started
+    yield start
     for listener in listeners:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
@@ -80,7 +80,7 @@ def service(folder):
 
 
 def response(place, status=200, **content):
-    """An answer of a service about the index in a place, as HTTP."""
+    """A service's HTTP response about the index in a folder."""
     found = (place / "index.sqlite").stat()
     content = {
         "output": "hits\n",
@@ -91,7 +91,7 @@ def response(place, status=200, **content):
     return f"HTTP/1.1 {status} X\r\nserver: x\r\n\r\n{json.dumps(content)}".encode()
 
 
-def test_an_answer_is_printed(service, index, capsys, monkeypatch):
+def test_answer_is_printed(service, index, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "33")
     sent = service(response(index))
     assert print_answer(["a text", "-k", "3"])
@@ -99,7 +99,7 @@ def test_an_answer_is_printed(service, index, capsys, monkeypatch):
     ((head, request),) = sent
     assert head.startswith("POST /local/query HTTP/1.0\r\nHost: localhost\r\n")
     assert request["arguments"] == ["a text", "-k", "3"]
-    assert request["directory"] == os.getcwd()  # noqa: PTH109 - what the client says
+    assert request["directory"] == os.getcwd()  # noqa: PTH109 - as the client does
     assert request["environment"]["COLUMNS"] == "33"
     assert request["is_terminal"] is False
     assert request["program"] == program()
@@ -119,7 +119,7 @@ def test_no_service(folder):
         lambda index: response(index, 429),  # too busy
         lambda index: response(index, 500),
         lambda index: b"",  # killed before it answered
-        lambda index: response(index)[:20],  # … and while it did
+        lambda index: response(index)[:20],  # killed while it answered
         lambda index: response(index)[:-1],
         lambda index: response(index)[:-20],
         lambda index: b"SSH-2.0-OpenSSH\r\n",
@@ -129,14 +129,14 @@ def test_no_service(folder):
         lambda index: response(index, output="\ud800").replace(b"{", b"\xff{"),
     ],
 )
-def test_an_answer_that_is_none(service, index, answer, capsys):
+def test_unusable_answer_is_ignored(service, index, answer, capsys):
     sent = service(answer(index))
     assert not print_answer(["x"])
     assert capsys.readouterr() == ("", "")
     assert len(sent) == 1
 
 
-def test_an_index_that_was_made_again(service, index):
+def test_answer_about_a_replaced_index_is_ignored(service, index):
     answer = response(index)
     service(answer)
     assert find_answer(["x"])["output"] == "hits\n"
@@ -148,13 +148,13 @@ def test_an_index_that_was_made_again(service, index):
     assert find_answer(["x"]) is None
 
 
-def test_a_service_that_does_not_answer_in_time(service, index, monkeypatch):
+def test_slow_service_is_ignored(service, index, monkeypatch):
     monkeypatch.setattr(service_client, "SECONDS", 0.05)
     service(response(index), wait=0.3)
     assert find_answer(["x"]) is None
 
 
-def test_the_socket_of_a_service_that_was_killed(service, folder, index):
+def test_socket_of_a_killed_service_is_skipped(service, folder, index):
     service(response(index), "1.sock")
     time.sleep(0.02)
     with socket.socket(socket.AF_UNIX) as dead:
@@ -164,7 +164,7 @@ def test_the_socket_of_a_service_that_was_killed(service, folder, index):
     assert find_answer(["x"])["output"] == "hits\n"
 
 
-def test_two_services_of_one_index(service, folder, index):
+def test_newest_usable_service_answers(service, folder, index):
     service(response(index, output="older\n"), "1.sock")
     time.sleep(0.02)
     service(response(index, output="newer\n"), "0.sock")
@@ -174,7 +174,7 @@ def test_two_services_of_one_index(service, folder, index):
     assert find_answer(["x"])["output"] == "newer\n"
 
 
-def test_a_folder_that_others_can_enter(service, folder, index):
+def test_folder_accessible_to_others_is_ignored(service, folder, index):
     service(response(index))
     for mode in (0o750, 0o705, 0o777, 0o701):
         folder.chmod(mode)
@@ -183,28 +183,28 @@ def test_a_folder_that_others_can_enter(service, folder, index):
     assert find_answer(["x"]) is not None
 
 
-def test_a_folder_behind_a_link(service, folder, index):
+def test_symbolic_link_to_the_folder_is_ignored(service, folder, index):
     service(response(index))
     folder.rename(folder.with_name("real"))
     folder.symlink_to(folder.with_name("real"))
     assert find_answer(["x"]) is None
 
 
-def test_a_socket_that_others_can_use(service, folder, index):
+def test_socket_accessible_to_others_is_ignored(service, folder, index):
     service(response(index))
     for mode in (0o660, 0o606, 0o777):
         (folder / "1.sock").chmod(mode)
         assert find_answer(["x"]) is None
 
 
-def test_what_is_no_socket(folder):
+def test_other_files_are_not_sockets(folder):
     (folder / "1.sock").touch(mode=0o600)
     (folder / "2.sock").symlink_to("/dev/null")
     (folder / "3.new").touch()
     assert sockets() == []
 
 
-def test_what_belongs_to_another_user(service, folder, index, monkeypatch):
+def test_folder_of_another_user_is_ignored(service, folder, index, monkeypatch):
     service(response(index))
     found = folder.lstat()
     assert is_private(str(folder), stat.S_ISDIR)
@@ -213,8 +213,8 @@ def test_what_belongs_to_another_user(service, folder, index, monkeypatch):
     assert find_answer(["x"]) is None
 
 
-def test_a_path_that_is_too_long(folder, monkeypatch, tmp_path):
-    """The name of a Unix socket has at most 107 bytes on Linux (unix(7))."""
+def test_too_long_path_is_ignored(folder, monkeypatch, tmp_path):
+    """The path of a Unix socket has at most 107 bytes on Linux (unix(7))."""
     place = tmp_path / ("x" * 100)
     (place / "semsearch").mkdir(parents=True, mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
@@ -231,7 +231,7 @@ def test_output_in_another_encoding(service, index, monkeypatch, capsys):
     assert sent == []
 
 
-def test_a_directory_that_has_gone(service, index, tmp_path, monkeypatch):
+def test_deleted_working_directory(service, index, tmp_path, monkeypatch):
     service(response(index))
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
@@ -264,24 +264,24 @@ class TestProgram:
         monkeypatch.setattr(service_client, "__file__", str(package / "cli" / "service_client.py"))
         return package
 
-    def test_it_stays_the_same(self, copy):
+    def test_bytecode_does_not_change_it(self, copy):
         before = program()
         (copy / "cli" / "__pycache__" / "x.pyc").touch()
         assert program() == before
 
-    def test_an_edited_file(self, copy):
+    def test_edited_file_changes_it(self, copy):
         before = program()
         os.utime(copy / "page.html", ns=(0, 0))
         assert program() != before
 
-    def test_a_file_of_another_size(self, copy):
+    def test_file_size_changes_it(self, copy):
         found = (copy / "page.html").stat()
         before = program()
         (copy / "page.html").write_text("three")
         os.utime(copy / "page.html", ns=(found.st_atime_ns, found.st_mtime_ns))
         assert program() != before
 
-    def test_a_new_file_and_one_less(self, copy):
+    def test_new_file_changes_it(self, copy):
         before = program()
         (copy / "cli" / "more.py").touch()
         between = program()
@@ -289,12 +289,12 @@ class TestProgram:
         (copy / "cli" / "more.py").unlink()
         assert program() == before
 
-    def test_a_link_that_leads_nowhere(self, copy):
-        """Editors leave such beside a file that is being edited."""
+    def test_dangling_link(self, copy):
+        """Editors create such a link beside an edited file."""
         (copy / ".#page.html").symlink_to("user@host.1")
         assert program()
 
-    def test_another_installation(self, copy, tmp_path, monkeypatch):
+    def test_installed_package_changes_it(self, copy, tmp_path, monkeypatch):
         packages = tmp_path / "site-packages"
         packages.mkdir()
         monkeypatch.syspath_prepend(str(packages))
@@ -304,13 +304,13 @@ class TestProgram:
         assert program() != before
 
     @pytest.mark.parametrize("name", ["SEMSEARCH_CACHE", "HF_HOME", "CUDA_VISIBLE_DEVICES"])
-    def test_the_environment_of_encoders(self, copy, monkeypatch, name):
+    def test_environment_of_encoders_changes_it(self, copy, monkeypatch, name):
         monkeypatch.delenv(name, raising=False)
         before = program()
         monkeypatch.setenv(name, "7")
         assert program() != before
 
-    def test_the_rest_of_the_environment(self, copy, monkeypatch):
+    def test_other_environment_variables_do_not_change_it(self, copy, monkeypatch):
         before = program()
         monkeypatch.setenv("SEMSEARCH_TOKEN", "secret")
         monkeypatch.setenv("LINES", "7")
@@ -320,15 +320,15 @@ class TestProgram:
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-"])
-def test_streams_that_are_closed(closed, tmp_path):
+def test_closed_streams(closed, tmp_path):
     line = f'"{sys.executable}" -m semsearch --version {closed}'
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0
     assert (done.stdout + done.stderr).strip() in ("", f"semsearch {__version__}")
 
 
-def test_it_imports_next_to_nothing():
-    """Its whole point; `tests/test_architecture.py` looks at the whole process."""
+def test_imports_three_modules():
+    """`tests/test_architecture.py` checks the imports of the whole process."""
     text = Path(service_client.__file__).read_text("utf-8")
     imported = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
     assert imported == [

@@ -1,4 +1,4 @@
-"""``semsearch train`` as a person meets it."""
+"""``semsearch train`` on scored pairs and judged queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Call `semsearch train` in a folder with p.csv in it, on a tiny model."""
+    """Call `semsearch train` in a folder with p.csv in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
 
@@ -39,7 +39,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory):
-    """A tiny BERT with the vocabulary of bert-base-uncased cut to a few words."""
+    """A tiny BERT with a vocabulary of a few words."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -53,7 +53,7 @@ def base(tmp_path_factory):
     return folder
 
 
-def test_a_model_that_an_index_takes(run, base):
+def test_trained_model_encodes_an_index(run, base):
     result = run(
         *("siamese", "--base", base, "--data", "p.csv"),
         *("--epochs", 1, "--test", "p.csv", "--keep-leaks", "--output", "model"),
@@ -71,8 +71,8 @@ def test_a_model_that_an_index_takes(run, base):
         assert retriever.search("a cat 3", k=1)[0].document_id == "d"
 
 
-def test_a_reranker_for_an_index(run, base, tmp_path):
-    """It is trained on judged queries, and says whether it helps."""
+def test_reranker_for_an_index(run, base, tmp_path):
+    """It is trained on judged queries; the output says whether it helps."""
     with Index.create("indexes/i", "hashing") as index:
         index.add(Document(str(n), f"one cat {n}") for n in range(20))
     lines = [f"{n},a cat {n}" for n in range(15)]
@@ -144,7 +144,7 @@ def test_mistakes_are_one_line(run, base, monkeypatch, tmp_path, arguments, mess
     assert result.stdout == ""
 
 
-def test_a_loss_needs_its_examples(run, base):
+def test_loss_needs_its_columns(run, base):
     result = run(
         *("siamese", "--base", base, "--data", "p.csv", "--loss", "triplet", "--output", "m"),
         code=1,
@@ -152,7 +152,7 @@ def test_a_loss_needs_its_examples(run, base):
     assert "columns 'anchor', 'positive', 'negative' are needed" in result.stderr
 
 
-def test_ctrl_c_says_how_to_go_on(run, base, tmp_path, interruptible):
+def test_ctrl_c_reports_how_to_resume(run, base, tmp_path, interruptible):
     arguments = ["--base", str(base), "--data", "p.csv", "--loss", "cosine", "--output", "model"]
     command = [sys.executable, "-m", "semsearch", "train", "siamese", *arguments]
     command += ["--epochs", "2000", "--evaluate-every", "1000000"]
@@ -169,6 +169,6 @@ def test_ctrl_c_says_how_to_go_on(run, base, tmp_path, interruptible):
     assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
 
 
-def test_help_says_what_is_read(run):
+def test_help_lists_the_columns(run):
     assert "anchor, positive, negative" in run("siamese", "--help").output
     assert "cross-encoder" in run("--help").output

@@ -1,4 +1,4 @@
-"""``semsearch train`` on a corpus, from the command line; tests/training tests what is learnt."""
+"""``semsearch train`` on a corpus; training itself is tested in tests/training."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_pretrain_then_distil_then_adapt(run, tmp_path):
-    """Each takes what the other made; the names are the default ones."""
+    """`distil` and `adapt` use the pre-trained model; output folders have default names."""
     result = run("pretrain", "c.jsonl", *SHORT, "--steps", 3)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("c (held out): ")
@@ -78,7 +78,7 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
 
 
 def test_from_random_weights_to_an_encoder(run, tmp_path):
-    """As the help of `contrast` shows it."""
+    """The example in the help of `contrast`."""
     result = run("pretrain", "c.jsonl", *SHORT, "--steps", 0, "--output", "bert")
     assert result.stdout == "bert: the model, its card\n"
     assert not Path("bert/training.png").exists()
@@ -134,7 +134,7 @@ def test_mistakes_are_one_line(run, tmp_path, arguments, message):
     assert [file.name for file in tmp_path.iterdir()] == ["c.jsonl"]
 
 
-def test_ctrl_c_reports_how_to_go_on(run, tmp_path, interruptible):
+def test_ctrl_c_reports_how_to_resume(run, tmp_path, interruptible):
     arguments = ["pretrain", "c.jsonl", *map(str, SHORT), "--steps", "100000", "--output", "m"]
     command = [sys.executable, "-m", "semsearch", "train", *arguments]
     with (tmp_path / "log").open("wb") as log:
@@ -157,16 +157,16 @@ def test_ctrl_c_reports_how_to_go_on(run, tmp_path, interruptible):
     assert "m.training holds an unfinished training run; continue it with --resume" in result.stderr
 
 
-def test_help_lists_them_without_loading_them(run):
+def test_help_lists_the_commands(run):
     assert "pretrain" in run("--help").stdout
     for name in ("pretrain", "adapt", "distil"):
         assert "semsearch train" in run(name, "--help").stdout
 
 
-def test_adapt_is_measured_with_judged_queries(run, tmp_path):
+def test_adapt_is_evaluated_with_judged_queries(run, tmp_path):
     run("pretrain", "c.jsonl", *SHORT, "--steps", 1)
-    asked = "\n".join(f"q{n},cat {n}" for n in range(6))
-    (tmp_path / "queries.csv").write_text(f"id,text\n{asked}\n")
+    queries = "\n".join(f"q{n},cat {n}" for n in range(6))
+    (tmp_path / "queries.csv").write_text(f"id,text\n{queries}\n")
     judgements = "\n".join(f"q{n},{n},1" for n in range(6))
     (tmp_path / "qrels.csv").write_text(f"query-id,document-id,relevance\n{judgements}\n")
     short = ("--encoder", "models/c-tiny", "--steps", 1, "--learning-rate", 1e-9)

@@ -1,4 +1,4 @@
-"""``semsearch index --watch`` and the other options that take files."""
+"""``semsearch index --watch`` and its other options for files, folders and databases."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def run(*arguments):
 
 
 def documents():
-    """What the index holds, by id; nothing while there is none."""
+    """The texts in the index by id; empty until it exists."""
     try:
         with Index.open("indexes/notes") as index:
             return {document.id: document.text for document in index}
-    except Exception:  # it is being made
+    except Exception:  # it is being created
         return {}
 
 
 @pytest.fixture
 def watching(interruptible):
-    """A process that watches, and the lines that it has written."""
+    """A process that watches the folder notes and writes its output to log."""
     Path("notes").mkdir()
     Path("notes/a.txt").write_text("One.")
     command = [sys.executable, "-m", "semsearch", "index", "notes", "--encoder", "hashing"]
@@ -60,7 +60,7 @@ def wait_for(condition):
 
 
 @pytest.mark.slow
-def test_an_index_is_kept_in_step(watching):
+def test_index_follows_the_folder(watching):
     wait_for(lambda: "watching for changes" in Path("log").read_text())
     assert documents() == {"a.txt": "One."}
     Path("notes/deep").mkdir()
@@ -73,10 +73,10 @@ def test_an_index_is_kept_in_step(watching):
     Path("notes/a.txt").unlink()
     Path("notes/deep/b.txt").rename("notes/b.txt")
     wait_for(lambda: documents() == {"b.txt": "Two."})
-    time.sleep(1.5)  # nothing of its own makes it run again
-    told = Path("log").read_text()
+    time.sleep(1.5)  # its own writes do not trigger an update
+    before = Path("log").read_text()
     time.sleep(1.5)
-    assert Path("log").read_text() == told
+    assert Path("log").read_text() == before
     watching.send_signal(signal.SIGINT)
     assert watching.wait(30) == 0
     assert Path("log").read_text().endswith("stopped watching\n")
@@ -92,7 +92,7 @@ def test_an_index_is_kept_in_step(watching):
         ([], "name a corpus"),
     ],
 )
-def test_what_cannot_be_watched(arguments, message):
+def test_sources_that_cannot_be_watched(arguments, message):
     Path("a.txt").write_text("One.")
     done = run(*arguments, "--watch")
     assert done.exit_code == 1
@@ -109,15 +109,15 @@ def test_rows_of_a_database():
     assert done.stdout.startswith("indexes/films: 1 document (1 added)")
 
 
-def test_a_folder_in_one_summary():
+def test_folder_summary():
     for name in ("a.txt", "b.md", "c.csv", "drafts/d.txt"):
         Path("notes", name).parent.mkdir(parents=True, exist_ok=True)
         Path("notes", name).write_text("text\nA text.")
         os.utime(Path("notes", name), (1_600_000_000,) * 2)
     Path("notes", "d.csv").write_text("name,age\nx,7\n")
-    for told in ("3 added", "3 unchanged"):
+    for counts in ("3 added", "3 unchanged"):
         done = run("notes", "--exclude", "drafts/")
-        assert f"3 documents ({told})" in done.stdout
+        assert f"3 documents ({counts})" in done.stdout
     assert done.stderr == (
         "notes: 4 files (2 csv, 1 md, 1 txt); 3 unchanged and not opened; "
         "left out: 1 excluded (drafts)\n"
@@ -127,7 +127,7 @@ def test_a_folder_in_one_summary():
     )
 
 
-def test_nested_records_and_sheets_that_are_not_there():
+def test_nested_records_and_missing_sheets():
     Path("api.json").write_text('{"data": {"items": [{"id": 1, "text": "One."}]}}')
     assert "--records data.items" in run("api.json").stderr
     assert run("api.json", "--records", "data.items").exit_code == 0
@@ -137,8 +137,8 @@ def test_nested_records_and_sheets_that_are_not_there():
 
 
 def test_help_has_sections():
-    told = CliRunner().invoke(main, ["index", "--help"]).stdout
-    headings = [line for line in told.splitlines() if line.endswith(":") and line[0] != " "]
+    output = CliRunner().invoke(main, ["index", "--help"]).stdout
+    headings = [line for line in output.splitlines() if line.endswith(":") and line[0] != " "]
     assert headings == [
         "Options:",
         "Columns and formats:",
@@ -147,4 +147,4 @@ def test_help_has_sections():
         "Search, also for an existing index:",
     ]
     for option in main.get_command(None, "index").params:
-        assert all(told.count(f"  {name}") for name in option.opts if name.startswith("--"))
+        assert all(output.count(f"  {name}") for name in option.opts if name.startswith("--"))

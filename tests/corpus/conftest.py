@@ -1,4 +1,4 @@
-"""Files to read, in a folder of the test's own that is also the working directory; a database."""
+"""Files in a temporary working directory, and a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Writes a file and returns its name, by which messages will call it."""
+    """A function that writes a file and returns its name, as messages show it."""
     monkeypatch.chdir(tmp_path)
 
     def write(name: str, content: str | bytes, *, packed: bool = False) -> str:
@@ -30,15 +30,15 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
 
 @pytest.fixture(scope="session")
 def postgresql(program, missing) -> Iterator[str]:
-    """The URL of a PostgreSQL server of this session's own, reached by a socket alone."""
+    """The URL of a PostgreSQL server started for this session, reachable by socket only."""
     found = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
-    places = [path for path in found if path]
-    if not places:
+    programs = [path for path in found if path]
+    if not programs:
         missing("postgresql")
-    server = Path(places[-1]).parent
+    server = Path(programs[-1]).parent
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path must be short
     unprivileged = []
-    if os.geteuid() == 0:  # as which the server does not run
+    if os.geteuid() == 0:  # the server refuses to run as root
         unprivileged = [program("runuser"), "-u", "postgres", "--"]
         shutil.chown(folder, "postgres")
 

@@ -1,4 +1,4 @@
-"""Cutting long texts."""
+"""Splitting long texts into passages."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_passages_end_at_sentence_ends():
         assert passage.partition(".")[0] + "." in sentences
 
 
-def test_abbreviations_and_numbers_are_no_sentence_ends():
+def test_abbreviations_and_numbers_are_not_sentence_ends():
     text = "Dr. Gray paid $3.50 on Jan. 5 for it. " * 8
     assert {passage[:8] for passage in cut(text, 30)} == {"Dr. Gray"}
 
 
-#: By hand; where the sentences end is plain in each.
+#: Written by hand; their sentence ends are unambiguous.
 LANGUAGES = {
     "english": [
         "Dr. Gray left at 5 p.m. on Monday. ",
@@ -90,12 +90,12 @@ LANGUAGES = {
 
 
 def letter_spans(text):
-    """A token for each character but white space, as Chinese has them in most models."""
+    """One token per character except white space, as most models tokenise Chinese."""
     return numpy.array([m.span() for m in re.finditer(r"\S", text)], numpy.int64).reshape(-1, 2)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_sentence_ends_of_languages(language):
+def test_sentence_ends_by_language(language):
     sentences = LANGUAGES[language]
     text = "".join(sentences) * 12
     longest = max(map(len, sentences))
@@ -109,7 +109,7 @@ def test_sentence_ends_of_languages(language):
 
 
 def test_thai_is_cut_at_spaces():
-    """It has no marks at sentence ends, but spaces."""
+    """Thai marks sentence ends with spaces, not with punctuation."""
     phrases = ["วันนี้อากาศดีมาก", "เราจึงไปเดินเล่นที่สวนสาธารณะ", "เด็กให้อาหารเป็ดที่ริมสระน้ำ"]
     text = " ".join(phrases * 12)
     passages = [text[i:j] for i, j in chunk_spans(text, letter_spans(text), 100)]
@@ -140,7 +140,7 @@ def test_a_sentence_that_is_too_long_is_cut_between_words():
 
 
 @given(some.text(some.sampled_from("ab .!?\n。…é"), max_size=400), some.integers(1, 12))
-def test_nothing_is_lost_and_nothing_too_long(text, max_tokens):
+def test_passages_cover_the_text_within_the_limit(text, max_tokens):
     assume(text.strip())
     spans = chunk_spans(text, word_spans(text), max_tokens)
     covered = "".join(text[start:end] for start, end in spans)
@@ -153,7 +153,7 @@ def test_nothing_is_lost_and_nothing_too_long(text, max_tokens):
 
 
 @pytest.mark.parametrize("place", [0, 150, 299])
-def test_an_edit_leaves_distant_passages_as_they_were(place):
+def test_an_edit_leaves_distant_passages_unchanged(place):
     sentences = prose(300)
     before = set(cut(" ".join(sentences), 40))
     sentences.insert(place, "Something else altogether is said at this place.")
@@ -164,7 +164,7 @@ def test_an_edit_leaves_distant_passages_as_they_were(place):
 
 @pytest.fixture(scope="module")
 def byte_pairs():
-    """Token spans of a byte-level BPE, which knows words with the space before them only."""
+    """Token spans of a byte-level BPE whose vocabulary has words with a leading space only."""
     from tokenizers import ByteLevelBPETokenizer
 
     tokenizer = ByteLevelBPETokenizer()
@@ -181,7 +181,7 @@ def byte_pairs():
     words=some.lists(some.sampled_from(["Zebra", "Yak", "Xerus", "Wombat."]), max_size=60),
     max_tokens=some.integers(8, 20),
 )
-def test_passages_fit_when_they_stand_alone(byte_pairs, words, max_tokens):
+def test_passages_fit_when_tokenised_alone(byte_pairs, words, max_tokens):
     text = " ".join(words)
     spans = fitting_spans(text, byte_pairs, max_tokens)
     whole = "".join(text[start:end] for start, end in spans)
@@ -189,5 +189,5 @@ def test_passages_fit_when_they_stand_alone(byte_pairs, words, max_tokens):
     assert all(len(byte_pairs(text[start:end])) <= max_tokens for start, end in spans)
 
 
-def test_white_space_alone_has_no_passage_that_is_too_long(byte_pairs):
+def test_white_space_is_at_most_one_passage(byte_pairs):
     assert len(fitting_spans(" " * 50, byte_pairs, 3)) <= 1

@@ -1,4 +1,4 @@
-"""Arrow IPC files and streams; Feather is the former."""
+"""Arrow IPC files (also called Feather) and streams."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def stored(kind, table=TABLE):
 )
 def test_arrow(write, kind, name, packed):
     write(name, stored(kind), packed=packed)
-    said = []
-    documents = list(Corpus(name, notify=said.append))
+    notices = []
+    documents = list(Corpus(name, notify=notices.append))
     assert documents == DOCUMENTS
     assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
     what = "an Arrow stream" if kind == "stream" else "an Arrow file"
-    assert said[0].endswith(f"; {what}, types: id int64, text string, tags list<item: string>")
+    assert notices[0].endswith(f"; {what}, types: id int64, text string, tags list<item: string>")
 
 
-def test_what_pandas_writes(write, tmp_path):
+def test_feather_written_by_pandas(write, tmp_path):
     write("x", "")
     pandas.DataFrame({"text": ["one"], "n": [1.5]}).to_feather(tmp_path / "c.feather")
     assert list(Corpus("c.feather")) == [Document(None, "one", None, {"n": 1.5})]
@@ -68,8 +68,8 @@ def test_files_that_cannot_be_read(write):
         list(Corpus("empty.arrow"))
 
 
-def test_what_is_broken_is_one_bad_row(write):
-    """Also where it is seen late; the other files are read."""
+def test_a_broken_file_is_one_bad_row(write):
+    """Even if the damage is found late; other files are still read."""
     table = pyarrow.table({"text": [f"text {number}" for number in range(3000)]})
     stream = io.BytesIO()
     with pyarrow.ipc.new_stream(stream, table.schema) as writer:

@@ -1,4 +1,4 @@
-"""Which column is the text, the title, the id."""
+"""Choice of the text, title and id columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semsearch.errors import BadRowError, CorpusError
 
 @pytest.fixture
 def one_row(write):
-    """A CSV file whose only row holds, in each column, the name of the column."""
+    """A function that writes a CSV file whose only row repeats the column names."""
 
     def one_row(*columns: str) -> str:
         line = ",".join(columns)
@@ -23,9 +23,9 @@ def one_row(write):
 
 
 def read(path, **options):
-    said: list[str] = []
-    (document,) = Corpus(path, notify=said.append, **options)
-    (line,) = said
+    notices: list[str] = []
+    (document,) = Corpus(path, notify=notices.append, **options)
+    (line,) = notices
     return document, line
 
 
@@ -36,7 +36,7 @@ def read(path, **options):
         *("summary", "document", "review", "comment", "message", "question", "Text", "BODY"),
     ],
 )
-def test_text_is_guessed_where_it_is_plain(one_row, text):
+def test_text_column_is_guessed_by_name(one_row, text):
     document, line = read(one_row("year", text))
     assert document.text == text
     assert line == (
@@ -73,7 +73,7 @@ def test_title_and_id(one_row, title, identifier):
     assert line == f"corpus.csv: text from 'text', title from '{title}', id from '{identifier}'"
 
 
-def test_columns_that_are_named(one_row):
+def test_explicit_columns(one_row):
     path = one_row("id", "title", "text", "lemma", "pos")
     document, line = read(path, id_column="lemma", title_column="pos", text_columns="title")
     assert (document.id, document.title, document.text) == ("lemma", "pos", "title")
@@ -93,14 +93,14 @@ def test_several_text_columns_are_joined(write):
     assert [str(error) for error in bad] == ["corpus.csv:4: empty text"]
 
 
-def test_a_title_that_the_body_repeats_stands_once(write):
+def test_a_title_repeated_by_the_body_is_not_duplicated(write):
     write("corpus.csv", "title,body\nGreen tea,Green tea is brewed.\n")
     (document,) = Corpus("corpus.csv", text_columns=["title", "body"])
     assert (document.title, document.text) == ("Green tea", "Green tea is brewed.")
 
 
 @pytest.mark.parametrize("array", ["['One.' 'Two.']", "['One.', 'Two.']", '["One.", "Two."]'])
-def test_lists_of_sentences_are_a_text(write, array):
+def test_lists_of_sentences_are_joined(write, array):
     quoted = array.replace('"', '""')
     write("corpus.csv", f'id,abstract\n1,"{quoted}"\n2,"{quoted}"\n')
     assert [document.text for document in Corpus("corpus.csv")] == ["One. Two."] * 2
@@ -108,12 +108,12 @@ def test_lists_of_sentences_are_a_text(write, array):
     assert [document.text for document in Corpus("corpus.jsonl")] == ["One. Two."]
 
 
-def test_brackets_in_a_text_stay(write):
+def test_brackets_in_a_text_are_kept(write):
     write("corpus.csv", "id,text\n1,['One.']\n2,[sic] plain\n")
     assert [document.text for document in Corpus("corpus.csv")] == ["['One.']", "[sic] plain"]
 
 
-def test_lists_of_more_than_sentences_are_refused(write):
+def test_lists_with_other_values_are_rejected(write):
     write("corpus.jsonl", '{"id": "1", "text": ["One.", 2]}\n')
     with pytest.raises(BadRowError, match=r"'text' is not a string but of type list$"):
         list(Corpus("corpus.jsonl"))
@@ -149,7 +149,7 @@ def test_text_is_not_its_own_title(one_row):
         ),
     ],
 )
-def test_columns_that_are_not_there(one_row, options, message):
+def test_missing_columns(one_row, options, message):
     with pytest.raises(CorpusError) as error:
         list(Corpus(one_row("a", "b", "boddy"), **options))
     assert str(error.value) == message
@@ -169,37 +169,37 @@ def test_long_lists_of_columns_are_cut_short(one_row):
         ("nr,client,$(rm)", ", for example --text-column 3"),
     ],
 )
-def test_the_column_offered_is_the_wordiest(write, header, example):
+def test_the_suggested_column_is_the_wordiest(write, header, example):
     write("calls.csv", f"{header}\n1,Mrs Grey,wants her money back\n2,Mr Brown,is content\n")
     with pytest.raises(CorpusError, match=f"name it with --text-column{re.escape(example)}$"):
         list(Corpus("calls.csv"))
 
 
-def test_without_a_header_it_is_offered_by_place(write):
+def test_without_a_header_it_is_suggested_by_position(write):
     write("pairs.csv", "A man sings.,A man sings a song.,5.0\nA cat.,A cat sleeps there.,1.0\n" * 9)
     with pytest.raises(CorpusError, match=r"name it with --text-column, for example .* 2$"):
         list(Corpus("pairs.csv"))
 
 
-def test_a_header_in_another_encoding_is_called_that(write):
+def test_a_header_in_another_encoding_is_reported(write):
     write("corpus.csv", "编号,内容\n1,今天下雨了，天气很冷，我们都在家里。\n".encode("gb18030"))
     with pytest.raises(CorpusError, match=r"^corpus\.csv:.*not UTF-8; .*--encoding gb18030$"):
         list(Corpus("corpus.csv"))
 
 
-def test_names_that_are_wrongly_decoded_can_still_be_printed(write):
+def test_undecodable_column_names_are_printable(write):
     write("corpus.csv", b"text,caf\xe9\none,two\n")
-    said: list[str] = []
+    notices: list[str] = []
     with pytest.raises(BadRowError, match=r"^corpus\.csv:2: .* byte 0xe9"):
-        list(Corpus("corpus.csv", notify=said.append))
-    assert said[0].encode().endswith(b"metadata: caf\\udce9")
+        list(Corpus("corpus.csv", notify=notices.append))
+    assert notices[0].encode().endswith(b"metadata: caf\\udce9")
 
 
-def test_one_line_is_said_for_each_file(write):
-    said: list[str] = []
+def test_one_notice_per_file(write):
+    notices: list[str] = []
     paths = [write("a.csv", "text\none\n"), write("b.csv", "body\none\n")]
-    list(Corpus(paths, notify=said.append))
-    assert [line.split(",")[0] for line in said] == [
+    list(Corpus(paths, notify=notices.append))
+    assert [line.split(",")[0] for line in notices] == [
         "a.csv: text from 'text'",
         "b.csv: text from 'body'",
     ]
@@ -216,20 +216,20 @@ def test_ids(write, identifier, read_as):
 
 
 @pytest.mark.parametrize("identifier", [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999])
-def test_ids_that_are_none(write, identifier):
+def test_invalid_ids(write, identifier):
     write("corpus.jsonl", json.dumps({"id": identifier, "text": "x"}))
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1: (empty id$|id is not a string)"):
         list(Corpus("corpus.jsonl"))
 
 
 @pytest.mark.parametrize("title", [None, "", float("nan")])
-def test_titles_that_are_none(write, title):
+def test_empty_titles(write, title):
     write("corpus.jsonl", json.dumps({"title": title, "text": "x"}))
     (document,) = Corpus("corpus.jsonl")
     assert document.title is None
 
 
-def test_titles_of_another_type_are_bad_rows(write):
+def test_non_string_titles_are_bad_rows(write):
     write("corpus.jsonl", '{"title": ["a"], "text": "x"}')
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1: title is not a string but \['a'\]$"):
         list(Corpus("corpus.jsonl"))

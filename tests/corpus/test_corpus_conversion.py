@@ -1,4 +1,4 @@
-"""Documents are converted in a child process with limits; what happens to it costs one document."""
+"""Documents are converted in a child process with limits; if it fails, one file is a bad row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 from semsearch.corpus import Corpus, conversion
 
 if sys.platform != "linux":
-    pytest.skip("memory is limited on Linux alone", allow_module_level=True)
+    pytest.skip("memory is limited on Linux only", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)
 def own_child():
-    """A child that has the limits of this test."""
+    """A new child process, with the limits of this test."""
     conversion._close_idle()
     yield
     conversion._close_idle()
@@ -43,7 +43,7 @@ GOOD = pdf(b"BT /F 12 Tf (Good text.) Tj ET")
 
 
 def reasons(*names: str) -> list[str]:
-    """Why files are no documents; the last one is read."""
+    """Why each file but the last, which is read, is a bad row."""
     bad = []
     *_, last = Corpus(names, on_bad_row=bad.append)
     assert (last.id, last.text) == ("good.pdf#page=1", "Good text.")
@@ -51,7 +51,7 @@ def reasons(*names: str) -> list[str]:
     return [error.reason for error in bad]
 
 
-def test_memory(write, monkeypatch):
+def test_memory_limit(write, monkeypatch):
     monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
     bomb = pdf(b" " * (150 << 20))
     assert len(bomb) < 200_000
@@ -61,15 +61,15 @@ def test_memory(write, monkeypatch):
     ]
 
 
-def test_memory_of_a_tree(write, monkeypatch):
-    """The parser of HTML is left alive, and says nothing better than that it failed."""
+def test_memory_limit_of_html(write, monkeypatch):
+    """The HTML parser survives, and may report only that it failed."""
     monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
     files = write("page.html", "<p>word</p>" * (20 << 16)), write("good.pdf", GOOD)
     [reason] = reasons(*files)
     assert reason.startswith(("cannot be read as HTML: ", "needs more than 100 MiB of memory"))
 
 
-def test_time(write, monkeypatch):
+def test_time_limit(write, monkeypatch):
     content = b"BT /F 1 Tf (a) Tj ET\n" * 2_000_000
     files = write("slow.pdf", pdf(content)), write("good.pdf", GOOD)
     monkeypatch.setattr(conversion, "MAX_CONVERSION_SECONDS", 1.0)
@@ -94,7 +94,7 @@ def test_a_child_that_died_is_replaced(write):
     assert conversion._idle != [child]
 
 
-def test_corpora_read_at_once_have_their_own(write):
+def test_corpora_read_at_once_have_children_of_their_own(write):
     write("good.pdf", GOOD)
     write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
     corpora = [iter(Corpus(name)) for name in ("page.html", "good.pdf", "page.html")]
@@ -104,7 +104,7 @@ def test_corpora_read_at_once_have_their_own(write):
     assert len(conversion._idle) == 1
 
 
-def test_what_is_not_read_to_its_end(write):
+def test_a_child_is_not_reused_after_a_partial_read(write):
     write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
     next(iter(Corpus("page.html")))
     assert not conversion._idle
@@ -119,7 +119,7 @@ def test_from_standard_input(write, monkeypatch, packed):
 
 
 def test_modules_beside_the_documents_are_not_run(write):
-    """The child starts in the working directory, where anybody may have put files."""
+    """The child starts in the working directory, which may hold untrusted files."""
     for module in ("json", "semsearch", "pypdfium2", "signal"):
         write(f"{module}.py", "open('it-was-run', 'w')")
     reasons(write("good.pdf", GOOD))

@@ -1,4 +1,4 @@
-"""Rows of databases: SQLite files and a PostgreSQL server, both real."""
+"""Rows of real databases: SQLite files and a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def message(path, **options):
 
 class TestSqlite:
     def test_a_query(self, films):
-        said = []
-        documents = list(Corpus(films, sql=FILMS, notify=said.append))
+        notices = []
+        documents = list(Corpus(films, sql=FILMS, notify=notices.append))
         assert documents == DOCUMENTS
         assert [one.source for one in documents] == ["films.db, row 1", "films.db, row 2"]
-        assert said == [
+        assert notices == [
             "films.db: text from 'text', title from 'title', id from 'id'; metadata: year; "
             "from sqlite"
         ]
         assert Corpus(films, sql=FILMS).name == "films"
 
-    def test_by_its_url(self, films, tmp_path):
+    def test_a_url(self, films, tmp_path):
         assert list(Corpus(f"sqlite:///{tmp_path}/films.db", sql=FILMS)) == DOCUMENTS
 
-    def test_what_looks_like_a_parameter_is_none(self, films):
+    def test_colons_and_percent_signs_are_not_parameters(self, films):
         query = "SELECT plot FROM films WHERE plot LIKE '%: 100 % w%' OR plot = ':x'"
         assert len(list(Corpus(films, sql=query, text_columns="plot"))) == 1
 
@@ -65,7 +65,7 @@ class TestSqlite:
             '--sql "SELECT … FROM …"'
         )
 
-    def test_bytes_that_are_no_text(self, films, tmp_path):
+    def test_bytes_that_are_not_text(self, films, tmp_path):
         with closing(sqlite3.connect(tmp_path / films)) as connection:
             connection.execute("INSERT INTO films VALUES (3, 'x', CAST(x'636166e9' AS TEXT), 1)")
             connection.execute("INSERT INTO films VALUES (4, 'x', x'00ff', 1)")
@@ -92,7 +92,7 @@ class TestSqlite:
         assert (tmp_path / films).read_bytes() == before
         assert sorted(path.name for path in tmp_path.iterdir()) == ["films.db", "x"]
 
-    def test_what_cannot_be_read(self, films, write):
+    def test_errors(self, films, write):
         assert message(films, sql="SELEC") == 'films.db: near "SELEC": syntax error'
         assert message(films, sql="SELECT * FROM film") == "films.db: no such table: film"
         nothing = "SELECT plot AS text FROM films WHERE 0"
@@ -124,11 +124,11 @@ def server(postgresql):
 
 class TestPostgresql:
     def test_a_query(self, server):
-        said = []
-        documents = list(Corpus(server, sql=FILMS, notify=said.append))
+        notices = []
+        documents = list(Corpus(server, sql=FILMS, notify=notices.append))
         assert documents == DOCUMENTS
         assert documents[0].source == "postgresql://postgres@/postgres, row 1"
-        assert said[0].endswith("; from postgresql")
+        assert notices[0].endswith("; from postgresql")
         assert Corpus(server, sql=FILMS).name == "postgres"
 
     def test_types(self, server):
@@ -146,8 +146,8 @@ class TestPostgresql:
         assert len(document.metadata["day"]) == 10
         assert len(document.metadata["other"]) == 36
 
-    def test_rows_are_read_as_they_are_asked_for(self, server):
-        """There are infinitely many."""
+    def test_rows_are_read_lazily(self, server):
+        """The query has infinitely many."""
         query = (
             "WITH RECURSIVE endless (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM endless)"
             " SELECT n AS id, 'A text.' AS text FROM endless"
@@ -163,17 +163,17 @@ class TestPostgresql:
                 "CREATE FUNCTION forget() RETURNS text LANGUAGE sql"
                 " AS 'DELETE FROM films RETURNING plot'"
             )
-        said = message(server, sql="SELECT forget() AS text")
-        assert said.endswith("cannot execute DELETE in a read-only transaction")
+        error = message(server, sql="SELECT forget() AS text")
+        assert error.endswith("cannot execute DELETE in a read-only transaction")
         assert list(Corpus(server, sql=FILMS)) == DOCUMENTS
 
-    def test_what_cannot_be_read(self, server):
+    def test_errors(self, server):
         assert message(server, sql="SELECT * FROM film") == (
             'postgresql://postgres@/postgres: relation "film" does not exist'
         )
         assert message(server).startswith("postgresql://postgres@/postgres: choose its rows with")
 
-    def test_a_row_that_fails_ends_the_reading(self, server):
+    def test_a_failing_row_ends_reading(self, server):
         query = "SELECT n AS id, (10 / (5000 - n))::text AS text FROM generate_series(1, 9000) AS n"
         documents = iter(Corpus(server, sql=query))
         with pytest.raises(CorpusError, match=r"division by zero$"):
@@ -185,12 +185,12 @@ class TestUrls:
     SECRET = "postgresql://me:secret@127.0.0.1:1/db?connect_timeout=2"
 
     def test_passwords_are_not_shown(self):
-        said = message(self.SECRET, sql=FILMS)
-        assert said.startswith("postgresql://me:***@127.0.0.1:1/db: connection failed")
-        assert "secret" not in said
+        error = message(self.SECRET, sql=FILMS)
+        assert error.startswith("postgresql://me:***@127.0.0.1:1/db: connection failed")
+        assert "secret" not in error
         assert "secret" not in message(self.SECRET)
 
-    def test_urls_of_no_database(self):
+    def test_unsupported_urls(self):
         assert message("nosuch://x/y", sql=FILMS).startswith("nosuch://x/y: Can't load plugin")
         assert message("mysql://me:secret@h/db", sql=FILMS) == (
             "mysql://me:***@h/db needs a driver: pip install MySQLdb"

@@ -1,4 +1,4 @@
-"""CSV and TSV: dialects, rows that do not fit, and where they stand."""
+"""CSV and TSV: dialects, malformed rows and their line numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_csv(write):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiter_is_found_out(write, delimiter):
+def test_delimiter_is_detected(write, delimiter):
     rows = [["id", "text"], ["a", "one, two; three | four\tfive"], ["b", "plain"]]
     file = io.StringIO()
     csv.writer(file, delimiter=delimiter).writerows(rows)
@@ -37,11 +37,11 @@ def test_delimiter_is_found_out(write, delimiter):
     ]
 
 
-def test_delimiter_is_the_one_that_fits_the_rows_not_only_the_header():
+def test_delimiter_fits_the_rows_not_only_the_header():
     assert guess_dialect(["id;text, raw\n", "1;one\n", "2;two, three, four\n"]).delimiter == ";"
 
 
-def test_lines_of_text_under_a_header_of_one_column(write):
+def test_lines_of_text_below_a_single_column_header(write):
     write("corpus.csv", "text\nFirst, second, third\nNo comma; a semicolon\n")
     documents = list(Corpus("corpus.csv"))
     assert [one.text for one in documents] == ["First, second, third", "No comma; a semicolon"]
@@ -56,14 +56,14 @@ def test_line_ends(write, end):
     ]
 
 
-def test_tsv_with_stray_quotes_is_plain(write):
-    # As STS Benchmark and MSR Paraphrase are published: a quote may begin a cell and never end.
+def test_tsv_with_stray_quotes_is_unquoted(write):
+    # As in STS Benchmark and MSR Paraphrase: a quote may open a cell and never close.
     write("pairs.tsv", 'id\ttext\n1\t"Never," he said.\n2\t"Open\n3\t5" wide\n4\tplain\n')
     texts = ['"Never," he said.', '"Open', '5" wide', "plain"]
     assert [document.text for document in Corpus("pairs.tsv")] == texts
 
 
-def test_tsv_that_is_quoted(write):
+def test_quoted_tsv(write):
     write("pairs.tsv", 'id\ttext\n1\t"a ""tab"":\t; a\nline"\n2\tplain\n')
     assert [document.text for document in Corpus("pairs.tsv")] == ['a "tab":\t; a\nline', "plain"]
 
@@ -73,20 +73,20 @@ def test_tsv_keeps_commas(write):
     assert [document.text for document in Corpus("corpus.tsv")] == ["1,2", "3,4,5"]
 
 
-def test_tsv_quote_that_is_opened_at_the_end_of_the_look_ahead(write):
+def test_tsv_quote_still_open_after_the_look_ahead(write):
     lines = ["id\ttext", *(f"{number}\tplain" for number in range(600))]
     swallowed = ['600\t"stray', *(f"{number}\tplain" for number in range(601, 2000))]
     write("corpus.tsv", "\n".join(lines + swallowed))
     assert len(list(Corpus("corpus.tsv"))) == 2000
 
 
-def test_byte_order_mark_is_no_part_of_the_first_name(write):
+def test_byte_order_mark_is_not_part_of_the_first_name(write):
     write("corpus.csv", b"\xef\xbb\xbfid,text\n1,one\n")
     assert [document.id for document in Corpus("corpus.csv")] == ["1"]
 
 
 def test_nameless_columns_are_numbered(write):
-    # As R and pandas write their row names.
+    # As R and pandas write row names.
     write("corpus.csv", ",text,\n0,one,x\n")
     (document,) = Corpus("corpus.csv")
     assert document.metadata == {"column_1": 0, "column_3": "x"}
@@ -103,7 +103,7 @@ def test_wrong_number_of_cells(write):
     ]
 
 
-def test_bad_row_stops_the_reading_by_default(write):
+def test_bad_row_stops_reading_by_default(write):
     write("corpus.csv", "id,text\n1,one\n2\n3,three\n")
     documents = iter(Corpus("corpus.csv"))
     assert next(documents).id == "1"
@@ -171,12 +171,12 @@ CELLS = st.text(
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_what_csv_writes_is_read_back(write, data):
+def test_csv_writer_round_trip(write, data):
     delimiter = data.draw(st.sampled_from(",;\t|"))
     quoting = data.draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
     end = data.draw(st.sampled_from(["\n", "\r\n"]))
     cells = data.draw(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8))
-    # The writer leaves a lone "\r" unquoted where it is no part of its own line ends.
+    # The writer leaves a lone "\r" unquoted unless it is part of its own line ends.
     unquoted = end == "\n" and quoting == csv.QUOTE_MINIMAL
     assume(not (unquoted and any("\r" in cell for row in cells for cell in row)))
     file = io.StringIO(newline="")
@@ -201,6 +201,6 @@ def test_tsv_without_quoting_never_loses_a_row(write, cells):
     assert read == lines
 
 
-def test_dialect_without_any_evidence_of_quotes_is_plain():
+def test_quoting_is_detected_by_matching_quotes():
     assert guess_dialect(["id\ttext\n", '1\t5" wide\n']) == Dialect("\t", quoted=False)
     assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)

@@ -59,7 +59,7 @@ def handbook(program, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def printed(program, tmp_path_factory):
-    """A PDF of two pages and a blank one, printed by a browser."""
+    """A PDF printed by a browser: two pages with text, and a blank one between."""
     folder = tmp_path_factory.mktemp("printed")
     (folder / "page.html").write_text(
         "<!doctype html><meta charset=utf-8><title>Printed page</title>"
@@ -77,7 +77,7 @@ def printed(program, tmp_path_factory):
 
 @pytest.fixture
 def here(handbook, tmp_path, monkeypatch):
-    """A folder of the test's own with those files, which is also the working directory."""
+    """A temporary working directory with copies of those files."""
     for file in handbook.iterdir():
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -85,8 +85,8 @@ def here(handbook, tmp_path, monkeypatch):
 
 
 def read(name, **options):
-    said = []
-    return list(Corpus(name, notify=said.append, **options)), said
+    notices = []
+    return list(Corpus(name, notify=notices.append, **options)), notices
 
 
 def part(number, title, text, section=None, name="handbook", suffix="docx"):
@@ -97,7 +97,7 @@ def part(number, title, text, section=None, name="handbook", suffix="docx"):
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_sections(here, suffix):
-    documents, said = read(f"handbook.{suffix}")
+    documents, notices = read(f"handbook.{suffix}")
     texts = {
         "Introduction": "Introduction\nRead this first: Ärger, 山, 😀.",
         "Setup": "Setup\none item\nanother item\nname | value\nalpha | 1",
@@ -112,21 +112,21 @@ def test_sections(here, suffix):
         assert found.source == f"handbook.{suffix}, section {number}"
         assert found.text.removeprefix("The handbook\n").startswith(text)
     assert "A footnote." in documents[-1].text
-    told = "3 chapters" if suffix == "epub" else f"{len(documents)} sections"
-    assert said == [f"handbook.{suffix}: {told}"]
+    count = "3 chapters" if suffix == "epub" else f"{len(documents)} sections"
+    assert notices == [f"handbook.{suffix}: {count}"]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("packed", [False, True])
-def test_by_content_and_packed(here, write, suffix, packed):
+def test_formats_are_detected_by_content(here, write, suffix, packed):
     expected = [one.text for one in read(f"handbook.{suffix}")[0]]
     write("x.bin", (here / f"handbook.{suffix}").read_bytes(), packed=packed)
     assert [one.text for one in Corpus("x.bin")] == expected
 
 
 def test_slides(here):
-    documents, said = read("handbook.pptx")
-    assert said == ["handbook.pptx: 4 slides"]
+    documents, notices = read("handbook.pptx")
+    assert notices == ["handbook.pptx: 4 slides"]
     assert documents[1] == Document(
         "handbook.pptx#slide=2",
         "Introduction\nRead this first: Ärger, 山, 😀.\nSetup\none item\nanother item\n"
@@ -136,7 +136,7 @@ def test_slides(here):
     )
 
 
-def test_notes_and_groups_of_slides(tmp_path, monkeypatch):
+def test_slide_notes_and_grouped_shapes(tmp_path, monkeypatch):
     pptx = pytest.importorskip("pptx")
     monkeypatch.chdir(tmp_path)
     presentation = pptx.Presentation()
@@ -153,8 +153,8 @@ def test_notes_and_groups_of_slides(tmp_path, monkeypatch):
 
 def test_pages(printed, write, monkeypatch):
     write("page.pdf", printed.read_bytes())
-    documents, said = read("page.pdf")
-    assert said == ["page.pdf: 3 pages"]
+    documents, notices = read("page.pdf")
+    assert notices == ["page.pdf: 3 pages"]
     assert documents == [
         Document(
             f"page.pdf#page={number}",
@@ -222,7 +222,7 @@ class TestHtml:
         with pytest.raises(BadRowError, match=r"^page\.html: has no text$"):
             list(Corpus("page.html"))
 
-    def test_nothing_deep_or_large_breaks_it(self, write):
+    def test_deeply_nested_page(self, write):
         write("page.html", "<div>" * 50_000 + "deep" + "<b>" * 50_000 + "<table>" * 10_000)
         write("good.txt", "Good.")
         bad = []
@@ -232,7 +232,7 @@ class TestHtml:
 
 
 def rewritten(content, name, change):
-    """An archive with one file in it changed, or left out."""
+    """The archive with one member changed, or omitted."""
     before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
     with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
         for stored in before.namelist():
@@ -255,7 +255,7 @@ FETCHED = b'<!DOCTYPE x [<!ENTITY g SYSTEM "secret.txt">'
 
 
 class TestBroken:
-    """What is wrong with one file, or one part of it, costs one bad row; the others are read."""
+    """A broken file, or a broken part of one, is one bad row; the others are read."""
 
     @pytest.fixture
     def one_bad_row(self, write):
@@ -286,19 +286,19 @@ class TestBroken:
 
     @pytest.mark.parametrize("suffix", MAIN)
     @pytest.mark.parametrize("share", [0.1, 0.9, 0.999])
-    def test_a_file_that_breaks_off(self, here, one_bad_row, suffix, share):
+    def test_truncated_file(self, here, one_bad_row, suffix, share):
         content = (here / f"handbook.{suffix}").read_bytes()
         reason = one_bad_row(f"x.{suffix}", content[: int(share * len(content))])
         assert reason == f"cannot be read as {suffix.upper()}: File is not a zip file"
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_another_document_than_its_name_says(self, here, one_bad_row, suffix):
+    def test_misnamed_document(self, here, one_bad_row, suffix):
         other = "epub" if suffix == "docx" else "docx"
         reason = one_bad_row(f"x.{suffix}", (here / f"handbook.{other}").read_bytes())
         assert reason.endswith(f": add --input-format {other}")
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_a_part_that_is_missing(self, here, one_bad_row, suffix):
+    def test_missing_part(self, here, one_bad_row, suffix):
         content = rewritten(
             (here / f"handbook.{suffix}").read_bytes(), MAIN[suffix], lambda x: None
         )
@@ -306,32 +306,32 @@ class TestBroken:
         assert "cannot be read" in reason or "chapter ch001.xhtml: " in reason
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_bombs(self, here, one_bad_row, suffix):
+    def test_zip_bomb(self, here, one_bad_row, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
         bomb = rewritten(content, MAIN[suffix], lambda xml: xml + b" " * MAX_PART_BYTES)
         assert len(bomb) < len(content) + 50_000
         reason = f"its part {MAIN[suffix]!r} is longer than 32 MiB"
         assert one_bad_row(f"x.{suffix}", bomb) == reason
 
-    def test_bombs_of_several_parts(self, here, monkeypatch):
+    def test_zip_bomb_of_several_parts(self, here, monkeypatch):
         monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1000)
         with (here / "handbook.docx").open("rb") as file:
             with pytest.raises(CorpusError, match=r"^unpacks to more than 0 MiB$"):
                 check_archive(file, has_trees=True)
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_a_bomb_that_lies_about_its_size(self, here, one_bad_row, suffix):
+    def test_zip_bomb_with_a_false_size(self, here, one_bad_row, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
         size = len(zipfile.ZipFile(io.BytesIO(content)).read(MAIN[suffix]))
         bomb = rewritten(content, MAIN[suffix], lambda xml: xml + b" " * (2 << 20))
         true, false = ((size + more).to_bytes(4, "little") for more in (2 << 20, 0))
-        assert bomb.count(true) == 2  # before the part, and in the directory
+        assert bomb.count(true) == 2  # in the local header, and in the central directory
         reason = one_bad_row(f"x.{suffix}", bomb.replace(true, false), rest="chapters")
         assert "CRC" in reason
 
     @pytest.mark.parametrize("suffix", MAIN)
     @pytest.mark.parametrize("entity", [LAUGHS, FETCHED])
-    def test_entities(self, here, write, suffix, entity):
+    def test_entities_are_not_expanded(self, here, write, suffix, entity):
         write("secret.txt", "hidden")
         write("good.txt", "Good.")
 
@@ -348,13 +348,13 @@ class TestBroken:
         assert not any("hidden" in text or "haha" in text for text in (*texts, *map(str, bad)))
 
     def test_encrypted(self, here, one_bad_row):
-        """As ZIP marks it; office programs write another kind of file, see above."""
+        """By ZIP's flag; for files encrypted by office programs, see `test_random_bytes`."""
         content = bytearray((here / "handbook.docx").read_bytes())
         for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
             content[content.index(mark) + place] |= 1
         assert one_bad_row("x.docx", bytes(content)) == "is encrypted"
 
-    def test_a_book_with_an_encrypted_chapter(self, here, one_bad_row):
+    def test_epub_with_an_encrypted_chapter(self, here, one_bad_row):
         encryption = (
             '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><EncryptedData>'
             f'<CipherData><CipherReference URI="{MAIN["epub"]}"/></CipherData></EncryptedData>'
@@ -366,7 +366,7 @@ class TestBroken:
         reason = one_bad_row("x.epub", file.getvalue(), rest="chapters")
         assert reason == "chapter ch001.xhtml: is encrypted"
 
-    def test_an_archive_that_is_no_book(self, one_bad_row):
+    def test_archive_that_is_not_an_epub(self, one_bad_row):
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("META-INF/container.xml", "<container/>")
@@ -377,11 +377,11 @@ class TestBroken:
         reason = one_bad_row("x.pdf", ENCRYPTED_PDF)
         assert reason == "is encrypted: save it without a password first"
 
-    def test_a_pdf_that_is_none(self, one_bad_row):
+    def test_invalid_pdf(self, one_bad_row):
         reason = one_bad_row("x.pdf", b"%PDF-1.4\nnothing\n%%EOF")
         assert reason.startswith("cannot be read as PDF: Failed to load document")
 
-    def test_a_scan(self, write):
+    def test_scanned_pdf(self, write):
         write("x.pdf", PDF % b"")
         with pytest.raises(BadRowError, match=r"^x\.pdf: has no text; if it is a scan, recognise"):
             list(Corpus("x.pdf"))
@@ -410,7 +410,7 @@ def test_without_the_extra(write, monkeypatch):
 
 @pytest.fixture(scope="session")
 def fuzzed(handbook, printed):
-    """The documents of this file, with the parts of archives that are changed."""
+    """The contents of an intact document of each format, by suffix."""
     found = {suffix: (handbook / f"handbook.{suffix}").read_bytes() for suffix in MAIN}
     return found | {"pdf": printed.read_bytes()}
 

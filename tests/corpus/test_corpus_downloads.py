@@ -1,4 +1,4 @@
-"""Files at URLs, from a server of the test's own."""
+"""Files at URLs, from a local test server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def serve_on(self):
-        """More of a file without an end; of a silent one, nothing."""
+        """Send more of an endless file, or nothing of a silent one; return whether to go on."""
         if self.path == "/silent.csv":
             time.sleep(1)
             return False
@@ -121,14 +121,14 @@ def test_markdown(site):
     ]
 
 
-def test_a_user_is_sent_and_not_kept(site):
+def test_credentials_are_sent_but_not_shown(site):
     url = site.replace("//", "//me:secret@")
     documents = list(Corpus(f"{url}/secret.csv"))
     assert documents[0].source == f"{site}/secret.csv:2"
     assert message(f"{url}/gone") == f"{site}/gone: HTTP 404 Not Found"
 
 
-def test_what_cannot_be_fetched(site):
+def test_failed_downloads(site):
     assert message(f"{site}/secret.csv") == f"{site}/secret.csv: HTTP 401 Unauthorized"
     assert message(f"{site}/circle").startswith(f"{site}/circle cannot be reached: ")
     assert message(f"{site}/cut.csv").startswith(f"{site}/cut.csv cannot be reached: ")
@@ -140,7 +140,7 @@ def test_what_cannot_be_fetched(site):
     assert message("http:///x").startswith("http:///x cannot be reached: ")
 
 
-def test_limits_of_size_and_time(site, monkeypatch):
+def test_size_and_time_limits(site, monkeypatch):
     monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_BYTES", 1 << 20)
     assert message(f"{site}/endless.csv") == (
         f"{site}/endless.csv: it is larger than 1 MiB; download it, then index the file"

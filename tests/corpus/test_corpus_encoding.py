@@ -1,4 +1,4 @@
-"""Files in another encoding than they are read as: which byte, and what the file looks like."""
+"""Files in an unexpected encoding: errors name the byte and the likely encoding."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_standard_input(monkeypatch):
         list(Corpus("-"))
 
 
-def test_texts_of_a_folder_have_each_their_own(tmp_path):
+def test_files_of_a_folder_have_separate_encodings(tmp_path):
     (tmp_path / "a.txt").write_bytes(FRENCH.encode("cp1252"))
     (tmp_path / "b.txt").write_bytes("Быстрая коричневая лиса прыгает".encode("koi8-r"))
     (tmp_path / "c.txt").write_text("plain")
@@ -77,8 +77,8 @@ def test_one_damaged_byte_is_not_another_encoding(tmp_path):
         list(Corpus(tmp_path / "c.csv"))
 
 
-def test_clean_files_do_without_the_guesser(tmp_path):
-    # Its import would cost every start; pytest itself may have imported it.
+def test_clean_files_do_not_import_the_detector(tmp_path):
+    # Its import would slow down every start. A new process, as pytest may have imported it.
     import subprocess
 
     (tmp_path / "c.csv").write_text(CSV, "utf-8")

@@ -14,8 +14,8 @@ from semsearch.records import Document
 
 
 def read(name, **options):
-    said = []
-    return list(Corpus(name, notify=said.append, **options)), said
+    notices = []
+    return list(Corpus(name, notify=notices.append, **options)), notices
 
 
 def ids(*paths, **options):
@@ -34,8 +34,8 @@ def mixed(write, tmp_path):
     return "docs"
 
 
-def test_what_is_read_and_what_is_not(mixed):
-    documents, said = read(mixed)
+def test_supported_files_are_read_and_others_reported(mixed):
+    documents, notices = read(mixed)
     where = {"file": "deep/page.html"}
     assert documents == [
         Document("a.txt", "One.", "a"),
@@ -50,7 +50,7 @@ def test_what_is_read_and_what_is_not(mixed):
         ),
     ]
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
-    assert said == [
+    assert notices == [
         "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
         "(deep/k, w.rtf, x.png, …), 1 linked folders (loop)",
         f"{Path('docs/deep/rows.csv')}: text from 'text', documents are named by their rows; "
@@ -60,15 +60,16 @@ def test_what_is_read_and_what_is_not(mixed):
 
 def test_without_the_extra(mixed, monkeypatch):
     monkeypatch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
-    documents, said = read(mixed)
+    documents, notices = read(mixed)
     assert [document.id for document in documents] == ["a.txt", "b.md", "deep/rows.csv#row=2"]
     assert (
-        "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)" in said[0]
+        "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)"
+        in notices[0]
     )
 
 
 class TestExclusions:
-    def test_by_patterns_as_of_git(self, mixed, write):
+    def test_gitignore_patterns(self, mixed, write):
         assert ids(mixed, exclude=["deep/"]) == ["a.txt", "b.md"]
         assert ids(mixed, exclude=["*.txt", "*.md", "!a.txt"]) == [
             "a.txt",
@@ -78,28 +79,28 @@ class TestExclusions:
         ]
         write("docs/deep/a.txt", "Again.")
         assert "deep/a.txt" in ids(mixed, exclude=["/a.txt"])
-        said = read(mixed, exclude=["deep", "*.png"])[1]
-        assert "3 excluded (deep, x.png, y.png)" in said[0]
+        notices = read(mixed, exclude=["deep", "*.png"])[1]
+        assert "3 excluded (deep, x.png, y.png)" in notices[0]
 
-    def test_by_a_file(self, mixed, write):
+    def test_ignore_file(self, mixed, write):
         write("docs/.semsearchignore", "# no drafts\n*.html\n*.csv\n\nb.*\n")
         assert ids(mixed) == ["a.txt"]
         assert ids(mixed, exclude=["!b.md"]) == ["a.txt", "b.md"]
 
-    def test_all(self, mixed):
+    def test_everything_excluded(self, mixed):
         with pytest.raises(
             CorpusError, match=r"^docs has no documents to read: 0 files; left out:"
         ):
             ids(mixed, exclude=["*"])
 
-    def test_patterns_that_are_none(self, mixed):
+    def test_invalid_patterns(self, mixed):
         with pytest.raises(ArgumentError, match=r"^'!' is not a valid \.gitignore pattern$"):
             ids(mixed, exclude=["!"])
         with pytest.raises(ArgumentError, match="exclude"):
             Corpus(mixed, exclude="*.txt")
 
 
-def test_names_with_the_sign_of_a_part(write):
+def test_file_names_that_look_like_ids_of_parts(write):
     write("docs/a.html", "<p>One.")
     write("docs/a.html#section=1.txt", "Two.")
     assert ids("docs") == ["a.html#section=1", "a.html%23section=1.txt"]
@@ -120,13 +121,13 @@ def test_a_broken_document_is_one_bad_row(write):
 
 
 class TestTables:
-    """Rows of tables are read where it is plain which column is their text."""
+    """Rows of tables are read if their text column is unambiguous."""
 
-    def test_each_row_tells_its_file_and_place(self, write):
+    def test_rows_have_their_file_and_line_number(self, write):
         write("docs/a.csv", 'file,title,text,year\nx,One,"Two\nlines.",1995\ny,,Three.,\n')
         write("docs/b.jsonl", '{"id": "k", "text": "Four.", "row": 9}\n')
         write("docs/deep/c.json", '[{"text": "Five."}]')
-        documents, said = read("docs")
+        documents, notices = read("docs")
         assert [(one.id, one.title, one.text, one.metadata) for one in documents] == [
             (
                 "a.csv#row=2",
@@ -135,7 +136,7 @@ class TestTables:
                 {"file": "a.csv", "row": 2, "column.file": "x", "year": 1995},
             ),
             (
-                "a.csv#row=4",  # where an editor shows it
+                "a.csv#row=4",  # the line number in an editor
                 "a, row 4",
                 "Three.",
                 {"file": "a.csv", "row": 4, "column.file": "y"},
@@ -148,7 +149,7 @@ class TestTables:
             ),
             ("deep/c.json#row=1", "c, row 1", "Five.", {"file": "deep/c.json", "row": 1}),
         ]
-        assert said[1].startswith(f"{Path('docs/a.csv')}: text from 'text', title from 'title'")
+        assert notices[1].startswith(f"{Path('docs/a.csv')}: text from 'text', title from 'title'")
 
     def test_workbooks_and_parquet(self, write, tmp_path):
         openpyxl = pytest.importorskip("openpyxl")
@@ -165,24 +166,26 @@ class TestTables:
             "x.txt",
         ]
 
-    def test_what_is_not_plain_is_named_with_the_command(self, write):
+    def test_ambiguous_tables_are_reported_with_a_command(self, write):
         write("docs/a.csv", "name,age\nx,7\ny,8\n")
         write("docs/b.csv", "text\n" + "17\n" * 5)
         write("docs/empty.tsv", "")
         write("docs/package.json", '{\n  "name": "x",\n  "scripts": {"a": "b"}\n}\n')
         write("docs/z.txt", "Read.")
-        documents, said = read("docs")
+        documents, notices = read("docs")
         assert [document.id for document in documents] == ["z.txt"]
         a, b = (str(Path("docs", name)) for name in ("a.csv", "b.csv"))
-        assert said[1] == (
+        assert notices[1] == (
             f"left out: {a}: cannot tell which column holds the text (columns: name, age); "
             "name it with --text-column, for example --text-column name "
             f"(semsearch index {a} --text-column COLUMN)"
         )
-        assert said[2].startswith(f"left out: {b}: is 'text' the text? 5 of its first 5 cells are")
-        assert said[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
-        assert said[3] == f"left out: {Path('docs/empty.tsv')} is empty"
-        assert said[4] == (
+        assert notices[2].startswith(
+            f"left out: {b}: is 'text' the text? 5 of its first 5 cells are"
+        )
+        assert notices[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
+        assert notices[3] == f"left out: {Path('docs/empty.tsv')} is empty"
+        assert notices[4] == (
             "left out: 1 more tables (package.json); index one with: "
             "semsearch index FILE --text-column COLUMN"
         )
@@ -210,7 +213,7 @@ class TestTables:
         with pytest.raises(BadRowError, match=r"a\.jsonl:2: "):
             ids("docs")
 
-    def test_damage_that_is_seen_late(self, write):
+    def test_damage_found_late(self, write):
         rows = b"".join(b"%d,some text %d\n" % (n, n * 7919 % 1000) for n in range(100_000))
         write("docs/a.csv.gz", gzip.compress(b"id,text\n" + rows)[:-1000])
         write("docs/z.txt", "Last.")
@@ -220,10 +223,10 @@ class TestTables:
         assert found[-1] == "z.txt"
         assert [error.file for error in bad] == ["a.csv.gz"]
 
-    def test_they_can_be_left_out(self, mixed):
-        documents, said = read(mixed, format="text")
+    def test_tables_can_be_left_out(self, mixed):
+        documents, notices = read(mixed, format="text")
         assert len(documents) == 4
-        assert "1 tables (deep/rows.csv)" in said[0]
+        assert "1 tables (deep/rows.csv)" in notices[0]
         assert len(ids(mixed, exclude=["*.csv"])) == 4
 
     @pytest.mark.parametrize(
@@ -234,6 +237,6 @@ class TestTables:
             ({"records": "a"}, r"^docs is a folder: --records and --sheet are for a single file$"),
         ],
     )
-    def test_options_of_single_files(self, mixed, options, message):
+    def test_options_for_single_files_are_rejected(self, mixed, options, message):
         with pytest.raises(CorpusError, match=message):
             ids(mixed, **options)

@@ -25,8 +25,8 @@ def test_frame():
         },
         index=["p", "q"],
     )
-    said: list[str] = []
-    documents = list(frame_documents(frame, notify=said.append))
+    notices: list[str] = []
+    documents = list(frame_documents(frame, notify=notices.append))
     first = {"year": 1990, "score": 0.5, "count": 1, "genre": "a", "tags": ["x"]}
     second = {"year": 1991, "score": None, "count": None, "day": None, "genre": "b", "tags": []}
     assert documents == [
@@ -34,7 +34,7 @@ def test_frame():
         Document("2", "second", None, second),
     ]
     assert [document.source for document in documents] == ["frame.iloc[0]", "frame.iloc[1]"]
-    assert said == [
+    assert notices == [
         "frame: text from 'text', title from 'title', id from 'id'; "
         "metadata: year, score, count, day, genre, tags"
     ]
@@ -47,7 +47,7 @@ def test_more_rows_than_a_batch():
     assert documents[-1].source == "frame.iloc[2499]"
 
 
-def test_columns_that_are_named():
+def test_explicit_columns():
     frame = pandas.DataFrame({0: ["a"], 1: ["b"], 2: ["c"]})
     options = {"id_column": "0", "title_column": "1", "text_columns": ["1", "2"]}
     (document,) = frame_documents(frame, **options)

@@ -1,4 +1,4 @@
-"""Whatever a file holds, its readers raise nothing but a SemsearchError."""
+"""Readers raise only SemsearchError, whatever a file contains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENCODINGS = st.sampled_from([None, "utf-8", "utf-16", "cp1252", "utf-7", "gbk", 
 
 
 def outcome(corpus: Corpus) -> int | str:
-    """How many documents it has, or the error that ended the reading."""
+    """The number of documents, or the message of the error that ended reading."""
     try:
         return sum(1 for _ in corpus)
     except SemsearchError as error:
@@ -57,7 +57,7 @@ def test_random_bytes(write, corpus_format, content, encoding, packed):
     suffix=st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "md"]),
     packed=st.booleans(),
 )
-def test_a_file_in_a_folder_costs_no_other_file(write, tmp_path, content, suffix, packed):
+def test_a_bad_file_in_a_folder_does_not_affect_others(write, tmp_path, content, suffix, packed):
     for old in tmp_path.glob("docs/*"):
         old.unlink()
     write(f"docs/a.{suffix}{'.gz' * packed}", content, packed=packed)

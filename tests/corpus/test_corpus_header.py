@@ -1,4 +1,4 @@
-"""Files without a header: guessed, said aloud, overruled; columns by their places."""
+"""Files without a header: detection, notice, override; columns by position."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def written(rows, delimiter=","):
     return file.getvalue()
 
 
-class TestTheGuess:
+class TestDetection:
     @pytest.mark.parametrize("rows", LAYOUTS)
     def test_published_layouts_without_a_header(self, rows):
         assert not has_header(rows)
 
     @pytest.mark.parametrize("rows", LAYOUTS)
-    def test_the_same_below_a_header(self, rows):
+    def test_published_layouts_with_a_header(self, rows):
         assert has_header([HEADERS[len(rows[0])], *rows])
 
     @pytest.mark.parametrize(
         "header",
         [
-            ["", "0", "1", "2"],  # pandas, from a frame without names
+            ["", "0", "1", "2"],  # pandas, from a frame without column names
             ["country", "2019", "2020", "2021"],
             ["country", "2010", "2015", "2020"],
             ["Province", "1/22/20", "1/23/20", "1/24/20"],
@@ -90,18 +90,18 @@ class TestTheGuess:
         body = [["Peru", "12", "2500", "7"], ["Chad", "19", "31", "1999"], ["Fiji", "3", "4", "5"]]
         assert has_header([header, *body])
 
-    def test_a_single_year(self):
+    def test_single_year_as_a_column_name(self):
         assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
 
-    def test_a_usual_name_decides(self):
+    def test_common_column_name_decides(self):
         assert has_header([["Review"], ["It was good."], ["It was not."]])
         assert not has_header([["review", "It was good."], ["review", "It was not good."]])
 
-    def test_a_header_that_comes_again(self):
+    def test_repeated_header(self):
         rows = [["kind", "weight"], ["pear", "12"], ["kind", "weight"], ["plum", "3"]]
         assert has_header(rows)
 
-    def test_what_the_user_names_is_in_a_header(self):
+    def test_named_columns_imply_a_header(self):
         rows = [
             ["A long walk home", "One more day of rain"],
             ["Another long walk", "And so on it is"],
@@ -133,7 +133,7 @@ class TestTheGuess:
 
     @given(NAMES, st.data())
     @settings(deadline=None)
-    def test_ordinary_names_are_never_taken_for_rows(self, names, data):
+    def test_ordinary_names_are_never_mistaken_for_rows(self, names, data):
         kinds = [data.draw(st.sampled_from(self.CELLS)) for _ in names]
         rows = data.draw(st.lists(st.tuples(*kinds), min_size=1, max_size=30))
         cells = {cell for row in rows for cell in row}
@@ -142,11 +142,11 @@ class TestTheGuess:
 
     @given(st.lists(st.lists(st.text()), min_size=1))
     @settings(deadline=None)
-    def test_anything_has_one_or_not(self, rows):
+    def test_arbitrary_rows_do_not_raise(self, rows):
         assert has_header(rows) in (True, False)
 
     @pytest.mark.parametrize("cell", ["1" * 10**6, "1," * 10**6, "a.b" * 10**6, "1" * 10**6 + "x"])
-    def test_cells_of_any_length(self, cell):
+    def test_very_long_cells(self, cell):
         assert has_header([[cell]] * 2000) in (True, False)
 
 
@@ -177,7 +177,7 @@ class TestReading:
         write("train.csv", written(rows))
         return list(Corpus("train.csv", notify=lines.append, **options)), lines
 
-    def test_the_lack_is_said_aloud(self, write):
+    def test_missing_header_is_reported(self, write):
         documents, lines = self.read(NEWS, write, text_columns="3")
         assert len(documents) == 12
         assert documents[0].text == NEWS[0][2]
@@ -189,12 +189,12 @@ class TestReading:
             "'Oil prices climb again', 'Reuters - Crude rose for a thi…'); if not, add --header"
         ]
 
-    def test_the_header_can_be_asked_for(self, write):
+    def test_header_can_be_forced(self, write):
         documents, lines = self.read(NEWS, write, header=True, text_columns=NEWS[0][2])
         assert len(documents) == 11
         assert "no header" not in lines[0]
 
-    def test_and_be_denied(self, write):
+    def test_header_can_be_disabled(self, write):
         rows = [("id", "text"), ("a", "b")]
         documents, lines = self.read(rows, write, header=False, text_columns="2", id_column="1")
         assert [(document.id, document.text) for document in documents] == [
@@ -203,7 +203,7 @@ class TestReading:
         ]
         assert "no header: its first row is 'id', 'text'" in lines[0]
 
-    def test_the_text_is_not_guessed_among_columns_without_names(self, write):
+    def test_text_is_not_guessed_among_unnamed_columns(self, write):
         with pytest.raises(CorpusError) as error:
             self.read(NEWS, write)
         assert "(columns: column 1, column 2, column 3; no header: its first row" in str(
@@ -215,28 +215,28 @@ class TestReading:
         documents, _ = self.read(HEADLINES, write)
         assert [document.text for document in documents] == [row[0] for row in HEADLINES]
 
-    def test_a_place_in_a_header(self, write):
+    def test_columns_by_position(self, write):
         rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
         documents, lines = self.read(rows, write, text_columns="2", id_column="1")
         assert [(document.id, document.text) for document in documents] == [rows[1], rows[2]]
         assert lines[0].startswith("train.csv: text from 'what', id from 'nr'")
 
-    def test_a_name_goes_before_a_place(self, write):
+    def test_name_takes_precedence_over_position(self, write):
         rows = [("text", "3", "2"), ("one", "two", "three")]
         documents, _ = self.read(rows, write, text_columns="2")
         assert documents[0].text == "three"
 
-    @pytest.mark.parametrize("place", ["0", "4", "-1", "1.0", "²", "9" * 5000])
-    def test_no_such_place(self, write, place):
+    @pytest.mark.parametrize("position", ["0", "4", "-1", "1.0", "²", "9" * 5000])
+    def test_invalid_position(self, write, position):
         with pytest.raises(CorpusError, match="no column"):
-            self.read(NEWS, write, text_columns=place)
+            self.read(NEWS, write, text_columns=position)
 
-    def test_json_has_names_only(self, write):
+    def test_json_columns_have_no_position(self, write):
         write("rows.jsonl", '{"a": "One.", "b": "Two."}\n')
         with pytest.raises(CorpusError, match="no column '2'"):
             list(Corpus("rows.jsonl", text_columns="2"))
 
-    def test_rows_of_another_width(self, write):
+    def test_rows_with_a_wrong_number_of_cells(self, write):
         write("train.tsv", "Rain fell on the town.\t1\nIt was a long day.\t2\nThe end of it all.\n")
         errors = []
         corpus = Corpus("train.tsv", text_columns="1", on_bad_row=errors.append)
@@ -258,7 +258,7 @@ class TestReading:
         assert len(self.read(HEADLINES[:1], write, header=False)[0]) == 1
 
 
-class TestDoubtedTexts:
+class TestDoubtfulTextColumns:
     def doubts(self, name, content, write, **options):
         lines = []
         write(name, content)
@@ -271,7 +271,7 @@ class TestDoubtedTexts:
             "another column with --text-column (columns: column 1, column 2, column 3)"
         ]
 
-    def test_a_handful_of_texts(self, write):
+    def test_few_distinct_texts(self, write):
         rows = [{"text": f"class {n % 3}", "body": f"{n}"} for n in range(50)]
         [doubt] = self.doubts("rows.jsonl", "\n".join(map(json.dumps, rows)), write)
         assert doubt == (
@@ -279,7 +279,7 @@ class TestDoubtedTexts:
             "('class 0'); name another column with --text-column (columns: text, body)"
         )
 
-    def test_texts_are_not_doubted(self, write):
+    def test_real_texts_are_not_doubted(self, write):
         assert self.doubts("train.csv", written(NEWS), write, text_columns="3") == []
         rows = [{"text": "Yes." if n % 2 else "No."} for n in range(6)]
         assert self.doubts("rows.jsonl", "\n".join(map(json.dumps, rows)), write) == []

@@ -46,7 +46,7 @@ def test_sources(write):
     assert [one.source for one in Corpus("films.json")] == items
 
 
-def test_columns_that_come_later_become_metadata(write):
+def test_late_columns_become_metadata(write):
     lines = ['{"text": "one"}'] * 1500 + ['{"text": "two", "late": [1]}']
     write("corpus.jsonl", "\n".join(lines))
     assert list(Corpus("corpus.jsonl"))[-1].metadata == {"late": [1]}
@@ -75,7 +75,7 @@ def test_bad_lines(write):
     write("corpus.jsonl", "\n".join(lines))
     bad: list[BadRowError] = []
     documents = list(Corpus("corpus.jsonl", text_columns="text", on_bad_row=bad.append))
-    # The look-ahead knows an id column, so that rows without one have an empty id.
+    # The look-ahead finds an id column, so rows without one have an empty id.
     assert documents == []
     write("corpus.jsonl", "\n".join(line for line in lines if '"id"' not in line))
     bad.clear()
@@ -100,7 +100,7 @@ def test_bad_lines(write):
     assert len(messages) == 12
 
 
-def test_a_file_none_of_whose_first_lines_is_json(write):
+def test_file_without_json(write):
     write("corpus.jsonl", "no JSON\nat all\n")
     with pytest.raises(CorpusError) as error:
         list(Corpus("corpus.jsonl", on_bad_row=lambda row: None))
@@ -160,7 +160,7 @@ def test_broken_arrays(write, content, message):
     assert str(error.value) == message
 
 
-def test_an_error_far_from_the_end_is_told_without_reading_on(write):
+def test_an_error_is_reported_without_reading_on(write):
     text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
     with pytest.raises(CorpusError, match=r"^films\.json, item 2: not JSON: Expecting property"):
         read_json_array(text)
@@ -168,7 +168,7 @@ def test_an_error_far_from_the_end_is_told_without_reading_on(write):
 
 
 class _Blocks:
-    """A text stream that hands out a text in blocks of a given size."""
+    """A text stream that is read in blocks of a given size."""
 
     name = "films.json"
     not_decoded = None
@@ -197,7 +197,7 @@ VALUES = st.recursive(
     indent=st.sampled_from([None, 1]),
     ascii_only=st.booleans(),
 )
-def test_arrays_come_back_wherever_the_blocks_end(objects, block, indent, ascii_only):
+def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_only):
     text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
     assert [row.fields for row in read_json_array(text).rows] == objects
 
@@ -206,7 +206,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers()
 
 
 @given(numbers=st.lists(NUMBERS, min_size=1), block=st.integers(1, 5))
-def test_numbers_are_not_cut_in_two(numbers, block):
+def test_numbers_are_not_split_between_blocks(numbers, block):
     text = _Blocks('[{"first": 1}, ' + json.dumps(numbers)[1:], block)
     rows = list(read_json_array(text).rows)
     assert len(rows) == len(numbers) + 1
@@ -215,6 +215,6 @@ def test_numbers_are_not_cut_in_two(numbers, block):
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip), min_size=1))
 @example(["NaN", "nan"])
-def test_lines_come_back(write, texts):
+def test_lines_round_trip(write, texts):
     write("corpus.jsonl", "\n".join(json.dumps({"text": one}, ensure_ascii=False) for one in texts))
     assert [document.text for document in Corpus("corpus.jsonl")] == texts

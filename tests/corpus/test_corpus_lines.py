@@ -1,4 +1,4 @@
-"""One text a line, and records within nested JSON."""
+"""One text per line, and records in nested JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def message(name, **options):
 
 
 class TestLines:
-    def test_one_text_a_line(self, write):
+    def test_one_text_per_line(self, write):
         write("queries.log", 'One, and "more.\r\n\n \n  Two\tand 3. \nLast')
-        said = []
-        documents = list(Corpus("queries.log", format="lines", notify=said.append))
+        notices = []
+        documents = list(Corpus("queries.log", format="lines", notify=notices.append))
         assert [one.text for one in documents] == ['One, and "more.', "  Two\tand 3. ", "Last"]
         assert [one.source for one in documents] == [f"queries.log:{n}" for n in (1, 4, 5)]
-        assert said == ["queries.log: one text per line"]
+        assert notices == ["queries.log: one text per line"]
 
     def test_bad_lines(self, write):
         write("queries.txt", b"caf\xe9\ngood\n")
@@ -42,13 +42,13 @@ NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text
 class TestRecords:
     @pytest.mark.parametrize("indent", [None, 2])
     @pytest.mark.parametrize("path", ["data.items", ".data.items"])
-    def test_by_a_path(self, write, indent, path):
+    def test_records_by_path(self, write, indent, path):
         write("api.json", json.dumps(NESTED, indent=indent) + "\n")
         (document,) = Corpus("api.json", records=path)
         assert document == Document("7", "One.")
         assert document.source == "api.json, data.items, item 1"
 
-    def test_whatever_the_name_says(self, write):
+    def test_records_of_a_misnamed_file_need_a_format(self, write):
         write("api.txt", json.dumps(NESTED))
         assert message("api.txt", records="data.items").startswith("api.txt is not JSON: --records")
         assert len(list(Corpus("api.txt", records="data.items", format="json"))) == 1
@@ -67,7 +67,7 @@ class TestRecords:
         write("films.json", json.dumps({"by": {"name": films}}))
         assert len(list(Corpus("films.json", records="by.name", on_bad_row=bad.append))) == 2
 
-    def test_paths_that_lead_nowhere(self, write):
+    def test_invalid_paths(self, write):
         write("api.json", json.dumps(NESTED))
         assert message("api.json", records="datas") == (
             "api.json has no key 'datas' (keys: status, data)"
@@ -93,13 +93,13 @@ class TestRecords:
             '{"x": ' + "[" * 100_000,
         ],
     )
-    def test_what_is_broken(self, write, content):
+    def test_broken_json(self, write, content):
         write("api.json", content)
-        said = message("api.json", records="data.items")
-        assert said.startswith("api.json")
-        assert "\n" not in said
+        error = message("api.json", records="data.items")
+        assert error.startswith("api.json")
+        assert "\n" not in error
 
-    def test_what_stands_before_the_records_is_not_kept(self, write):
+    def test_values_before_the_records_are_skipped(self, write):
         before = ", ".join(f'"k{number}": "{"x" * 1000}"' for number in range(5000))
         write("api.json", "{" + before + ', "items": [{"text": "One."}]}')
         assert [document.text for document in Corpus("api.json", records="items")] == ["One."]

@@ -69,7 +69,7 @@ def test_fraction_read_grows_with_the_rows(write_table):
     assert corpus.fraction_read == 1.0
 
 
-def test_decimals_are_whole_numbers_to_databases(write_table):
+def test_whole_decimals_are_valid_ids(write_table):
     columns = {"id": [Decimal(12), Decimal("12.5"), None], "text": ["one", "two", "three"]}
     bad: list[BadRowError] = []
     (document,) = Corpus(write_table(columns), on_bad_row=bad.append)
@@ -95,7 +95,7 @@ def test_bad_rows(write_table):
     assert bad[3].reason.startswith("cannot be read: ")
 
 
-def test_texts_of_another_type_are_bad_rows(write_table):
+def test_non_string_texts_are_bad_rows(write_table):
     path = write_table({"text": [1]})
     with pytest.raises(BadRowError, match=r"row 1: 'text' is not a string but of type int$"):
         list(Corpus(path))
@@ -122,7 +122,7 @@ def test_files_without_rows(write_table):
         list(Corpus(write_table({"text": pyarrow.array([], pyarrow.string())})))
 
 
-def test_two_columns_of_one_name(write_table):
+def test_duplicate_column_names(write_table):
     table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
     with pytest.raises(CorpusError, match=r"^corpus\.parquet: 2 columns are called 'text'$"):
         list(Corpus(write_table(table)))

@@ -1,4 +1,4 @@
-"""Parts of files, read as other machines read them: the same documents, errors and remarks."""
+"""Files read in parts, as by other machines: same documents, errors and notices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def small_parts(monkeypatch):
 
 
 class Nodes:
-    """Reads parts through a copy of what is sent to another machine."""
+    """Reads parts from pickled copies, as other machines do."""
 
     def __init__(self):
         self.units, self.found = [], []
@@ -39,12 +39,12 @@ class Nodes:
 
 
 def read(paths, nodes=None, ahead=0, **options):
-    """Documents with their sources, and what was said of bad rows and columns, in order."""
-    lines, remarks = [], []
+    """Documents with their sources and errors, in order; notices; the skipped rows."""
+    lines, notices = [], []
     corpus = Corpus(
         paths,
         on_bad_row=lambda error: lines.append((str(error), error.document_id)),
-        notify=remarks.append,
+        notify=notices.append,
         **options,
     )
     reader = iter(corpus)
@@ -56,7 +56,7 @@ def read(paths, nodes=None, ahead=0, **options):
     except CorpusError as error:
         lines.append(str(error))
     assert corpus.fraction_read in (1.0, None) or isinstance(lines[-1], str)
-    return lines, remarks, reader.skipped
+    return lines, notices, reader.skipped
 
 
 def same(paths, ahead=0, **options):
@@ -108,7 +108,7 @@ def test_a_byte_order_mark_and_lines_without_a_header(write):
     assert len(same(write("a.tsv", rows), text_columns="2", header=False).found) > 3
 
 
-def test_bad_rows_are_read_again_here(write):
+def test_bad_rows_are_read_again_locally(write):
     lines = table(200).splitlines()
     lines[20:20] = ["d,one cell too many,1900,x"]
     lines[120] = 'd119,"quotes that do not" match,1900'
@@ -126,7 +126,7 @@ def test_bad_rows_are_read_again_here(write):
 
 @pytest.mark.parametrize("where", [30, 100, 195])
 def test_quotes_that_are_part_of_a_cell(write, where):
-    """The quotes of all lines together never match: the file is read here from there on."""
+    """Quotes never match from there on: the rest of the file is read locally."""
     lines = table(200).splitlines()
     lines[where] = f'd{where - 1},A disk of 5" and a bird,1900'
     nodes = same(write("a.csv", "\n".join(lines) + "\n"))
@@ -134,7 +134,7 @@ def test_quotes_that_are_part_of_a_cell(write, where):
 
 
 def test_a_part_that_ends_inside_a_row(write):
-    """A quote in a cell, and later a row of two lines: quotes match in the middle of it."""
+    """After a quote in a cell, quotes match in the middle of a later row of two lines."""
     rows = [f"d{number},Text {number} of birds.,{1900 + number}\n" for number in range(200)]
     rows[25] = 'd25,A disk of 5" and a bird,1900\n'
     rows[45] = 'd45,"Two\nlines",1900\n'
@@ -154,7 +154,7 @@ def test_several_files(write):
 
 
 def test_another_version_of_the_file(write, monkeypatch):
-    """Elsewhere there is an older one, or none: the file is read here from there on."""
+    """Other machines have an older one, or none: the rest of the file is read locally."""
     name = write("a.csv", table(200))
     found = []
 
@@ -163,17 +163,16 @@ def test_another_version_of_the_file(write, monkeypatch):
             for place, (unit, _) in enumerate(super().read(units)):
                 if place == 2:
                     os.utime(name, ns=(1, 1))
-                yield unit, read_elsewhere(unit)
-                found.append(unit)
+                found.append(read_elsewhere(unit))
+                yield unit, found[-1]
 
     nodes = Changed()
     assert read(name, nodes) == read(name)
-    assert len(found) == 3
-    assert nodes.found == [*nodes.found[:3]]
+    assert found[2:] == [Found.UNSEEN]
 
 
 @pytest.mark.parametrize("options", [{"encoding": "latin-1"}, {"format": "lines"}])
-def test_what_is_not_divided(write, options):
+def test_options_that_prevent_division(write, options):
     assert same(write("a.csv", table(200)), 3, **options).units == []
 
 

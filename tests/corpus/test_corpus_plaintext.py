@@ -1,4 +1,4 @@
-"""Single texts, and folders of them."""
+"""Text and Markdown files, single and in folders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def test_folder(write):
     write("docs/C.MD.gz", "no heading", packed=True)
     for ignored in ("docs/.hidden.txt", "docs/.git/x.txt", "docs/image.png", "docs/data.csv"):
         write(ignored, "x")
-    said: list[str] = []
-    corpus = Corpus("docs", notify=said.append)
+    notices: list[str] = []
+    corpus = Corpus("docs", notify=notices.append)
     assert list(corpus) == [
         Document("C.MD.gz", "no heading", "C"),
         Document("a/z.md", "# A title\n\nfirst", "A title"),
@@ -30,7 +30,7 @@ def test_folder(write):
     assert [document.source for document in corpus][1] == str(Path("docs/a/z.md"))
     assert corpus.fraction_read == 1.0
     assert (
-        said
+        notices
         == [
             "docs: 5 files (2 md, 2 txt, 1 csv); left out: 1 in unsupported formats (image.png)",
             f"left out: {Path('docs/data.csv')} has a header but no rows; if its first row is "
@@ -73,7 +73,7 @@ def test_the_title_can_be_searched_too(write):
         ("no heading", None),
     ],
 )
-def test_titles_of_markdown(write, markdown, title):
+def test_markdown_titles(write, markdown, title):
     write("page.md", markdown)
     (document,) = Corpus("page.md")
     assert document.title == (title or "page")
@@ -157,12 +157,12 @@ class TestFrontMatter:
             "+++\nText.",
         ],
     )
-    def test_lines_that_are_none(self, write, text):
+    def test_text_that_is_not_front_matter(self, write, text):
         write("page.md", text)
         (document,) = Corpus("page.md")
         assert (document.text, document.metadata) == (text, {})
 
-    def test_only_of_markdown(self, write):
+    def test_only_in_markdown(self, write):
         write("page.txt", "---\na: b\n---\nText.")
         assert next(iter(Corpus("page.txt"))).metadata == {}
 
@@ -177,7 +177,7 @@ class TestFrontMatter:
             ("+++\na = \n+++\nx", "is not TOML: Invalid value"),
         ],
     )
-    def test_what_is_damaged_is_a_bad_row(self, write, text, reason):
+    def test_invalid_front_matter_is_a_bad_row(self, write, text, reason):
         write("notes/page.md", text)
         write("notes/good.md", "Good.")
         bad: list[BadRowError] = []

@@ -13,20 +13,20 @@ from semsearch.errors import BadRowError
 
 def test_movies(data):
     paths = sorted((data / "corpora" / "movies").glob("*.json"))
-    said: list[str] = []
+    notices: list[str] = []
     bad: list[BadRowError] = []
-    corpus = Corpus(paths, notify=said.append, on_bad_row=bad.append)
+    corpus = Corpus(paths, notify=notices.append, on_bad_row=bad.append)
     documents = list(corpus)
     films = [film for path in paths for film in json.loads(path.read_text("utf-8"))]
-    told = [film for film in films if (film.get("extract") or "").strip()]
-    assert [document.text for document in documents] == [film["extract"] for film in told]
-    assert [document.title for document in documents] == [film["title"] for film in told]
-    assert len(bad) == len(films) - len(told) > 0
+    described = [film for film in films if (film.get("extract") or "").strip()]
+    assert [document.text for document in documents] == [film["extract"] for film in described]
+    assert [document.title for document in documents] == [film["title"] for film in described]
+    assert len(bad) == len(films) - len(described) > 0
     assert {error.reason for error in bad} == {"empty text"}
     assert corpus.name == "movies"
     assert corpus.fraction_read == 1.0
-    assert len(said) == len(paths)
-    assert said[0].startswith(
+    assert len(notices) == len(paths)
+    assert notices[0].startswith(
         f"{paths[0]}: text from 'extract', title from 'title', no id column: documents are named "
         "by their content; metadata: year, cast, genres, "
     )
@@ -34,7 +34,7 @@ def test_movies(data):
 
 def test_wordnet(data):
     documents = list(Corpus(data / "corpora" / "wordnet_definitions.jsonl"))
-    assert len(documents) == 107_525  # as many rows as its own README tells
+    assert len(documents) == 107_525  # the number of rows in its README
     assert documents[0].id == "00001740-a"
     assert documents[0].metadata == {"lemma": "able", "pos": "a", "domain": "adj.all"}
     assert len({document.id for document in documents}) == 107_525

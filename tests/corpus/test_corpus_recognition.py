@@ -1,4 +1,4 @@
-"""Files that are no corpus, or another one than their name says: what they are, what to do."""
+"""Unsupported and misnamed files: errors say what the file looks like and what to do."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ FOREIGN = {
 }
 
 
-#: Those that are read where no name says otherwise; what is wrong with some.
+#: Those that are read if the name does not contradict, each with its error, if any.
 READABLE = {
     "pdf": ": has no text; if it is a scan, recognise its text first (for example with ocrmypdf)",
     "html": "",
@@ -107,51 +107,51 @@ def message(*paths, **options):
 
 
 def read(name, **options):
-    said = []
-    return list(Corpus(name, notify=said.append, **options)), said
+    notices = []
+    return list(Corpus(name, notify=notices.append, **options)), notices
 
 
-class TestForeignFiles:
+class TestUnsupportedAndMisnamedFiles:
     @pytest.mark.parametrize("kind", FOREIGN)
     @pytest.mark.parametrize("name", ["corpus.csv", "corpus.tsv", "corpus", "corpus.dat"])
     @pytest.mark.parametrize("packed", [False, True])
-    def test_are_called_what_they_are(self, write, kind, name, packed):
-        content, said = FOREIGN[kind]
+    def test_the_error_says_what_they_are(self, write, kind, name, packed):
+        content, expected = FOREIGN[kind]
         write(name, content, packed=packed)
         if name in ("corpus", "corpus.dat") and kind in READABLE:
             if READABLE[kind]:
                 assert message(name).startswith(f"{name}{READABLE[kind]}")
             else:
                 assert [document.text for document in Corpus(name)] == ["Oil prices climb, again."]
-        elif said is None and name in ("corpus", "corpus.dat"):
+        elif expected is None and name in ("corpus", "corpus.dat"):
             assert [document.text for document in Corpus(name)] == ["one, two"]
         else:
-            said = said or "looks like JSON lines: add --input-format jsonl"
+            expected = expected or "looks like JSON lines: add --input-format jsonl"
             assert message(name).startswith(f"{name} ")
-            assert said in message(name)
+            assert expected in message(name)
 
     @pytest.mark.parametrize("kind", ["pdf", "html", "smart", "docx", "bytes", "utf-16"])
     @pytest.mark.parametrize(
         "name", ["corpus.txt", "corpus.json", "corpus.jsonl", "corpus.parquet"]
     )
     def test_under_other_names(self, write, kind, name):
-        content, said = FOREIGN[kind]
+        content, expected = FOREIGN[kind]
         write(name, content)
-        assert said in message(name)
+        assert expected in message(name)
 
-    def test_bytes_are_no_text_whatever_is_said(self, write):
+    def test_binary_data_is_rejected_despite_an_explicit_format(self, write):
         write("corpus.csv", PDF)
         assert "PDF" in message("corpus.csv", format="csv", header=False)
 
-    def test_of_a_text_the_user_knows_better(self, write):
+    def test_an_explicit_format_overrides_the_check_of_a_text(self, write):
         write("app.log", LEVEL_LOG)
-        documents, said = read("app.log", format="tsv", header=False)
+        documents, notices = read("app.log", format="tsv", header=False)
         assert [document.text for document in documents] == LEVEL_LOG.splitlines()
-        (document,), said = read("app.log", format="text")
+        (document,), notices = read("app.log", format="text")
         assert document.text == LEVEL_LOG
-        assert said == []
+        assert notices == []
 
-    def test_plain_text_is_no_table(self, write):
+    def test_plain_text_is_not_a_table(self, write):
         write("notes", "It was a dark night, and long.\nRain fell.\nIt fell, and fell, and fell.\n")
         assert message("notes") == (
             "notes looks like plain text, not a table: --input-format text reads it as one "
@@ -178,14 +178,14 @@ class TestForeignFiles:
         ],
     )
     @pytest.mark.parametrize("name", ["corpus.csv", "corpus"])
-    def test_tables_are_tables(self, write, content, name):
+    def test_tables_are_recognised(self, write, content, name):
         write(name, content)
         try:
             list(Corpus(name, header=None, on_bad_row=lambda error: None))
         except CorpusError as error:
             assert "looks like" not in str(error).partition("; no header")[0]
 
-    def test_what_is_text_in_its_encoding(self, write):
+    def test_text_in_another_encoding_is_not_binary(self, write):
         russian = "id,text\n1,Нефть дорожает третий день подряд\n"
         write("corpus.csv", russian.encode("cp1251"))
         assert "binary" not in message("corpus.csv")
@@ -198,7 +198,7 @@ class TestForeignFiles:
         "content", [PDF, SMART.encode(), b'{"rows": [' + b'{"a": 1},' * 99, b"x" * 999, b"<a>\n"]
     )
     @pytest.mark.parametrize("name", ["corpus.csv", "corpus.json", "corpus"])
-    def test_only_the_beginning_is_looked_at(self, write, content, name, monkeypatch):
+    def test_only_the_beginning_is_inspected(self, write, content, name, monkeypatch):
         read = 0
 
         class Endless:
@@ -220,7 +220,7 @@ class TestForeignFiles:
             list(Corpus(name))
 
 
-class TestTextsThatHoldMany:
+class TestSeveralTextsInOneFile:
     HEADLINES = (
         "Oil prices climb for a third day",
         "Bank raises its forecast",
@@ -228,11 +228,11 @@ class TestTextsThatHoldMany:
         "1,000 new homes for the harbour",
     )
 
-    def test_a_headline_a_line(self, write):
+    def test_one_headline_per_line(self, write):
         write("news.txt", "\n".join(self.HEADLINES * 5))
-        documents, said = read("news.txt")
+        documents, notices = read("news.txt")
         assert len(documents) == 1
-        assert said == [
+        assert notices == [
             "news.txt: looks like one text per line and is read as one document; "
             "--input-format lines reads each line as a text"
         ]
@@ -277,13 +277,13 @@ class TestTextsThatHoldMany:
             "",
         ],
     )
-    def test_texts_that_are_one(self, write, text):
+    def test_single_texts(self, write, text):
         write("text.txt", text or "One.")
         assert read("text.txt")[1] == []
 
 
 class TestFolders:
-    def test_a_text_that_is_none(self, write):
+    def test_a_misnamed_file_is_a_bad_row(self, write):
         write("notes/a.txt", "one")
         write("notes/b.txt", PDF)
         errors = []
@@ -296,7 +296,7 @@ class TestFolders:
 class TestNestedJson:
     @pytest.mark.parametrize("indent", [None, 2])
     @pytest.mark.parametrize("rows", [1, 3, 20_000])
-    def test_where_its_records_are(self, write, indent, rows):
+    def test_the_path_of_its_records_is_suggested(self, write, indent, rows):
         articles = [{"id": number, "tags": ["a"]} for number in range(rows)]
         nested = {"status": "ok", "data": {"articles": articles}}
         write("api.json", json.dumps(nested, indent=indent))
@@ -311,7 +311,7 @@ class TestNestedJson:
         assert message("films.json").endswith("its values are records: --records .")
 
     @pytest.mark.parametrize("indent", [None, 2])
-    def test_records_by_key_in_one_line_or_more(self, write, indent):
+    def test_records_by_key_with_any_indent(self, write, indent):
         write("films.json", json.dumps({"f1": {"plot": "A."}, "f2": {"plot": "B."}}, indent=indent))
         assert message("films.json").endswith("its values are records: --records .")
         nested = {"meta": {"rows": 1}, "response": {"docs": [{"text": "A."}]}}
@@ -320,12 +320,12 @@ class TestNestedJson:
 
     @pytest.mark.parametrize("rows", [1, 20_000])
     @pytest.mark.parametrize("indent", [None, 2])
-    def test_columns_as_pandas_writes_them(self, write, rows, indent):
+    def test_columns_written_by_pandas(self, write, rows, indent):
         texts = {str(number): "A film." for number in range(rows)}
         write("films.json", json.dumps({"text": texts, "year": texts}, indent=indent))
-        said = message("films.json")
-        assert said.startswith("films.json is one JSON object of columns (keys: text")
-        assert said.endswith("to_json(PATH, orient='records', lines=True) in pandas")
+        error = message("films.json")
+        assert error.startswith("films.json is one JSON object of columns (keys: text")
+        assert error.endswith("to_json(PATH, orient='records', lines=True) in pandas")
 
     def test_a_packed_file_is_unpacked_for_jq(self, write):
         write("film.json.gz", gzip.compress(b'{\n "id": 1,\n "text": "A film."\n}\n'))
@@ -335,16 +335,16 @@ class TestNestedJson:
 
     @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.tsv"])
     @pytest.mark.parametrize("indent", [None, 2])
-    def test_an_array_under_another_name(self, write, name, indent):
+    def test_misnamed_array(self, write, name, indent):
         write(name, json.dumps([{"text": "One."}, {"text": "Two."}], indent=indent))
         assert message(name) == f"{name} looks like a JSON array: add --input-format json"
         assert len(list(Corpus(name, format="json"))) == 2
 
-    def test_one_record_over_lines(self, write):
+    def test_one_record_on_several_lines(self, write):
         write("film.json", '{\n  "id": 1,\n  "text": "A film."\n}\n')
         assert "jq -c '.' film.json" in message("film.json")
 
-    def test_a_command_holds_nothing_foreign(self, write):
+    def test_suggested_commands_are_quoted(self, write):
         write("a b;c.json", json.dumps({"x'; rm -r $(pwd) '": [{"a": 1}]}, indent=1))
         assert "--records" not in message("a b;c.json")
         write("a b;c.json", json.dumps({"id": 1, "text": "A film."}, indent=1))
@@ -359,7 +359,7 @@ class TestNestedJson:
             '{"text": "One.", "long": "' + "x" * 100_000 + '"}\n{"text": "Two."}\n',
         ],
     )
-    def test_records_are_records(self, write, content):
+    def test_json_lines_are_recognised(self, write, content):
         write("rows.json", content)
         assert next(iter(Corpus("rows.json"))).text == "One."
 
@@ -377,7 +377,7 @@ class TestNestedJson:
 
     @given(st.dictionaries(st.text(), JSON), st.sampled_from([None, 2]), st.booleans())
     @settings(deadline=None)
-    def test_the_outline_is_that_of_the_object(self, value, indent, ascii_only):
+    def test_outline_matches_the_object(self, value, indent, ascii_only):
         text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
         found = outline(text)
         assert found.end == len(text)
@@ -391,5 +391,5 @@ class TestNestedJson:
         assert [path for path in found.arrays if len(path) == 1] == top
 
     @given(st.text(alphabet='{}[]",:\\a1 \n'))
-    def test_any_text_has_an_outline_or_none(self, text):
+    def test_outline_does_not_raise(self, text):
         outline("{" + text)

@@ -1,4 +1,4 @@
-"""Where bytes come from: gzip, standard input, encodings; formats, names, progress."""
+"""Sources of bytes: gzip, standard input, encodings; formats, names, progress."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def stdin(monkeypatch):
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_gzip_is_known_by_its_bytes(write, name, suffix, packed):
+def test_gzip_is_detected_by_content(write, name, suffix, packed):
     write(name + suffix, CONTENTS[name], packed=packed)
     assert texts(name + suffix) == ["one", "two"]
 
@@ -79,32 +79,32 @@ def test_standard_input(stdin, content, packed):
     assert not sys.stdin.buffer.closed
 
 
-def test_standard_input_is_called_so(stdin):
+def test_standard_input_in_messages(stdin):
     stdin("id,text\n1\n")
     assert message("-") == "stdin:2: 1 cell where the header has 2"
     assert message("-") == "stdin is empty"
 
 
-def test_standard_input_of_a_given_format(stdin):
+def test_standard_input_with_an_explicit_format(stdin):
     stdin("no, header\n")
     (document,) = Corpus("-", format="text")
     assert (document.id, document.text) == ("stdin", "no, header\n")
 
 
-def test_standard_input_that_the_shell_closed(monkeypatch):
+def test_closed_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert message("-") == "standard input is closed"
 
 
-def test_standard_input_that_does_not_block(monkeypatch):
-    # A pipe that is empty now may fill later: to take this for its end would lose rows.
+def test_non_blocking_standard_input(monkeypatch):
+    # An empty pipe may fill later: to treat this as its end would lose rows.
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=SimpleNamespace(read=lambda n: None)))
     assert message("-") == "cannot read stdin: it is a non-blocking pipe"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
-def test_a_named_pipe_is_read_once_from_its_beginning(tmp_path):
-    # What <(zcat corpus.csv.gz) is in a shell.
+def test_a_named_pipe_is_read_once(tmp_path):
+    # As <(zcat corpus.csv.gz) in a shell.
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(CSV.encode(),))
@@ -121,7 +121,7 @@ def test_a_named_pipe_is_read_once_from_its_beginning(tmp_path):
         ("utf-8", None),
         ("utf-8-sig", None),
         ("utf-8-sig", "utf-8"),
-        ("utf-8-sig", "cp1252"),  # the mark knows better
+        ("utf-8-sig", "cp1252"),  # the byte order mark takes precedence
         ("utf-16", None),
         ("utf-16", "utf-16"),
         ("utf-16-le", "utf-16-le"),
@@ -137,14 +137,14 @@ def test_encodings(write, name, stored_as, declared):
     assert texts(name, encoding=declared) == ["café", "two"]
 
 
-def test_encodings_that_cannot_be(write):
+def test_invalid_encodings(write):
     write("corpus.csv", CSV)
     assert message("corpus.csv", encoding="utf-88") == "unknown encoding: 'utf-88'"
     assert message("corpus.csv", encoding="base64") == "unknown encoding: 'base64'"
     assert message("corpus.csv", encoding="idna") == "unknown encoding: 'idna'"
     assert message("corpus.csv", encoding="a\0b") == "unknown encoding: 'a\\x00b'"
-    said = message("corpus.csv", encoding="utf-16")
-    assert re.fullmatch(r"corpus\.csv cannot be read as utf-16: .*does not start with BOM", said)
+    error = message("corpus.csv", encoding="utf-16")
+    assert re.fullmatch(r"corpus\.csv cannot be read as utf-16: .*does not start with BOM", error)
     write("cut.csv", CSV.encode("utf-16")[:-1])
     assert message("cut.csv") == "cut.csv cannot be read as utf-16: truncated data"
     write("cut.json", CONTENTS["corpus.json"].encode("utf-16")[:-1])
@@ -152,12 +152,12 @@ def test_encodings_that_cannot_be(write):
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_format_is_known_by_the_beginning(write, name):
+def test_format_is_detected_by_content(write, name):
     write("corpus.dat", CONTENTS[name])
     assert texts("corpus.dat") == ["one", "two"]
 
 
-def test_format_that_is_given_outranks_the_name(write):
+def test_explicit_format_overrides_the_name(write):
     write("corpus.txt", CONTENTS["corpus.json"])
     assert texts("corpus.txt", format=CorpusFormat.JSON) == ["one", "two"]
     assert texts("corpus.txt", format="json") == ["one", "two"]
@@ -165,7 +165,7 @@ def test_format_that_is_given_outranks_the_name(write):
         Corpus("corpus.txt", format="rtf")
 
 
-def test_format_that_is_none(write):
+def test_unsupported_format(write):
     write("book.zip", b"PK\x03\x04\x14\x00\x06\x00")
     assert message("book.zip") == (
         "book.zip looks like a ZIP archive: unpack it first, and name the files in it"
@@ -183,17 +183,17 @@ def test_files_that_cannot_be_opened(write):
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
-def test_a_file_that_fails_while_it_is_read():
+def test_read_error():
     assert message("/proc/self/mem") == "cannot read /proc/self/mem: Input/output error"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_must_not_be_read(write):
+def test_missing_permission(write):
     Path(write("corpus.csv", CSV)).chmod(0)
     assert message("corpus.csv") == "cannot read corpus.csv: Permission denied"
 
 
-def test_several_files_in_their_order(write):
+def test_several_files_are_read_in_order(write):
     for name, content in CONTENTS.items():
         write(name, content)
     documents = list(Corpus(list(CONTENTS)))
@@ -241,7 +241,7 @@ def test_fraction_read_grows_to_one(write, packed):
         ("v1.2.csv", "v1.2"),
     ],
 )
-def test_names(tmp_path, monkeypatch, paths, name):
+def test_corpus_names(tmp_path, monkeypatch, paths, name):
     here = tmp_path / "here"
     (here / "a" / "b").mkdir(parents=True)
     (here / "linked").symlink_to("a")

@@ -1,4 +1,4 @@
-"""Memory does not grow with the corpus, nor with what is wrong in it."""
+"""Memory use does not grow with the corpus, nor with errors in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 class Generated(io.RawIOBase):
-    """A file that is made while it is read."""
+    """A file that is generated while it is read."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self.blocks = blocks
@@ -68,7 +68,7 @@ def array_blocks() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("blocks", [csv_blocks, line_blocks, array_blocks])
-def test_fifty_megabytes_in_twenty_five(stdin, blocks):
+def test_fifty_megabytes_are_read_in_less_than_half_the_memory(stdin, blocks):
     file = stdin(blocks())
     tracemalloc.start()
     try:
@@ -100,7 +100,7 @@ def endless(beginning: bytes, block: bytes) -> Iterator[bytes]:
         ),
     ],
 )
-def test_a_row_without_end(stdin, beginning, block, message):
+def test_endless_row(stdin, beginning, block, message):
     file = stdin(endless(beginning, block))
     with pytest.raises(CorpusError) as error:
         list(Corpus("-"))
@@ -108,8 +108,8 @@ def test_a_row_without_end(stdin, beginning, block, message):
     assert file.taken < 140 * MIB
 
 
-def test_reading_goes_on_behind_a_quote_that_swallowed_too_much(write):
-    # 64 MiB behind the stray quote each line is a row again.
+def test_reading_resumes_after_an_unmatched_quote(write):
+    # From 64 MiB after the stray quote, each line is a row again.
     line = "2," + "x" * 1000 + "\n"
     count = 70_000
     write("corpus.csv", 'id,text\n1,"stray\n' + line * count)

@@ -43,7 +43,7 @@ def write_book(write):
 
 
 def rewritten(content, part, change):
-    """An archive with one file in it changed."""
+    """The archive with one member changed."""
     before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
     with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in before.namelist():
@@ -55,17 +55,17 @@ def rewritten(content, part, change):
 @pytest.mark.parametrize("name", ["films.xlsx", "films.XLSM", "films", "films.xlsx.gz"])
 def test_a_workbook(write_book, name):
     write_book({"Films": ROWS, "Notes": [["x"]]}, name, packed=name.endswith(".gz"))
-    said = []
-    documents = list(Corpus(name, notify=said.append))
+    notices = []
+    documents = list(Corpus(name, notify=notices.append))
     assert documents == DOCUMENTS
     assert [one.source for one in documents] == [f"{name}, sheet 'Films', row {n}" for n in (2, 3)]
-    assert said == [
+    assert notices == [
         f"{name}: text from 'text', title from 'title', id from 'id'; metadata: year, seen; "
         "sheet 'Films' (others: 'Notes')"
     ]
 
 
-def test_a_sheet_by_its_name(write_book):
+def test_a_sheet_by_name(write_book):
     write_book({"Empty": [], "Films": ROWS})
     assert list(Corpus("films.xlsx", sheet="Films")) == DOCUMENTS
     with pytest.raises(CorpusError, match=r"^films\.xlsx has no rows: sheet 'Empty' \(others: 'F"):
@@ -79,13 +79,13 @@ def test_a_sheet_by_its_name(write_book):
 
 def test_without_a_header(write_book):
     write_book({"S": [[1, "A heist goes wrong."], [2, "Two soldiers carry a message."]]})
-    said = []
-    corpus = Corpus("films.xlsx", text_columns="2", notify=said.append)
+    notices = []
+    corpus = Corpus("films.xlsx", text_columns="2", notify=notices.append)
     assert [document.text for document in corpus] == [
         "A heist goes wrong.",
         "Two soldiers carry a message.",
     ]
-    assert said[0].endswith("sheet 'S'; no header")
+    assert notices[0].endswith("sheet 'S'; no header")
     write_book({"S": [["text"], ["id"]]})
     assert len(list(Corpus("films.xlsx", header=False))) == 2
     assert [document.text for document in Corpus("films.xlsx", header=True)] == ["id"]
@@ -93,12 +93,12 @@ def test_without_a_header(write_book):
 
 def test_a_heading_above_the_table(write_book):
     write_book({"Films": [["Report"], [], [None, "of 2024"], *ROWS]})
-    said = []
-    assert list(Corpus("films.xlsx", notify=said.append)) == DOCUMENTS
-    assert said[0].endswith("sheet 'Films'; 2 rows with a single cell above it skipped")
+    notices = []
+    assert list(Corpus("films.xlsx", notify=notices.append)) == DOCUMENTS
+    assert notices[0].endswith("sheet 'Films'; 2 rows with a single cell above it skipped")
 
 
-def test_blank_rows_and_cells_that_hold_errors(write_book):
+def test_blank_rows_and_error_cells(write_book):
     rows = [[], ["text", "n"], [], ["one", "#N/A"], [None, 3], *[["two", "#REF!"]] * 100]
     write_book({"S": [*rows, ["three", 3, "aside"]]})
     bad = []
@@ -110,7 +110,7 @@ def test_blank_rows_and_cells_that_hold_errors(write_book):
     ]
 
 
-def test_formulas_count_as_what_was_saved(write):
+def test_formulas_are_read_as_their_saved_values(write):
     file = io.BytesIO()
     with xlsxwriter.Workbook(file) as book:
         sheet = book.add_worksheet("S")
@@ -131,7 +131,7 @@ def one_bad_row(name):
     return error.reason
 
 
-def test_what_is_broken_costs_one_bad_row(write_book, write, tmp_path):
+def test_a_broken_workbook_is_one_bad_row(write_book, write, tmp_path):
     content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
     write("good.txt", "A text.")
     write("films.xlsx", content[:-100])
@@ -145,7 +145,7 @@ def test_what_is_broken_costs_one_bad_row(write_book, write, tmp_path):
     assert one_bad_row("films.xlsx") == "has no sheets"
 
 
-def test_a_sheet_that_breaks_off(write_book, write, tmp_path):
+def test_truncated_sheet(write_book, write, tmp_path):
     rows = [["text"], *([f"Text {number}."] for number in range(3000))]
     content = (tmp_path / write_book({"S": rows})).read_bytes()
     sheet = "xl/worksheets/sheet1.xml"
@@ -155,7 +155,7 @@ def test_a_sheet_that_breaks_off(write_book, write, tmp_path):
     assert re.match(r"films\.xlsx, sheet 'S', after row 1\d{3}: cannot be read", str(bad[0]))
 
 
-def test_a_bomb_is_not_unpacked(write, write_book, tmp_path, monkeypatch):
+def test_a_zip_bomb_is_not_unpacked(write, write_book, tmp_path, monkeypatch):
     write("good.txt", "A text.")
     content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
     monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1 << 20)
@@ -193,7 +193,7 @@ def test_entities_are_not_expanded(write_book, write, tmp_path, part, entity):
     assert not any("hidden" in text or "haha" in text for text in (*texts, *map(str, bad)))
 
 
-def test_rows_that_are_said_to_be_far_away(write_book, write, tmp_path, monkeypatch):
+def test_excessive_row_number(write_book, write, tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.corpus.workbook.MAX_ROWS", 1000)
     content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
     sheet = "xl/worksheets/sheet1.xml"

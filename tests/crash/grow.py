@@ -1,4 +1,4 @@
-"""A program that adds documents to an index until something fails, and tells what it was.
+"""Add documents to an index until something fails, and print the error as JSON.
 
 Usage: grow.py INDEX [LARGEST-FILE-IN-BYTES]
 """
@@ -21,7 +21,7 @@ except ImportError:  # Windows
 
 
 def documents(number):
-    """The documents that a run adds; all different."""
+    """The documents of one run, all different."""
     return [
         Document(f"{number}-{item}", f"{workers.WORDS[item % 12]} {number} {item}. " * 20)
         for item in range(300)
@@ -34,7 +34,7 @@ def main() -> None:
         limit = int(sys.argv[2])
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     committed = 0
-    told = {"error": None, "message": None}
+    result = {"error": None, "message": None}
     try:
         with Index.open(path) as index:
             start = len(index)
@@ -43,8 +43,8 @@ def main() -> None:
                     writer.upsert(documents(number))
                 committed += 300
     except SemsearchError as error:
-        told = {"error": type(error).__name__, "message": str(error)}
-    print(json.dumps(told | {"committed": committed}))  # noqa: T201
+        result = {"error": type(error).__name__, "message": str(error)}
+    print(json.dumps(result | {"committed": committed}))  # noqa: T201
 
 
 if __name__ == "__main__":

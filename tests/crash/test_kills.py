@@ -1,4 +1,4 @@
-"""The indexer is killed at random moments, folding and compaction included; nothing breaks."""
+"""An index survives kills of its writer at random moments, including folding and compaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
 
 
 def passages(index):
-    """Documents, passages and vectors, by the names that the corpus gave."""
+    """Documents, passages and vectors, by the ids of the corpus."""
     with index.read() as state:
         connection = state.connection
         rows = connection.execute(
@@ -41,7 +41,7 @@ def passages(index):
 
 
 def everything(index):
-    """The same, and what BM25 finds."""
+    """`passages`, and the BM25 results."""
     words = {
         query: [
             (hit.document_id, hit.chunk.start, round(hit.score, 9))
@@ -53,7 +53,7 @@ def everything(index):
 
 
 def expected_of(tmp_path, number):
-    """The same of an index that was made at once and never disturbed."""
+    """`everything` of an index that was written in one run, without interruption."""
     with Index.create(tmp_path / f"undisturbed-{number}", ["hashing:32"]) as index:
         index.add(version(number))
         return everything(index)
@@ -81,7 +81,7 @@ def test_killed_at_random_moments(tmp_path, seed):
             with index.writer() as writer:
                 assert writer.verify() == []
             found = {row[0]: row[5] for row in passages(index) if row[3] == 0}
-            # Documents are of this version or, where it did not get to them, of the one before.
+            # Documents are of this version or, if not yet written, of the one before.
             new = {document.id: document.text for document in version(reached.value)}
             old = {document.id: document.text for document in version(reached.value - 1)}
             assert all(
@@ -89,8 +89,8 @@ def test_killed_at_random_moments(tmp_path, seed):
                 for name, passage in found.items()
             )
             in_between += any(not new.get(name, "").startswith(t) for name, t in found.items())
-    assert reached.value > KILLS / 4  # they did get on
-    assert in_between > 0  # some kills did come before a version was whole
+    assert reached.value > KILLS / 4  # the writers made progress
+    assert in_between > 0  # some kills came before a version was complete
     with Index.open(path) as index:
         with index.writer() as writer:
             writer.sync(version(reached.value), allow_removals=True)
@@ -98,7 +98,7 @@ def test_killed_at_random_moments(tmp_path, seed):
         assert sorted(file.suffix for file in path.iterdir() if file.suffix == ".tmp") == []
 
 
-def test_a_dead_writer_is_taken_over(tmp_path):
+def test_a_killed_writer_releases_its_lock(tmp_path):
     Index.create(tmp_path, ["hashing:32"]).close()
     holding = processes.RawValue("l", 0)
     child = processes.Process(target=hold_the_lock, args=(tmp_path, holding))

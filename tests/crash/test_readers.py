@@ -1,4 +1,4 @@
-"""Several processes ask while one writes, folds and compacts: each answer is one state's."""
+"""Processes search while another writes, folds and compacts: each result is of one state."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
 
 
-def test_each_answer_is_one_committed_state(tmp_path):
+def test_each_result_is_of_one_committed_state(tmp_path):
     with Index.create(tmp_path, ["hashing"]) as index:
         index.add(whole_state(0))
     running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)
-    told = processes.Queue()
+    reports = processes.Queue()
     readers = [
-        processes.Process(target=ask_and_check, args=(tmp_path, running, told))
+        processes.Process(target=ask_and_check, args=(tmp_path, running, reports))
         for _ in range(READERS)
     ]
     writer = processes.Process(target=write_states, args=(tmp_path, 1, STATES, reached))
@@ -35,7 +35,7 @@ def test_each_answer_is_one_committed_state(tmp_path):
         process.start()
     writer.join()
     running.value = 0
-    seen = [told.get(timeout=60) for _ in readers]
+    seen = [reports.get(timeout=60) for _ in readers]
     for process in readers:
         process.join()
     assert writer.exitcode == 0

@@ -1,4 +1,4 @@
-"""A full disk and failing writes: a clear error, the last commit intact, and on it goes."""
+"""A full disk and failing writes: a clear error, the last commit intact, the index writable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNS = 25
 
 
 def grow(path, *arguments, **environment):
-    """Run grow.py; what it told."""
+    """Run grow.py and return its report."""
     done = subprocess.run(
         [sys.executable, HERE / "grow.py", path, *map(str, arguments)],
         capture_output=True,
@@ -35,11 +35,11 @@ def grow(path, *arguments, **environment):
     return json.loads(done.stdout)
 
 
-def check(path, before, told):
-    """All that was committed is there and sound, and the index can be written again."""
+def check(path, before, report):
+    """Check that all commits are intact and that the index can be written again."""
     with Index.open(path) as index:
         count = len(index)
-        assert before + told["committed"] <= count <= before + told["committed"] + 300
+        assert before + report["committed"] <= count <= before + report["committed"] + 300
         with index.writer() as writer:
             assert writer.verify() == []
             writer.upsert([Document(f"after-{count}", "birch after all")])
@@ -55,15 +55,15 @@ def path(tmp_path):
     return tmp_path / "index"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
-def test_files_that_may_not_grow(path):
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot limit file sizes")
+def test_a_limit_of_file_sizes(path):
     count = 1
     for limit in (400_000, 500_000, 900_000, 1_500_000, 3_000_000):
-        told = grow(path, limit)
-        assert told["error"] == "IndexStoreError"
-        assert str(path) in told["message"]
-        assert "\n" not in told["message"]
-        count = check(path, count, told)
+        report = grow(path, limit)
+        assert report["error"] == "IndexStoreError"
+        assert str(path) in report["message"]
+        assert "\n" not in report["message"]
+        count = check(path, count, report)
     assert count > 300
 
 
@@ -74,7 +74,7 @@ def small_disk(tmp_path):
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("mounting a small tmpfs takes more rights than this user has")
+        pytest.skip("this user may not mount a small tmpfs")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
@@ -83,11 +83,11 @@ def test_a_full_disk(small_disk):
     path = small_disk / "index"
     with Index.create(path, ["hashing:64"]) as index:
         index.add([Document("first", "amber")])
-    told = grow(path)
-    assert told["error"] == "IndexStoreError"
-    assert "full" in told["message"] or "No space left" in told["message"]
+    report = grow(path)
+    assert report["error"] == "IndexStoreError"
+    assert "full" in report["message"] or "No space left" in report["message"]
     with Index.open(path) as index:
-        assert len(index) >= 1 + told["committed"]
+        assert len(index) >= 1 + report["committed"]
         assert len(Retriever(index).search("amber", k=1)) == 1
         with pytest.raises(IndexStoreError):
             index.add([Document(f"more-{item}", f"more {item} " * 50) for item in range(5000)])
@@ -102,7 +102,7 @@ def faulty_io(tmp_path_factory):
     """The library that makes writes fail."""
     compiler = shutil.which("cc")
     if sys.platform != "linux" or compiler is None:
-        pytest.skip("injecting write errors takes Linux and a C compiler")
+        pytest.skip("injecting write errors requires Linux and a C compiler")
     library = tmp_path_factory.mktemp("faulty") / "faulty_io.so"
     source = HERE / "faulty_io.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
@@ -115,18 +115,18 @@ def test_failing_writes(path, faulty_io, code, seed):
     count = 1
     failed = 0
     for _ in range(RUNS // 2):
-        told = grow(
+        report = grow(
             path,
             LD_PRELOAD=str(faulty_io),
             FAULT_FOLDER=str(path),
             FAULT_AFTER=str(int(10 ** chance.uniform(0, 3.5))),
             FAULT_ERRNO=str(code),
         )
-        if told["error"] is not None:
+        if report["error"] is not None:
             failed += 1
-            assert told["error"] in {"IndexStoreError", "IndexFormatError"}
-            assert "\n" not in told["message"]
-        count = check(path, count, told)
+            assert report["error"] in {"IndexStoreError", "IndexFormatError"}
+            assert "\n" not in report["message"]
+        count = check(path, count, report)
     assert failed > RUNS // 4
 
 

@@ -1,6 +1,6 @@
-"""What the processes of the crash tests do, and the corpora that they write.
+"""The processes of the crash tests, and the corpora that they write.
 
-They share plain numbers: a process that is killed while it holds the lock of one never releases it.
+They share numbers without locks, as a process killed while it holds a lock never releases it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ WORDS = (
     "lagoon",
 )
 QUERY = "amber birch cedar"
-#: What is deleted from some states.
+#: The ids deleted from some states.
 DELETED = {"d0", "d7", "d14", "d21", "d28"}
 
 
 def version(number: int, size: int = 120) -> list[Document]:
-    """One state of a corpus: a third of it changes from one to the next, some come, some go."""
+    """One version of a corpus; in the next, a third has changed, some are new, some are gone."""
     documents = []
     for item in range(size):
         if (item + number) % 11 == 0:
@@ -55,7 +55,7 @@ def version(number: int, size: int = 120) -> list[Document]:
 
 
 def whole_state(number: int) -> list[Document]:
-    """A corpus that is written in one transaction and tells by each document which one it is."""
+    """A corpus written in one transaction; the metadata of each document names the state."""
     return [
         Document(
             f"d{item}",
@@ -69,7 +69,7 @@ def whole_state(number: int) -> list[Document]:
 def sync_forever(path: Path, begun: c_long, reached: c_long) -> None:
     """Write one version after another, compacting now and then, until killed.
 
-    It begins with the version where the one before it was killed.
+    Start with the version at which the previous writer was killed.
     """
     with Index.open(path) as index, index.writer(wait=True) as writer:
         begun.value += 1
@@ -81,7 +81,7 @@ def sync_forever(path: Path, begun: c_long, reached: c_long) -> None:
 
 
 def hold_the_lock(path: Path, holding: c_long) -> None:
-    """Be the writer, and do nothing."""
+    """Hold the writer lock and do nothing."""
     import time
 
     with Index.open(path) as index, index.writer():
@@ -90,7 +90,7 @@ def hold_the_lock(path: Path, holding: c_long) -> None:
 
 
 def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
-    """Write states, each in one transaction; delete from some, fold and compact between."""
+    """Write states, each in one transaction; delete from some, fold and compact in between."""
     with Index.open(path) as index, index.writer() as writer:
         for number in range(first, first + states):
             reached.value = number
@@ -98,12 +98,12 @@ def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
             if number % 3 == 0:
                 writer.delete(where=f"id in {tuple(sorted(DELETED))}")
             if number % 4 == 0:
-                with suppress(IndexBusyError):  # a reader holds the log back; that does no harm
+                with suppress(IndexBusyError):  # a reader still uses the log: harmless
                     writer.compact()
 
 
 def ask(steady: Retriever, path: Path) -> Iterator[tuple[str, Hits]]:
-    """Questions of several kinds and their answers, through an old and a new connection."""
+    """Yield the hits of several kinds of search, through an old and a new connection."""
     yield "semantic", steady.search(QUERY, 5)
     yield "bm25", steady.search(QUERY, 5, mode="bm25")
     with Retriever.open(path) as fresh:
@@ -111,8 +111,8 @@ def ask(steady: Retriever, path: Path) -> Iterator[tuple[str, Hits]]:
         yield "filtered", fresh.search(QUERY, 5, where="state >= 0 and id like 'd1%'")
 
 
-def ask_and_check(path: Path, running: c_long, told: Queue[Told]) -> None:
-    """Ask until told to stop; tell how many answers were compared, of which states, and faults."""
+def ask_and_check(path: Path, running: c_long, reports: Queue[Report]) -> None:
+    """Search until stopped; report how many results were compared, their states and mistakes."""
     compared, states, mistakes = 0, set(), []
     try:
         with Retriever.open(path) as steady:
@@ -126,10 +126,10 @@ def ask_and_check(path: Path, running: c_long, told: Queue[Told]) -> None:
         mistakes.append(repr(error))
         raise
     finally:
-        told.put(Told(compared, states, mistakes))
+        reports.put(Report(compared, states, mistakes))
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     """What a reader has seen."""
 
     compared: int
@@ -138,7 +138,7 @@ class Told(NamedTuple):
 
 
 def is_answer_of_one_state(mode: str, hits: Hits) -> bool:
-    """Whether an answer is that of one committed state, by numpy over the texts of that state."""
+    """Whether hits are those of one committed state, by numpy over the texts of that state."""
     states = {hit.metadata["state"] for hit in hits}
     if len(states) != 1:
         return mode == "bm25" and not hits
@@ -154,7 +154,7 @@ def is_answer_of_one_state(mode: str, hits: Hits) -> bool:
         cosines = {name: score for name, score in cosines.items() if name.startswith("d1")}
     if any(abs(cosines.get(hit.document_id, 9) - hit.score) > 1e-6 for hit in hits):
         return False
-    # The state as it was written, and after what was deleted from it.
+    # The state as it was written, and after deletions from it.
     left = {name: score for name, score in cosines.items() if name not in DELETED}
     found = [hit.score for hit in hits]
     return any(

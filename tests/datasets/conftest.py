@@ -1,4 +1,4 @@
-"""A server on this machine that behaves as it is told, and how small files are written."""
+"""A configurable local server, and a fixture that writes small files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Served:
         self.content = content
         self.tag: str | None = '"one"'
         self.has_ranges = True
-        self.breaks_after: list[int] = []  #: bytes of each answer, as long as there are some
+        self.breaks_after: list[int] = []  #: sizes at which the next answers break off
         self.status = 200
         self.location: str | None = None
         self.asked: list[str | None] = []  #: the Range of each request
@@ -59,22 +59,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if served.breaks_after:
             body = body[: served.breaks_after.pop(0)]
-        with suppress(BrokenPipeError):  # who asked wants no more
+        with suppress(BrokenPipeError):  # the client closed the connection
             self.wfile.write(body)
 
     def log_message(self, *_arguments):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def served():
     """A file of 3,000,000 bytes on a server."""
-    told = Served(bytes(range(250)) * 12_000)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": told}))
-    told.url = f"http://127.0.0.1:{server.server_port}/a.bin"
+    file = Served(bytes(range(250)) * 12_000)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": file}))
+    file.url = f"http://127.0.0.1:{server.server_port}/a.bin"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield told
+    yield file
     server.shutdown()
     thread.join()
     server.server_close()
@@ -82,7 +82,7 @@ def served():
 
 @pytest.fixture
 def put(tmp_path):
-    """Write a file below the test's folder; bytes as they are, text in UTF-8."""
+    """Writes a file into the test's folder: bytes unchanged, text as UTF-8."""
 
     def write(name, content):
         file = tmp_path / name

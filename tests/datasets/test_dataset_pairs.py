@@ -1,4 +1,4 @@
-"""Scored and labelled pairs: published sets, and files of people's own."""
+"""Scored and labelled pairs: published sets, and users' own files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOGS = ScoredPair("A dog barks.", "It rains.", 0.0)
 
 
 class TestPublished:
-    """The numbers of pairs are those of the sets' own readmes."""
+    """The numbers of pairs are from the sets' readmes."""
 
     @pytest.fixture(autouse=True)
     def here(self, data, monkeypatch):
@@ -117,13 +117,15 @@ class TestNames:
         assert sts_names() == ["stsbenchmark", *years, "sick"]
 
     @pytest.mark.parametrize("name", ["stsbenchmark", "sts12", "sts16", "sick"])
-    def test_what_is_not_here(self, tmp_path, monkeypatch, name):
+    def test_a_missing_set(self, tmp_path, monkeypatch, name):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-        with pytest.raises(DatasetNotFoundError, match=f"semsearch datasets fetch {name}$") as told:
+        with pytest.raises(
+            DatasetNotFoundError, match=f"semsearch datasets fetch {name}$"
+        ) as caught:
             load_sts_set(name)
-        assert str(tmp_path) in str(told.value)
+        assert str(tmp_path) in str(caught.value)
 
-    def test_half_a_year_is_not_read(self, put, tmp_path, monkeypatch):
+    def test_an_incomplete_year_is_refused(self, put, tmp_path, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         put("sts/STS13/STS.input.OnWN.txt", "a\tb\n")
         put("sts/STS13/STS.gs.OnWN.txt", "1\n")
@@ -139,18 +141,18 @@ class TestNames:
             (load_labelled_pairs, "quora", "dev"),
         ],
     )
-    def test_splits_that_are_not(self, load, name, splits):
+    def test_unknown_splits(self, load, name, splits):
         with pytest.raises(DatasetError, match=rf"no split 'x' \(splits: {splits}\)$"):
             load(name, "x")
 
     @pytest.mark.parametrize(
         "name", ["stsb-multi", "stsb-multi:", "stsb-multi:en-", "stsb-multi:../x"]
     )
-    def test_languages_that_are_none(self, name):
+    def test_invalid_languages(self, name):
         with pytest.raises(DatasetError, match=r"must name one language \(stsb-multi:pt\) or two"):
             load_sts_set(name)
 
-    def test_languages_that_are_not_here(self, put, tmp_path, monkeypatch):
+    def test_missing_languages(self, put, tmp_path, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         put("sts/stsb-multi/stsb-en-test.csv", "a,b,1.5\nc,d,2.5\n")
         with pytest.raises(DatasetNotFoundError, match=r"stsb-fr-test\.csv is not in "):
@@ -167,14 +169,14 @@ class TestNames:
             load("stsb")
 
     @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "~nobody-of-that-name/x"])
-    def test_names_that_are_no_paths(self, name):
+    def test_names_that_are_not_paths(self, name):
         with pytest.raises(DatasetNotFoundError, match="no STS set or file"):
             load_sts_set(name)
 
 
 class TestTables:
     def test_long_cells(self, put):
-        """Longer than the 131,072 characters that Python's csv takes of itself."""
+        """Longer than the default limit of Python's csv module, 131,072 characters."""
         long = "word " * 50_000
         (pair,) = load_sts_set(str(put("l.csv", f"a,b,score\n{long},y,1\n"))).pairs
         assert pair.left == long
@@ -207,8 +209,8 @@ class TestTables:
         found = load_sts_set(str(put("c.csv", "a,b,score\nx,y,\nx,z,1\nx,w, \n")))
         assert (found.pairs, found.unscored) == ([ScoredPair("x", "z", 1.0)], 2)
 
-    def test_quotes_of_tables_with_tabs(self, put):
-        """In the published ones they are part of the sentence; pandas would quote the cell."""
+    def test_quotes_in_tables_with_tabs(self, put):
+        """In published tables they are part of the sentence; pandas would quote the cell."""
         published = 'a\tb\tscore\n"Yes," he said.\t"No"\t1\n'
         (pair,) = load_sts_set(str(put("p.tsv", published))).pairs
         assert pair == ('"Yes," he said.', '"No"', 1.0)
@@ -245,7 +247,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("content", "column", "reason"),
         [
-            # Categories of news in front of title and description, and behind them.
+            # Categories of news before title and description, and after them.
             ('"3","Rain","Wet."\n"4","Chips","New."\n"1","Talks","Again."\n', "1", r"\(1, 3, 4\)"),
             ("Rain,Wet.,3\nChips,New.,4\nTalks,Again.,1\n", "3", r"integers .*\(1, 3, 4\)"),
             ("0,Rain,Wet.\n1,Chips,New.\n0,Talks,Again.\n", "1", r"\(0, 1\)"),
@@ -259,14 +261,14 @@ class TestTables:
             ),
         ],
     )
-    def test_numbers_that_are_hardly_gold_scores(self, put, content, column, reason):
+    def test_numbers_that_are_unlikely_gold_scores(self, put, content, column, reason):
         file = str(put("t.csv", content))
         shown = f"column {column}" if column.isdecimal() else f"'{column}'"
         with pytest.raises(DatasetError, match=f"{shown} .*{reason}.*name it with --score-column"):
             load_sts_set(file)
         assert len(load_sts_set(file, columns=PairColumns(score=column)).pairs) >= 3
 
-    def test_a_constant_is_no_gold_score_whoever_says_so(self, put):
+    def test_constant_gold_scores_are_always_refused(self, put):
         file = put("t.csv", "a,b,score\n" + "x,y,3\n" * 3)
         for columns in (None, PairColumns(score="score")):
             with pytest.raises(DatasetError, match="'score' is 3 in all rows"):
@@ -282,12 +284,12 @@ class TestTables:
             ("label,a,b\n1,a,b\n0,c,d\n1,e,f\n", "'a'", "'b'", "'label'", "0 to 1"),
         ],
     )
-    def test_the_columns_that_are_taken_are_told(self, put, content, left, right, score, span):
-        told = []
-        assert len(load_sts_set(str(put("t.csv", content)), notify=told.append).pairs) == 3
-        assert told == [f"t.csv: texts from {left} and {right}, gold scores from {score} ({span})"]
+    def test_the_chosen_columns_are_reported(self, put, content, left, right, score, span):
+        lines = []
+        assert len(load_sts_set(str(put("t.csv", content)), notify=lines.append).pairs) == 3
+        assert lines == [f"t.csv: texts from {left} and {right}, gold scores from {score} ({span})"]
 
-    def test_columns_that_a_user_names(self, put):
+    def test_columns_named_by_the_user(self, put):
         file = str(put("t.csv", "kind,one,other,note\n1,a,b,x\n2,c,d,y\n"))
         expected = [ScoredPair("a", "b", 1.0), ScoredPair("c", "d", 2.0)]
         for columns in (("one", "other", "kind"), ("2", "3", "1"), ("2", "other", "kind")):
@@ -305,7 +307,7 @@ class TestTables:
         with pytest.raises(DatasetError, match="columns can only be named for a file"):
             load_sts_set("sts12", columns=PairColumns(score="3"))
 
-    def test_tables_of_others_are_read_as_before(self, data):
+    def test_published_tables_without_a_header(self, data):
         """Translated STS Benchmark, and duplicate questions, both without a header."""
         files = ("stsb-multi/stsb-en-dev.csv", "stsbenchmark/sts-dev.csv")
         english, original = (load_sts_set(str(data / "sts" / file)).pairs for file in files)
@@ -313,14 +315,14 @@ class TestTables:
         quora = load_sts_set(str(data / "pairs" / "quora_dev.tsv")).pairs
         assert {pair.gold for pair in quora} == {0, 1}
 
-    def test_what_was_looked_for_is_said(self, put):
+    def test_the_expected_columns_are_reported(self, put):
         with pytest.raises(DatasetError, match="sentence1/sentence2.*similarity"):
             load_sts_set(str(put("t.csv", "x,y,z\n")))
 
     @pytest.mark.parametrize(
         "content",
         [b"no gzip", gzip.compress(b"a,b,score\n" * 99, mtime=0)[:-20]],
-        ids=["no gzip", "cut short"],
+        ids=["not gzip", "truncated"],
     )
     def test_damaged_archives(self, put, content):
         with pytest.raises(DatasetError, match=r"t\.csv\.gz is damaged"):
@@ -357,7 +359,7 @@ class TestSemEval:
         put("y/STS.gs.web.txt", "1\n\n")
         assert load_sts_set(str(tmp_path / "y")).unscored == 1
 
-    def test_the_names_of_2016(self, put, tmp_path):
+    def test_the_file_names_of_2016(self, put, tmp_path):
         put("y/STS2016.input.web.txt", "a\tb\tsource\n")
         put("y/STS2016.gs.web.txt", "3\n")
         assert load_sts_set(str(tmp_path / "y")).subsets == {"web": [("a", "b", 3.0)]}
@@ -379,6 +381,6 @@ class TestSemEval:
         with pytest.raises(DatasetError, match=reason):
             load_sts_set(str(tmp_path / "y"))
 
-    def test_a_folder_of_something_else(self, tmp_path):
+    def test_a_folder_of_other_files(self, tmp_path):
         with pytest.raises(DatasetError, match=r"has no file STS\.input\.NAME\.txt"):
             load_sts_set(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Retrieval sets: published ones, and each dialect by a small example."""
+"""Retrieval sets: published ones, and a small example of each format."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class TestPublished:
         by_path = load_retrieval_set(str(data / "ir" / "cran"))
         assert by_path == found._replace(name="cran")
 
-    def test_cranfields_queries_are_counted_by_order(self):
-        """The words of a query are more often in its judged documents than in others'."""
+    def test_cranfields_queries_are_numbered_by_order(self):
+        """A query's words are more frequent in its judged documents than in those of others."""
         found = load_retrieval_set("cranfield")
         words = {name: set(text.split()) for name, text in found.documents.items()}
 
@@ -65,7 +65,7 @@ class TestPublished:
         others = zip(names, names[100:] + names[:100], strict=True)
         assert own > 3 * sum(shared(query, found.qrels[other]) for query, other in others)
 
-    def test_a_title_is_there_once(self):
+    def test_a_title_occurs_once(self):
         text = load_retrieval_set("cranfield").documents["1"]
         assert text.count("aerodynamics of a wing in a slipstream") == 1
 
@@ -75,13 +75,13 @@ class TestNames:
         assert retrieval_names() == ["scifact", "beir-scifact", "cranfield"]
 
     @pytest.mark.parametrize("name", ["scifact", "beir-scifact", "cranfield"])
-    def test_what_is_not_here(self, tmp_path, monkeypatch, name):
+    def test_a_missing_set(self, tmp_path, monkeypatch, name):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         with pytest.raises(DatasetNotFoundError, match=f"semsearch datasets fetch {name}$"):
             load_retrieval_set(name)
 
     @pytest.mark.parametrize("name", ["scifact", "cranfield"])
-    def test_splits_that_are_not(self, name):
+    def test_unknown_splits(self, name):
         with pytest.raises(DatasetError, match="no split 'dev'"):
             load_retrieval_set(name, "dev")
 
@@ -90,7 +90,7 @@ class TestNames:
         with pytest.raises(DatasetNotFoundError, match=r"'cran' \(known: scifact, "):
             load_retrieval_set("cran")
 
-    def test_a_folder_of_something_else(self, tmp_path):
+    def test_a_folder_of_other_files(self, tmp_path):
         with pytest.raises(DatasetError, match="neither corpus.jsonl"):
             load_retrieval_set(str(tmp_path))
 
@@ -156,7 +156,7 @@ class TestBeir:
         put("tea/qrels/test.tsv", "\ufeff" + QRELS.replace("\n", "\r\n"))
         assert load_retrieval_set(str(folder)) == self.EXPECTED
 
-    def test_strangers_are_left_out_and_counted(self, put, folder, caplog):
+    def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
         with caplog.at_level(logging.WARNING):
             assert load_retrieval_set(str(folder)) == self.EXPECTED
@@ -295,7 +295,7 @@ class TestClassical:
         )
         assert found.documents["4"] == "thé"
 
-    def test_strangers_are_counted(self, load, caplog):
+    def test_unknown_ids_are_counted(self, load, caplog):
         with caplog.at_level(logging.WARNING):
             assert load("2 1 1\n2 77 1\n99 1 1\n").qrels == {"2": {"1": 1}}
         assert "x: 2 judgements" in caplog.text
@@ -318,7 +318,7 @@ class TestClassical:
         with pytest.raises(DatasetError, match=reason):
             load(*arguments)
 
-    def test_two_of_a_kind(self, load, put):
+    def test_two_files_of_documents(self, load, put):
         put("x/Y.ALL", DOCUMENTS)
         with pytest.raises(
             DatasetError, match=r"must have one file of documents \(found: X\.ALL, Y\.ALL"
@@ -330,7 +330,7 @@ STARS = "*" * 44
 
 
 class TestLisa:
-    """The layout of the collection as it is published; the texts are ours."""
+    """The layout of the published collection, with made-up texts."""
 
     FILES: ClassVar = {
         "LISA0.001": f"""Document    1

@@ -1,4 +1,4 @@
-"""Where published data sets lie, what is known of them, and the two that have readers of old."""
+"""Where published data sets are stored, their registry, and the two oldest readers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from semsearch.datasets.registry import known_set, known_sets
 from semsearch.errors import DatasetError, DatasetNotFoundError
 
 
-class TestWhere:
-    def test_in_a_folder_that_is_named(self, tmp_path, monkeypatch):
+class TestLocation:
+    def test_a_folder_named_by_the_user(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         (tmp_path / "a.txt").touch()
         assert data_file("a.txt") == tmp_path / "a.txt"
         with pytest.raises(DatasetNotFoundError, match=r"^b\.txt is not in .*; set SEMSEARCH_DATA"):
             data_file("b.txt")
 
-    def test_else_among_the_users_data(self, tmp_path, monkeypatch):
+    def test_the_default_folder(self, tmp_path, monkeypatch):
         monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
         monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
         assert data_folder() == tmp_path / "semsearch" / "data"
@@ -33,7 +33,7 @@ class TestWhere:
         file.touch()
         assert data_file("pairs/quora_dev.tsv") == file
 
-    def test_a_set(self, tmp_path, monkeypatch):
+    def test_the_folder_of_a_set(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
         sick = known_set("sick")
         with pytest.raises(DatasetNotFoundError, match="semsearch datasets fetch sick$"):
@@ -69,7 +69,7 @@ class TestRegistry:
         with pytest.raises(DatasetError, match=r"no data set 'stsb' \(known: stsbenchmark, "):
             known_set("stsb")
 
-    def test_files_are_those_that_were_published(self, data):
+    def test_files_equal_the_published_ones(self, data):
         found = 0
         for known in known_sets().values():
             for file in known.files:
@@ -83,14 +83,14 @@ class TestRegistry:
 
 @pytest.mark.parametrize(("split", "count"), [("train", 5749), ("dev", 1500), ("test", 1379)])
 def test_stsbenchmark(data, monkeypatch, split, count):
-    """The numbers of pairs are those of its readme."""
+    """The numbers of pairs are from its readme."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     pairs = read_stsbenchmark(split)
     assert len(pairs) == count
     assert all(0 <= pair.gold <= 5 and pair.left and pair.right for pair in pairs)
 
 
-def test_a_line_that_is_not_of_stsbenchmark(put, tmp_path, monkeypatch):
+def test_an_invalid_line_of_stsbenchmark(put, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
     with pytest.raises(DatasetError, match=r"sts-test\.csv:1: not a scored pair"):

@@ -1,4 +1,4 @@
-"""Whatever a file holds, reading it succeeds or says in one line what is wrong."""
+"""Whatever a file contains, reading it succeeds or reports in one line what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from semsearch.datasets import load_labelled_pairs, load_retrieval_set, load_sts_set
 from semsearch.errors import DatasetError
 
-#: What the formats are made of, so that files are nearly right.
+#: Pieces of the formats, so that files are almost valid.
 PIECES = [
     *(
         b"\t",

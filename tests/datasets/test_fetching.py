@@ -1,4 +1,4 @@
-"""Files from a server that helps, one that does not, and one that lies."""
+"""Downloads: complete, interrupted, and from servers that fail or send other files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def target(tmp_path):
 
 
 def beside(target):
-    """What lies in the target's folder but the target."""
+    """The other files in the target's folder."""
     return sorted(file.name for file in target.parent.iterdir() if file != target)
 
 
@@ -38,7 +38,7 @@ def fetched(served, target, content=None):
     return seen
 
 
-def test_a_file_comes_whole(served, target):
+def test_a_file_is_fetched(served, target):
     seen = fetched(served, target)
     assert target.read_bytes() == served.content
     assert beside(target) == []
@@ -46,13 +46,13 @@ def test_a_file_comes_whole(served, target):
     assert seen[-1] == len(served.content)
 
 
-def test_what_is_here_is_not_fetched_again(served, target):
+def test_an_existing_file_is_not_fetched_again(served, target):
     fetched(served, target)
     assert fetched(served, target) == [len(served.content)]
     assert served.asked == [None]
 
 
-def test_another_file_of_that_name_stays(served, target):
+def test_another_file_of_that_name_is_kept(served, target):
     target.parent.mkdir()
     target.write_text("mine")
     with pytest.raises(DatasetError, match="differs from the published file; move it away"):
@@ -60,14 +60,14 @@ def test_another_file_of_that_name_stays(served, target):
     assert target.read_text() == "mine"
 
 
-class TestBreakingOff:
-    def test_it_goes_on_by_itself(self, served, target):
+class TestInterruptions:
+    def test_it_resumes_by_itself(self, served, target):
         served.breaks_after = [1_000_000, 1_500_000]
         fetched(served, target)
         assert target.read_bytes() == served.content
         assert served.asked == [None, "bytes=1000000-", "bytes=2500000-"]
 
-    def test_a_later_run_goes_on(self, served, target):
+    def test_a_later_run_resumes(self, served, target):
         served.breaks_after = [1_000_000] + 2 * [0]
         with pytest.raises(DatasetError, match=r"stopped after 1,000,000 of 3,000,000 bytes"):
             fetched(served, target)
@@ -98,14 +98,14 @@ class TestBreakingOff:
         fetched(served, target)
         assert target.read_bytes() == served.content
 
-    def test_a_part_that_is_whole_needs_no_server(self, served, target):
+    def test_a_complete_part_needs_no_server(self, served, target):
         target.parent.mkdir()
         target.with_name("a.bin.part").write_bytes(served.content)
         fetched(served, target)
         assert (target.read_bytes(), served.asked) == (served.content, [])
 
-    def test_a_part_that_cannot_be_gone_on_with(self, served, target):
-        """416 Range Not Satisfiable: the file there is shorter now, whatever its tag says."""
+    def test_a_part_that_cannot_be_resumed(self, served, target):
+        """416 Range Not Satisfiable: the server's file is shorter now, whatever its tag is."""
         target.parent.mkdir()
         target.with_name("a.bin.part").write_bytes(b"x")
         target.with_name("a.bin.part.tag").write_text('"one"')
@@ -115,7 +115,7 @@ class TestBreakingOff:
         assert served.asked == ["bytes=1-", None]
 
 
-class TestLies:
+class TestUntrustedServers:
     def test_wrong_bytes(self, served, target):
         with pytest.raises(DatasetError, match="sends a file other than the published one: SHA"):
             fetched(served, target, content=served.content[::-1])
@@ -147,13 +147,13 @@ class TestLies:
             fetch_file(file, target, lambda _: None)
 
 
-class TestTrouble:
-    def test_nobody_answers(self, target):
+class TestFailures:
+    def test_a_refused_connection(self, target):
         file = KnownFile("a.bin", 1, "0" * 64, "http://127.0.0.1:9/a.bin")
         with pytest.raises(DatasetError, match="cannot be reached: Connection refused"):
             fetch_file(file, target, lambda _: None)
 
-    def test_a_server_that_stands_still(self, target, monkeypatch):
+    def test_a_silent_server(self, target, monkeypatch):
         import socket
 
         monkeypatch.setattr(web, "MAX_SILENCE_SECONDS", 0.1)
@@ -187,12 +187,12 @@ fetch_file(KnownFile("a.bin", int(size), sha256, url), Path(target), lambda _: N
 """
 
 
-def test_processes_do_not_spoil_each_other(served, target):
+def test_several_processes_fetch_a_file_once(served, target):
     file = served.file()
     command = [sys.executable, "-c", CHILD, file.url, str(file.size), file.sha256, str(target)]
     children = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
-    told = [child.communicate()[1] for child in children]
-    assert [child.returncode for child in children] == [0, 0, 0], told
+    errors = [child.communicate()[1] for child in children]
+    assert [child.returncode for child in children] == [0, 0, 0], errors
     assert target.read_bytes() == served.content
     assert served.asked == [None]
     assert beside(target) == []
@@ -207,16 +207,16 @@ class TestSets:
         known = KnownSet("s", DatasetKind.STS, "", "", "", "s", {}, files, "it from its authors")
         monkeypatch.setattr(fetching, "known_set", lambda _: known)
 
-    def test_what_can_be_fetched_is_and_the_rest_is_told(self, known, tmp_path):
+    def test_files_that_cannot_be_fetched_are_reported(self, known, tmp_path):
         seen = []
         with pytest.raises(DatasetError, match="^s: .*/s/c cannot be .* get it from its authors"):
-            fetch_set("s", lambda *told: seen.append(told))
+            fetch_set("s", lambda *progress: seen.append(progress))
         assert {file.name for file in (tmp_path / "s").iterdir()} == {"a", "b"}
         assert seen[0] == (0, 6_000_000)
         assert seen[-1] == (6_000_000, 6_000_000)
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
-    def test_when_all_is_there(self, known, tmp_path):
+    def test_a_complete_set(self, known, tmp_path):
         with pytest.raises(DatasetError):
             fetch_set("s")
         (tmp_path / "s" / "c").touch()

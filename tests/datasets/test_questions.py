@@ -1,4 +1,4 @@
-"""A user's own queries and judgements, in the formats that people have them in."""
+"""A user's own queries and judgements, in common formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QRELS = {
     "graded.tsv": "qid\tdocid\tgrade\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
 }
 EXPECTED = ({"q1": "cats", "2": 'no "dogs"'}, {"q1": {"d1": 2, "d2": 1}, "2": {"d2": 1, "d3": 0}})
-#: By which name a table's queries are in which format.
+#: Files of queries and of judgements that are read together.
 PAIRS = [(queries, "qrels.txt") for queries in QUERIES] + [("queries.csv", name) for name in QRELS]
 
 
@@ -45,7 +45,7 @@ def test_formats(files, queries, qrels):
     assert found == RetrievalSet(queries.split(".")[0], {}, *EXPECTED)
 
 
-def test_packed_files(files):
+def test_compressed_files(files):
     for name in ("queries.csv", "qrels.txt", "queries.jsonl"):
         (files / f"{name}.gz").write_bytes(gzip.compress((files / name).read_bytes()))
     for queries in ("queries.csv.gz", "queries.jsonl.gz"):

@@ -1,4 +1,4 @@
-"""Models made here: tiny, of random weights."""
+"""Tiny models with random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiny models of random weights in the layouts that sentence-transformers writes or wrote."""
+"""Tiny models with random weights in current and earlier layouts of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def words():
     return WordEmbeddings(tokenizer, torch.randn(len(WORDS), 8).numpy())
 
 
-#: By name, what makes the modules of a model out of the folder of a tiny BERT.
+#: Functions that build a model's modules from the folder of a tiny BERT, by layout.
 MODULES = {
     "transformer": bert,
     "dense": lambda plain: [*bert(plain), Dense(WIDTH, 16), LayerNorm(16), Normalize()],
@@ -60,12 +60,12 @@ MODULES = {
     "lstm": lambda plain: [words(), LSTM(8, 4), Pooling(8, "mean")],
     "router": lambda plain: [Router.for_query_document([static()], [static()])],
 }
-#: These are made of the ones above.
+#: All layouts; the last four are variants of those above or of a plain BERT.
 LAYOUTS = [*MODULES, "numbered transformer", "vocabulary file", "shards", "plain BERT"]
 
 
 def write_model(layout: str, plain_bert: Path, folder: Path, *, safe: bool = True) -> Path:
-    """Write a model of that layout into a new folder."""
+    """Write a model with this layout into a new folder."""
     torch.manual_seed(0)
     if layout == "plain BERT":
         shutil.copytree(plain_bert, folder)
@@ -85,7 +85,7 @@ def write_model(layout: str, plain_bert: Path, folder: Path, *, safe: bool = Tru
 
 
 def number_transformer(folder: Path) -> None:
-    """Lay the transformer into a folder of its own, as sentence-transformers did before 2.0."""
+    """Move the transformer into its own folder, as sentence-transformers did before 2.0."""
     own = folder / "0_Transformer"
     own.mkdir()
     kept = {"modules.json", "config_sentence_transformers.json", "README.md"}
@@ -98,7 +98,7 @@ def number_transformer(folder: Path) -> None:
 
 
 def vocabulary_file(folder: Path) -> None:
-    """Keep the tokenizer as a list of words, as BERT's own code did."""
+    """Store the tokenizer as a list of words, as BERT's original code did."""
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     vocabulary = tokenizer["model"]["vocab"]
     (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)))

@@ -1,4 +1,4 @@
-"""Attention written out: the same numbers as OpenVINO's own operation gives."""
+"""Attention rewritten as matrix products equals OpenVINO's own operation."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ LENGTHS = [5, 2, 1]
 
 
 def heads(tokens, order):
-    """Tokens of shape (texts, tokens, numbers), each head's part on its own."""
+    """Tokens of shape (texts, tokens, numbers), split into heads."""
     split = op.reshape(tokens, op.constant([0, 0, HEADS, WIDTH]), special_zero=True)
     return op.transpose(split, op.constant(order))
 
 
 def floats_of(mask):
-    """Torch's masks: nothing where a token is, the lowest number elsewhere."""
+    """Torch's additive mask: 0 for tokens, the lowest number for padding."""
     lowest = numpy.finfo(numpy.float32).min
     added = op.select(op.convert(mask, "boolean"), numpy.float32(0), lowest)
     return op.unsqueeze(added, op.constant([1, 2]))
 
 
-def relative_places(mask):
-    """A mask and a number for each head, as MPNet adds them."""
+def position_bias(mask):
+    """The mask plus a position bias for each head, as in MPNet."""
     bias = numpy.random.default_rng(7).normal(size=(1, HEADS, 1, 1)).astype(numpy.float32)
     rows = op.constant(numpy.arange(LENGTHS[0], dtype=numpy.float32).reshape(1, 1, -1, 1))
     return op.add(op.multiply(rows, op.constant(bias)), floats_of(mask))
 
 
 def model(added=None, keys_in_columns=True, scale=None, causal=False):
-    """One layer's attention to its own input."""
+    """A model of one self-attention layer."""
     tokens = op.parameter([-1, -1, HEADS * WIDTH], numpy.float32, name="tokens")
     mask = op.parameter([-1, -1], numpy.int64, name=MASK)
     for one in (tokens, mask):
@@ -52,8 +52,8 @@ def model(added=None, keys_in_columns=True, scale=None, causal=False):
     return openvino.Model([op.result(attended)], [tokens, mask], "attention")
 
 
-def said(one):
-    """What a model says of three texts that are padded."""
+def output(one):
+    """The output of a model for three padded texts."""
     tokens = numpy.random.default_rng(3).normal(size=(3, LENGTHS[0], HEADS * WIDTH))
     mask = numpy.arange(LENGTHS[0]) < numpy.array(LENGTHS)[:, None]
     run = openvino.Core().compile_model(one, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -71,29 +71,29 @@ def kinds(one):
         {"added": floats_of},
         {"added": floats_of, "scale": 0.3},
         {"added": floats_of, "keys_in_columns": False},
-        {"added": relative_places},
+        {"added": position_bias},
         {},
     ],
-    ids=["padding", "scale", "keys in rows", "a number for each head", "no mask"],
+    ids=["padding", "scale", "keys in rows", "a bias for each head", "no mask"],
 )
-def test_the_same_numbers(options):
+def test_outputs_are_unchanged(options):
     one = model(**options)
-    expected = said(one)
+    expected = output(one)
     write_out_attention(one)
     found = kinds(one)
     assert found["ScaledDotProductAttention"] == 0
     assert found["MatMul"] == 2
-    numpy.testing.assert_allclose(said(one), expected, atol=1e-6)
+    numpy.testing.assert_allclose(output(one), expected, atol=1e-6)
 
 
-def test_keys_are_moved_once():
+def test_keys_are_transposed_once():
     one = model(added=floats_of)
     assert kinds(one)["Transpose"] == 4
     write_out_attention(one)
     assert kinds(one)["Transpose"] == 3
 
 
-def test_padding_changes_nothing():
+def test_padding_does_not_change_outputs():
     one = model(added=floats_of)
     write_out_attention(one)
     alone = model(added=floats_of)
@@ -103,12 +103,12 @@ def test_padding_changes_nothing():
     run = openvino.Core().compile_model(alone, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     mask = numpy.ones((1, LENGTHS[1]), numpy.int64)
     expected = run({"tokens": text, MASK: mask})[0]
-    numpy.testing.assert_allclose(said(one)[1:2, :, : LENGTHS[1]], expected, atol=1e-6)
+    numpy.testing.assert_allclose(output(one)[1:2, :, : LENGTHS[1]], expected, atol=1e-6)
 
 
-def test_attention_to_earlier_tokens_stays():
+def test_causal_attention_is_not_rewritten():
     one = model(causal=True)
-    expected = said(one)
+    expected = output(one)
     write_out_attention(one)
     assert kinds(one)["ScaledDotProductAttention"] == 1
-    numpy.testing.assert_array_equal(said(one), expected)
+    numpy.testing.assert_array_equal(output(one), expected)

@@ -1,4 +1,4 @@
-"""Batches of texts of like length."""
+"""Batches of texts with similar lengths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_each_text_is_in_one_batch(least_fill):
     assert sorted(found) == list(range(500))
 
 
-def test_by_hand():
+def test_batches_by_hand():
     found = [
         (rows.tolist(), length)
         for rows, length in batches(texts([2, 9, 10, 4, 2]), 20, length_of=lambda n: n + n % 2)
@@ -46,7 +46,7 @@ def test_by_hand():
         ([20] * 12, 2, [5, 5, 2]),  # more than two batches hold
     ],
 )
-def test_few_texts_are_shared_out_among_what_runs_side_by_side(lengths, at_once, expected):
+def test_few_texts_are_divided_among_parallel_batches(lengths, at_once, expected):
     found = list(batches(texts(lengths), 100, at_once=at_once))
     assert [len(rows) for rows, _ in found] == expected
     assert sorted(row for rows, _ in found for row in rows) == list(range(len(lengths)))
@@ -65,7 +65,7 @@ def test_few_texts_are_shared_out_among_what_runs_side_by_side(lengths, at_once,
         ([400, 1, 1], [1, 2]),
     ],
 )
-def test_windows_are_of_about_equal_size(lengths, sizes):
+def test_windows_have_similar_sizes(lengths, sizes):
     texts = ["x" * length for length in lengths]
     found = list(windows(texts, 100))
     assert [len(window) for _, window in found] == sizes
@@ -95,7 +95,7 @@ def test_padding():
 
 
 def test_padding_on_a_gpu_is_under_five_percent():
-    """Lengths as sentences and passages have them: about log-normal, 4 to 256 tokens."""
+    """The lengths resemble those of sentences and passages: about log-normal, 4 to 256 tokens."""
     for mean in (14, 62):
         drawn = numpy.random.default_rng(2).lognormal(numpy.log(mean), 0.5, 10_000)
         lengths = drawn.clip(4, 256).astype(int)

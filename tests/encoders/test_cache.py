@@ -1,4 +1,4 @@
-"""The user's cache: whole entries, made once, sound when they are used."""
+"""The user's cache: entries are complete, made once, and checked before use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_entry_is_made_once():
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone", "manifest"])
-def test_a_damaged_entry_is_made_anew(damage):
+def test_a_damaged_entry_is_made_again(damage):
     make = Maker()
     entry = cached_entry("thing", make)
     if damage == "changed":
@@ -52,7 +52,7 @@ def test_a_damaged_entry_is_made_anew(damage):
     assert make.calls == 2
 
 
-def test_an_entry_that_was_cut_short_is_not_there():
+def test_an_interrupted_entry_is_discarded():
     with pytest.raises(RuntimeError):
         cached_entry("thing", Maker(fail=True))
     assert [file.name for file in cache_folder().iterdir()] == ["thing.lock"]
@@ -61,7 +61,7 @@ def test_an_entry_that_was_cut_short_is_not_there():
     assert make.calls == 1
 
 
-def test_of_two_who_want_it_one_makes_it():
+def test_threads_make_an_entry_once():
     make, found = Maker(), []
     threads = [
         threading.Thread(target=lambda: found.append(cached_entry("thing", make))) for _ in range(4)

@@ -1,4 +1,4 @@
-"""What was compiled is read again where it can be, and compiled anew where it cannot."""
+"""Stored compiled models are reused if possible, and otherwise compiled again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = numpy.array([[1, 2, 3, 4]], numpy.float32)
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model of one product, 4 numbers wide."""
+    """A model of one matrix product, 4 numbers wide."""
     weights = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
     row = op.parameter([-1, 4], numpy.float32)
     product = op.matmul(row, op.constant(weights), transpose_a=False, transpose_b=True)
@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def used(monkeypatch):
-    """Which of OpenVINO's two ways to a model were taken, in their order."""
+    """How models were obtained, in order: "read" from a file or "compiled" by OpenVINO."""
     ways = []
 
     class Core:
@@ -57,7 +57,7 @@ def used(monkeypatch):
     return ways
 
 
-def said(folder, options=OPTIONS):
+def output(folder, options=OPTIONS):
     return compiled_model(folder, options)([ROW])[0].tolist()
 
 
@@ -65,30 +65,30 @@ def said(folder, options=OPTIONS):
 PRODUCT = [[20, 60, 100, 140]]
 
 
-def test_it_is_read_from_wherever_the_folder_is_then(folder, used):
+def test_a_moved_folder_is_still_read(folder, used):
     keep_compiled(folder, OPTIONS)
     entry = folder.rename(folder.with_name("entry"))
     used.clear()
-    assert said(entry) == PRODUCT
+    assert output(entry) == PRODUCT
     assert used == ["read"]
 
 
-def test_the_weights_are_not_kept_twice(folder):
+def test_weights_are_not_stored_twice(folder):
     keep_compiled(folder, OPTIONS)
     weights = folder / "model.bin"
     weights.write_bytes(bytes(weights.stat().st_size))
-    assert said(folder) == [[0, 0, 0, 0]]
+    assert output(folder) == [[0, 0, 0, 0]]
 
 
-def test_nothing_was_kept(folder, used):
-    assert said(folder) == PRODUCT
+def test_a_new_model_is_compiled(folder, used):
+    assert output(folder) == PRODUCT
     assert used == ["compiled"]
 
 
-def test_of_other_options(folder, used):
+def test_other_options_need_compilation(folder, used):
     keep_compiled(folder, OPTIONS)
     used.clear()
-    assert said(folder, OPTIONS | {"PERFORMANCE_HINT": "THROUGHPUT"}) == PRODUCT
+    assert output(folder, OPTIONS | {"PERFORMANCE_HINT": "THROUGHPUT"}) == PRODUCT
     assert used == ["compiled"]
 
 
@@ -103,14 +103,14 @@ def test_of_other_options(folder, used):
     ],
     ids=["another processor", "another version", "cut off", "empty", "noise"],
 )
-def test_what_cannot_be_used_is_compiled(folder, used, change):
+def test_an_unusable_file_is_ignored(folder, used, change):
     keep_compiled(folder, OPTIONS)
     (kept,) = folder.glob("*.blob")
     changed = change(kept.read_bytes())
     assert changed != kept.read_bytes()
     kept.write_bytes(changed)
     used.clear()
-    assert said(folder) == PRODUCT
+    assert output(folder) == PRODUCT
     assert used == ["compiled"]
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_compiled(folder, used, change):
 def test_a_converted_model_is_not_compiled_again(
     plain_bert, used, precision, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))  # others convert with half a processor
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))  # other tests hide bf16 support
     load_encoder(str(plain_bert))  # converts
     used.clear()
     encoder = load_encoder(str(plain_bert), precision=precision)

@@ -1,4 +1,4 @@
-"""OpenVINO gives what torch gives, for every kind of BERT-like model; others run on torch."""
+"""OpenVINO equals torch for all kinds of BERT-like models; other models run on torch."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_a_plain_bert(plain_bert):
     check(str(plain_bert))
 
 
-def test_bf16_is_near(plain_bert, tmp_path):
+def test_bf16_vectors_are_similar(plain_bert, tmp_path):
     spec = make(plain_bert, tmp_path, "mean")
-    exact = load_encoder(spec).encode_documents(TEXTS)
+    exact = load_encoder(spec, precision=Precision.FP32).encode_documents(TEXTS)
     near = load_encoder(spec, precision=Precision.BF16).encode_documents(TEXTS)
     assert (exact * near).sum(axis=1).min() > 0.999
 
@@ -101,8 +101,8 @@ def test_threads_can_share_an_encoder(plain_bert):
 @pytest.mark.parametrize(
     "text", ["", " ", "a b", "b " * 2000, "a [SEP] b [CLS] [MASK] c", "a é \x00 \U0001f600 日本"]
 )
-def test_tokens_stand_where_those_of_the_whole_text_do(plain_bert, text):
-    """However little of it the model reads, and whatever special tokens the text itself names."""
+def test_token_spans_equal_those_of_torch(plain_bert, text):
+    """Also if the model reads only part of a text, or the text contains special tokens."""
     converted = load_encoder(str(plain_bert), precision="fp32")
     plain = load_encoder(str(plain_bert), device="cpu", precision="fp32")
     expected = plain.token_spans(text)
@@ -110,8 +110,8 @@ def test_tokens_stand_where_those_of_the_whole_text_do(plain_bert, text):
     assert converted.token_spans(text).shape == expected.shape
 
 
-def test_encoders_come_and_go(plain_bert):
-    """A model that is dropped while its last batches end must not wait for itself."""
+def test_encoders_can_be_dropped_at_once(plain_bert):
+    """Dropping a model while its last batches finish must not deadlock."""
     expected = load_encoder(str(plain_bert)).encode_documents(TEXTS)
     for _ in range(30):
         numpy.testing.assert_array_equal(
@@ -119,7 +119,7 @@ def test_encoders_come_and_go(plain_bert):
         )
 
 
-def test_other_models_run_on_torch_and_it_is_said(plain_bert, tmp_path, caplog):
+def test_other_models_run_on_torch_with_a_warning(plain_bert, tmp_path, caplog):
     spec = make(plain_bert, tmp_path, "mean")
     config = tmp_path / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "gpt2"}))
@@ -145,7 +145,7 @@ def test_a_damaged_cache_is_converted_again(plain_bert, tmp_path, monkeypatch):
     numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)
 
 
-def test_weights_that_are_none(plain_bert, tmp_path):
+def test_invalid_weights_are_refused(plain_bert, tmp_path):
     spec = make(plain_bert, tmp_path, "mean")
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoderError, match="cannot be loaded"):

@@ -1,4 +1,4 @@
-"""Cross-encoders give what transformers gives; what is none is refused."""
+"""Cross-encoders score as in transformers; other models are refused."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PAIRS = [
     ("a b", "f e d c b a"),
     ("d", "d"),
     ("", "a"),
-    ("a b c " * 9, "d e f " * 5),  # longer than it reads
+    ("a b c " * 9, "d e f " * 5),  # longer than the model reads
     ("f", "b " * 40),
 ]
 
 
 @pytest.fixture(scope="module")
 def classifier(plain_bert, tmp_path_factory):
-    """Makes a folder with a BERT that has a random head of so many outputs."""
+    """Makes a folder with a BERT whose random head has `labels` outputs."""
 
     def make(labels):
         folder = tmp_path_factory.mktemp("classifier")
@@ -33,7 +33,7 @@ def classifier(plain_bert, tmp_path_factory):
         config = BertConfig.from_pretrained(plain_bert, num_labels=labels)
         model = BertForSequenceClassification(config).eval()
         for weights in (model.bert.pooler.dense.weight, model.classifier.weight):
-            weights.data *= 20  # what is drawn at random would score all pairs alike
+            weights.data *= 20  # the initial weights would score all pairs alike
         model.save_pretrained(folder)
         BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
         return folder
@@ -72,7 +72,7 @@ def test_the_order_of_a_pair_counts(folder):
     assert abs(one - other) > 1e-4
 
 
-def test_there_is_no_int8(folder):
+def test_int8_is_refused(folder):
     with pytest.raises(EncoderError, match="do not support int8"):
         load_reranker(str(folder), precision="int8")
 

@@ -1,4 +1,4 @@
-"""A conversion that fails, for whatever reason: the model runs on torch, and a line says why."""
+"""After any failed conversion, the model runs on torch, and a warning of one line says why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 TEXTS = ["a b c", "d"]
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
 
-#: What fails, with what, and what is said of it.
+#: The step that fails, its error, and the reason in the warning.
 FAILURES = [
     ("_traced", RuntimeError("Check 'x' failed at src/y.cpp:1:\nmore"), "Check 'x' failed at "),
     ("_traced", NotImplementedError(), "failed (NotImplementedError)"),
@@ -35,7 +35,7 @@ FAILURES = [
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """Nothing has been converted yet."""
+    """An empty cache, without converted models."""
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -51,7 +51,7 @@ def classifier(plain_bert, tmp_path_factory):
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Lets a step of the conversion fail."""
+    """Makes a step of the conversion fail."""
 
     def fail(name, error):
         def step(*arguments, **options):
@@ -65,7 +65,7 @@ def failing(monkeypatch):
     return fail
 
 
-def told(caplog, spec):
+def warning(caplog, spec):
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith(f"model '{spec}' runs on torch: ")
     assert "\n" not in message
@@ -77,10 +77,10 @@ def test_an_encoder_runs_on_torch(failing, plain_bert, caplog, cache, name, erro
     failing(name, error)
     encoder = load_encoder(str(plain_bert))
     assert isinstance(encoder, TorchEncoder)
-    assert reason in told(caplog, plain_bert)
+    assert reason in warning(caplog, plain_bert)
     expected = load_encoder(str(plain_bert), device="cpu").encode_documents(TEXTS)
     numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
-    assert not list(cache.glob("encoder-*.*/*"))  # no half of a conversion is left
+    assert not list(cache.glob("encoder-*.*/*"))  # no partial conversion is left
 
 
 @pytest.mark.parametrize(("name", "error", "reason"), FAILURES)
@@ -88,7 +88,7 @@ def test_a_reranker_runs_on_torch(failing, classifier, caplog, name, error, reas
     failing(name, error)
     reranker = load_reranker(classifier)
     assert isinstance(reranker, TorchReranker)
-    assert reason in told(caplog, f"cross-encoder:{classifier}")
+    assert reason in warning(caplog, f"cross-encoder:{classifier}")
     expected = load_reranker(classifier, "cpu").score("a", ["b", "c d"])
     numpy.testing.assert_allclose(reranker.score("a", ["b", "c d"]), expected, atol=1e-6)
 
@@ -99,20 +99,20 @@ def test_a_model_that_cannot_be_compiled(plain_bert, caplog, monkeypatch):
 
     monkeypatch.setattr(OpenVINORuntime, "keep_compiled", keep_compiled)
     assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
-    assert "failed (no kernel)" in told(caplog, plain_bert)
+    assert "failed (no kernel)" in warning(caplog, plain_bert)
 
 
 def test_a_cache_that_cannot_be_written(plain_bert, classifier, caplog, cache):
     cache.write_text("a file where the folder should be")
     assert isinstance(load_encoder(str(plain_bert)), TorchEncoder)
-    assert "set SEMSEARCH_CACHE to another folder" in told(caplog, plain_bert)
+    assert "set SEMSEARCH_CACHE to another folder" in warning(caplog, plain_bert)
     caplog.clear()
     assert isinstance(load_reranker(classifier), TorchReranker)
-    assert "set SEMSEARCH_CACHE to another folder" in told(caplog, f"cross-encoder:{classifier}")
+    assert "set SEMSEARCH_CACHE to another folder" in warning(caplog, f"cross-encoder:{classifier}")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_ctrl_c_is_no_failure(failing, plain_bert, classifier, error):
+def test_interrupts_propagate(failing, plain_bert, classifier, error):
     failing("_traced", error())
     with pytest.raises(error):
         load_encoder(str(plain_bert))
@@ -132,7 +132,7 @@ def test_a_model_that_torch_cannot_load_either(classifier, plain_bert, caplog, t
     assert not caplog.records
 
 
-def test_int8_says_why_there_is_none(failing, plain_bert):
+def test_int8_reports_the_reason(failing, plain_bert):
     failing("_traced", RuntimeError("no tracing today"))
     with pytest.raises(EncoderError, match=r"does not support int8: .*no tracing today"):
         load_encoder(str(plain_bert), precision="int8")

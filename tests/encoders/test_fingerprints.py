@@ -1,4 +1,4 @@
-"""Whatever changes in the files of a model: its fingerprint changes, or its vectors do not."""
+"""Any change to a model's files changes its fingerprint or leaves its vectors unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def changed_json(draw, value):
 
 
 def change(draw, file):
-    """Change a file, in a way that its readers may still understand."""
+    """Change a file so that it may still be readable."""
     if file.suffix == ".safetensors":
         tensors = load_file(file)
         name = draw(some.sampled_from(sorted(tensors)))
@@ -83,7 +83,7 @@ def change(draw, file):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=some.data())
-def test_a_change_of_one_file_changes_the_fingerprint_or_nothing(model, tmp_path, data):
+def test_changes_of_a_file_are_detected_or_harmless(model, tmp_path, data):
     folder, before, expected = model
     copy = tmp_path / "copy"
     shutil.rmtree(copy, ignore_errors=True)
@@ -98,20 +98,20 @@ def test_a_change_of_one_file_changes_the_fingerprint_or_nothing(model, tmp_path
         if fingerprint(copy) != before:
             return
         found = vectors(copy)
-    except EncoderError:  # refused, or not to be loaded: no vectors at all
+    except EncoderError:  # refused or not loadable: no vectors
         return
     numpy.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("name", ["vocab.txt", "model.spm", "prophetnet.tokenizer", "bpe.codes"])
-def test_a_file_that_nobody_foresaw_counts(model, tmp_path, name):
+def test_unknown_files_change_the_fingerprint(model, tmp_path, name):
     folder, before, _ = model
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / name).write_text("a\nb\nc\n")
     assert fingerprint(tmp_path / "copy") != before
 
 
-def test_a_module_behind_a_link_counts(plain_bert, tmp_path):
+def test_linked_modules_are_fingerprinted(plain_bert, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     before = fingerprint(folder)
     (folder / "2_Dense").rename(tmp_path / "elsewhere")
@@ -123,7 +123,7 @@ def test_a_module_behind_a_link_counts(plain_bert, tmp_path):
     assert fingerprint(folder) != before
 
 
-def test_words_that_are_called_as_a_volatile_key_count(plain_bert, tmp_path):
+def test_words_named_like_volatile_keys_are_fingerprinted(plain_bert, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(plain_bert, folder)
     seen = set()
@@ -133,8 +133,8 @@ def test_words_that_are_called_as_a_volatile_key_count(plain_bert, tmp_path):
     assert len(seen) == 2
 
 
-def test_what_was_fingerprinted_whole_before_keeps_its_fingerprint():
-    """That of all-MiniLM-L6-v2 as released indexes have it."""
+def test_the_bundled_models_fingerprint_is_stable():
+    """The fingerprint of all-MiniLM-L6-v2 in released indexes."""
     assert find_model("minilm").fingerprint == (
         "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
     )
@@ -155,7 +155,7 @@ def test_an_index_whose_model_moved_says_what_to_do(plain_bert, tmp_path):
         assert retriever.search("a b c")[0].document_id == "1"
 
 
-def test_an_index_whose_fingerprint_left_out_files_says_what_to_do(plain_bert, tmp_path):
+def test_an_index_with_an_outdated_fingerprint_says_what_to_do(plain_bert, tmp_path):
     folder = write_model("numbered transformer", plain_bert, tmp_path / "model")
     path = tmp_path / "index"
     with Index.create(path, [str(folder)]) as index:
@@ -164,9 +164,9 @@ def test_an_index_whose_fingerprint_left_out_files_says_what_to_do(plain_bert, t
             connection.exec_driver_sql("UPDATE spaces SET fingerprint = 'of fewer files'")
     with Retriever.open(path) as retriever, pytest.raises(SpaceError) as raised:
         retriever.search("a b")
-    told = str(raised.value)
-    assert "\n" not in told
-    assert f"semsearch index --add-space {folder} --index {path}" in told
+    message = str(raised.value)
+    assert "\n" not in message
+    assert f"semsearch index --add-space {folder} --index {path}" in message
     with Index.open(path) as index, index.writer() as writer:
         space = writer.add_space(load_encoder(str(folder)))
         writer.drop_space("model")

@@ -1,4 +1,4 @@
-"""SHA-256 of files: right whenever the file changes, and computed once when it does not."""
+"""SHA-256 of files: computed again if a file changes, otherwise only once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def empty_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def file(tmp_path):
-    """A large file that has not changed for long."""
+    """A file that is large enough for its hash to be cached."""
     file = tmp_path / "weights"
     write(file, b"a")
     return file
@@ -45,13 +45,13 @@ def test_a_file_is_hashed_once(file, settled, monkeypatch):
     assert file_sha256(file) == sha256(file)
 
 
-def test_another_content_has_another_hash(file, settled):
+def test_changed_content_has_another_hash(file, settled):
     before = file_sha256(file)
     write(file, b"b")
     assert file_sha256(file) == sha256(file) != before
 
 
-def test_a_file_put_in_its_place_is_hashed(file, settled, tmp_path):
+def test_a_replaced_file_is_hashed_again(file, settled, tmp_path):
     stamps = file.stat()
     before = file_sha256(file)
     write(tmp_path / "other", b"b")
@@ -60,30 +60,30 @@ def test_a_file_put_in_its_place_is_hashed(file, settled, tmp_path):
     assert file_sha256(file) == sha256(file) != before
 
 
-def test_what_has_just_changed_is_not_remembered(file):
+def test_hashes_of_recent_changes_are_not_cached(file):
     file_sha256(file)
     assert not (cache_folder() / MEMORY).exists()
     long_ago = time.time() - 3600
-    os.utime(file, (long_ago, long_ago))  # which changes the other stamp, and that is now
+    os.utime(file, (long_ago, long_ago))  # this sets the other time stamp, ctime, to now
     file_sha256(file)
     assert not (cache_folder() / MEMORY).exists()
 
 
-def test_small_files_are_not_remembered(tmp_path, settled):
+def test_hashes_of_small_files_are_not_cached(tmp_path, settled):
     (tmp_path / "small").write_bytes(b"small")
     assert file_sha256(tmp_path / "small") == hashlib.sha256(b"small").hexdigest()
     assert not (cache_folder() / MEMORY).exists()
 
 
 @pytest.mark.parametrize("memory", ["", "[]", "null", '{"x": 3}', "\x00"])
-def test_a_damaged_memory_is_forgotten(file, settled, memory):
+def test_a_damaged_list_of_hashes_is_replaced(file, settled, memory):
     cache_folder().mkdir()
     (cache_folder() / MEMORY).write_text(memory)
     assert file_sha256(file) == sha256(file)
     assert list(json.loads((cache_folder() / MEMORY).read_text())) == [str(file)]
 
 
-def test_without_a_cache_it_is_hashed(file, settled, tmp_path, monkeypatch):
+def test_hashing_works_without_a_cache(file, settled, tmp_path, monkeypatch):
     (tmp_path / "taken").touch()
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "taken"))
     assert file_sha256(file) == sha256(file)

@@ -1,4 +1,4 @@
-"""The encoder without a model."""
+"""The hashing encoder, which needs no model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import EncoderError
 
 
-def test_texts_are_near_when_they_share_words(hashing):
+def test_texts_that_share_words_are_similar(hashing):
     vectors = hashing.encode_documents(["the red house", "House, red!", "a green tree", "…"])
     numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     # two words of three: 2 / (sqrt(3) * sqrt(2))

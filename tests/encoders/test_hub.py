@@ -1,4 +1,4 @@
-"""Models from the hub: against a small hub of our own on this machine."""
+"""Models from the hub, tested with a small local server."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def sha1(content):
 
 
 class Hub(BaseHTTPRequestHandler):
-    """What huggingface_hub asks of a hub: the list of a model's files, and the files."""
+    """The API that huggingface_hub uses: the list of a model's files, and the files."""
 
     asked: list[str]
-    revisions: dict[str, str]  # to commits
-    commits: dict[str, dict[str, bytes]]  # to files
+    revisions: dict[str, str]  # revision: commit
+    commits: dict[str, dict[str, bytes]]  # commit: files
 
     def do_GET(self):
         self.answer(with_body=True)
@@ -101,7 +101,7 @@ def hub():
 
 
 def find(spec, endpoint, cache):
-    """What `find_model` prints in a process of its own: the client reads its settings once."""
+    """Run `find_model` in a separate process: the client reads its settings only once."""
     code = (
         "import sys\n"
         "from semsearch.encoders.model_folder import find_model\n"
@@ -113,7 +113,7 @@ def find(spec, endpoint, cache):
 
 
 def run(arguments, endpoint, cache):
-    """A process of Python's that has this hub and this cache of its."""
+    """Run Python in a process that uses this hub and this cache of the hub's client."""
     environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache)}
     environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
     return subprocess.run(
@@ -141,26 +141,26 @@ def test_a_model_is_fetched_once_and_without_pickles(hub, tmp_path):
     assert [path for path in Hub.asked if path.endswith("model.safetensors")] == fetched
 
 
-def test_what_was_fetched_serves_without_the_hub(hub, tmp_path):
+def test_a_fetched_model_works_offline(hub, tmp_path):
     done = find(NAME, hub, tmp_path)
     offline = find(NAME, "http://127.0.0.1:9", tmp_path)  # nobody listens there
     assert done.returncode == 0
     assert offline.stdout == done.stdout
 
 
-def test_a_model_that_the_hub_has_not(hub, tmp_path):
+def test_a_model_missing_on_the_hub(hub, tmp_path):
     done = find("someone/nothing", hub, tmp_path)
     assert done.stderr.startswith("ModelNotFoundError: no model 'someone/nothing': neither")
     assert done.stderr.count("\n") == 1
 
 
-def test_no_hub(tmp_path):
+def test_an_unreachable_hub(tmp_path):
     done = find(NAME, "http://127.0.0.1:9", tmp_path)
-    assert done.stderr.startswith("ModelNotFoundError: no model 'someone/tiny': it is no folder")
+    assert done.stderr.startswith("ModelNotFoundError: no model 'someone/tiny': no such folder")
     assert "hub cannot be reached" in done.stderr
 
 
-def test_a_revision_that_the_hub_has_not(hub, tmp_path):
+def test_a_revision_missing_on_the_hub(hub, tmp_path):
     done = find(f"{NAME}@v2", hub, tmp_path)
     assert done.stderr == (
         "ModelNotFoundError: no model 'someone/tiny@v2': the hub has 'someone/tiny', but no such "
@@ -177,11 +177,11 @@ def read(folder):
 
 
 class TestIndexes:
-    """The hub is asked for what a user types, and never for what an index names."""
+    """The hub is contacted for models that users name, never for those that indexes name."""
 
     @pytest.fixture(autouse=True)
     def models(self, hub, write_bert):
-        """The hub has two versions of a model, whose main branch is still at the first one."""
+        """The hub has two commits of a model; its main branch is at the first."""
         words = [*"abcdef"]
         Hub.commits = {FIRST: read(write_bert(words)), SECOND: read(write_bert(words, seed=1))}
 
@@ -193,7 +193,7 @@ class TestIndexes:
 
     @pytest.fixture
     def semsearch(self, hub, tmp_path):
-        """Runs a command; its result knows how often the hub was asked meanwhile."""
+        """Runs a command; its result includes the number of requests to the hub."""
 
         def command(*arguments, cache="cache"):
             before = len(Hub.asked)
@@ -205,7 +205,7 @@ class TestIndexes:
 
     @pytest.fixture
     def made(self, semsearch, corpus, tmp_path):
-        """Makes an index with a spec that is typed."""
+        """Makes an index with `--encoder SPEC`."""
 
         def make(spec, name="index"):
             path = tmp_path / name
@@ -216,7 +216,7 @@ class TestIndexes:
 
         return make
 
-    def test_an_index_keeps_to_its_commit(self, made, semsearch, tmp_path):
+    def test_an_index_is_pinned_to_its_commit(self, made, semsearch, tmp_path):
         path = made(NAME)
         with Index.open(path) as index:
             assert index.space().spec == f"{NAME}@{FIRST}"
@@ -230,7 +230,7 @@ class TestIndexes:
         assert after.stdout == before.stdout
         with Index.open(made(NAME, "newer")) as index:
             assert index.space().spec == f"{NAME}@{SECOND}"
-        assert semsearch(*query).stdout == before.stdout  # though the cache's main has moved on
+        assert semsearch(*query).stdout == before.stdout  # though main has moved on in the cache
 
     @pytest.mark.parametrize(
         ("revision", "commit", "pooling"),
@@ -244,7 +244,7 @@ class TestIndexes:
         done = semsearch("query", "a b c", "--index", path)
         assert (done.returncode, done.requests) == (0, 0), done.stderr
 
-    def test_every_command_on_an_index_leaves_the_hub_alone(self, made, semsearch, corpus):
+    def test_commands_on_an_index_do_not_contact_the_hub(self, made, semsearch, corpus):
         path = made(NAME)
         for command in (
             ["query", "a", "--mode", "hybrid"],
@@ -273,8 +273,8 @@ class TestIndexes:
         done = semsearch("query", "a b c", "--index", path, cache="other")
         assert (done.returncode, done.requests) == (0, 0), done.stderr
 
-    def test_an_index_that_names_anything(self, semsearch, hub, tmp_path, hashing):
-        """In Python, too, and however it is opened."""
+    def test_an_index_with_an_untrusted_spec(self, semsearch, hub, tmp_path, hashing):
+        """The Python interface does not contact the hub either, however an index is opened."""
         path = tmp_path / "index"
         with Index.create(path, [hashing]) as index:
             index.add([Document("1", "a b c")])
@@ -298,7 +298,7 @@ class TestIndexes:
         assert Hub.asked == []
 
     def test_a_folder_that_names_its_base_model(self, semsearch, tmp_path, write_bert):
-        """As trained models do; no library looks it up, in training neither."""
+        """As trained models do; no library looks it up, not even in training."""
         folder = write_bert([*"abcdef"])
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps(config | {"_name_or_path": NAME}))

@@ -58,7 +58,7 @@ def test_encoding_nothing_gives_no_rows(encoder):
     assert encoder.encode_documents([]).shape == (0, 384)
 
 
-def test_reads_256_tokens_with_the_special_ones(encoder):
+def test_reads_256_tokens_including_special_ones(encoder):
     assert encoder.max_document_tokens == encoder.max_query_tokens == 254
     words = " ".join(["word"] * 300)
     cut = " ".join(["word"] * 254)
@@ -66,7 +66,7 @@ def test_reads_256_tokens_with_the_special_ones(encoder):
     assert left @ right == pytest.approx(1, abs=1e-6)
 
 
-def test_many_texts_come_back_in_their_order(plain, encoder):
+def test_vectors_keep_the_order_of_texts(plain, encoder):
     texts = [
         " ".join(["many words", *SENTENCES[number % 3].split()] * (1 + number % 13))
         for number in range(150)

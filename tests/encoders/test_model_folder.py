@@ -1,4 +1,4 @@
-"""Finding models, refusing unsafe ones, and telling one from another."""
+"""Finding models, refusing unsafe ones, and fingerprints."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ def test_a_missing_folder(spec):
         find_model(spec)
 
 
-def test_a_name_that_is_nowhere():
+def test_an_unknown_name():
     with pytest.raises(ModelNotFoundError, match="no model 'nobody/nothing'.*cannot be reached"):
         load_encoder("nobody/nothing")
 
 
-def test_a_name_that_can_be_none():
+def test_an_invalid_name():
     with pytest.raises(ModelNotFoundError, match="neither a folder here nor a model on the hub"):
         load_encoder("not a//name")
 
 
-def test_a_folder_that_is_no_model(tmp_path):
+def test_a_folder_without_a_model(tmp_path):
     with pytest.raises(ModelNotFoundError, match=r"no config.json"):
         find_model(str(tmp_path))
 
 
-def test_a_model_with_code_of_its_own_is_refused(folder):
+def test_a_model_with_custom_code_is_refused(folder):
     (folder / "modules.json").write_text(
         json.dumps([{"idx": 0, "name": "0", "path": "", "type": "custom.Module"}])
     )
@@ -99,14 +99,14 @@ def test_broken_modules(folder, content):
         find_model(str(folder))
 
 
-def test_weights_that_are_none(folder):
+def test_invalid_weights_are_refused(folder):
     with pytest.raises(EncoderError, match="cannot be loaded"):
         load_encoder(str(folder), device="cpu").encode_queries(["a text"])
     with pytest.raises(EncoderError, match="cannot be loaded"):
         load_encoder(str(folder))
 
 
-def test_the_fingerprint_follows_what_decides_the_vectors(folder):
+def test_the_fingerprint_covers_what_determines_the_vectors(folder):
     before = find_model(str(folder)).fingerprint
     changes = {
         "weights": lambda: (folder / WEIGHTS).write_bytes(b"other weights"),
@@ -124,7 +124,7 @@ def test_the_fingerprint_follows_what_decides_the_vectors(folder):
     assert len(seen) == 1 + len(changes)
 
 
-def test_the_fingerprint_ignores_what_does_not(folder):
+def test_the_fingerprint_ignores_other_changes(folder):
     before = find_model(str(folder)).fingerprint
     (folder / "README.md").write_text("another card")
     (folder / "train_script.py").write_text("pass")
@@ -133,8 +133,8 @@ def test_the_fingerprint_ignores_what_does_not(folder):
     assert find_model(str(folder)).fingerprint == before
 
 
-def test_what_an_index_would_load_now(folder, minilm):
-    """Known without loading it; the same as the encoder's own."""
+def test_the_current_fingerprint_equals_the_encoders(folder, minilm):
+    """It is computed without loading the model."""
     assert current_fingerprint("minilm") == minilm.fingerprint
     assert current_fingerprint("hashing:32") == load_encoder("hashing:32").fingerprint
     before = current_fingerprint(str(folder))

@@ -1,4 +1,4 @@
-"""Outliers taken apart: the model computes the same, and int8 has less to hold."""
+"""Treatment of outliers: outputs stay the same, and the ranges for int8 become smaller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH, INNER = 12, 96
 
 
 def linear(activation, rows, name, seed):
-    """A product with weights, as torch's linear layers are converted."""
+    """A product with weights, like a converted linear layer of torch."""
     width = activation.get_output_partial_shape(0)[-1].get_length()
     weights = numpy.random.default_rng(seed).normal(size=(rows, width)).astype(numpy.float32)
     node = op.matmul(activation, op.constant(weights), False, True)
@@ -31,19 +31,19 @@ def gelu(x):
     return op.gelu(x, "erf")
 
 
-def of_several_operations(x):
+def sigmoid_gelu(x):
     """GELU's approximation by a sigmoid, x * sigmoid(1.702 x)."""
     return op.multiply(x, op.sigmoid(op.multiply(x, op.constant(numpy.float32(1.702)))))
 
 
-@pytest.fixture(params=[gelu, of_several_operations])
+@pytest.fixture(params=[gelu, sigmoid_gelu])
 def activation(request):
     return request.param
 
 
 @pytest.fixture
 def model(activation):
-    """Two products of one input, an attention of sorts, and a feed-forward block."""
+    """Two products of one input, a simplified attention, and a feed-forward block."""
     text = op.parameter([-1, -1, WIDTH], numpy.float32)
     text.output(0).set_names({"x"})
     query, key = linear(text, WIDTH, "query", 1), linear(text, WIDTH, "key", 2)
@@ -53,7 +53,7 @@ def model(activation):
 
 @pytest.fixture
 def inputs():
-    """Texts of several lengths, whose channel 5 is large."""
+    """Texts of several lengths with a large channel 5."""
     texts = [numpy.random.default_rng(n).normal(size=(1, n + 1, WIDTH)) for n in range(4)]
     for text in texts:
         text[..., 5] *= 30
@@ -67,7 +67,7 @@ def run(model, features):
 
 
 def weights_of(model):
-    """The weights of all products, by the products' names."""
+    """The weights of all products, by name."""
     nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul"]
     return {node.get_friendly_name(): node.input_value(1).get_node().data for node in nodes}
 
@@ -91,7 +91,7 @@ def test_ranges_are_the_largest_values_of_each_channel(model, inputs):
         Recipe(smoothing=1, apart=1),
     ],
 )
-def test_the_model_computes_the_same(model, inputs, recipe):
+def test_outputs_are_unchanged(model, inputs, recipe):
     expected = [run(model, features) for features in inputs]
     take_outliers_apart(model, channel_ranges(model, inputs), recipe)
     for features, rows in zip(inputs, expected, strict=True):
@@ -108,13 +108,13 @@ def test_the_model_computes_the_same(model, inputs, recipe):
         (Recipe(apart=1), ["down"]),
     ],
 )
-def test_what_stays_in_floating_point(model, inputs, recipe, floats):
+def test_products_in_floating_point(model, inputs, recipe, floats):
     assert take_outliers_apart(model, channel_ranges(model, inputs), recipe) == floats
     names = {node.get_friendly_name() for node in model.get_ordered_ops()}
     assert {"query", "key", "up", "down", *floats} <= names
 
 
-def test_the_largest_units_become_a_block_of_their_own(model, inputs):
+def test_the_largest_units_become_a_separate_block(model, inputs):
     *_, inner = channel_ranges(model, inputs).values()
     before = weights_of(model)
     take_outliers_apart(model, channel_ranges(model, inputs), Recipe(smoothing=None, apart=1 / 48))
@@ -126,7 +126,7 @@ def test_the_largest_units_become_a_block_of_their_own(model, inputs):
 
 
 def test_a_contraction_of_another_kind_stays_in_floating_point(inputs):
-    """Its input has no rows of weights of its own: here, a softmax mixes the channels."""
+    """The channels of its input are not rows of weights: here, a softmax mixes them."""
     text = op.parameter([-1, -1, WIDTH], numpy.float32)
     text.output(0).set_names({"x"})
     mixed = op.softmax(linear(text, INNER, "up", 1), 2)

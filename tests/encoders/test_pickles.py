@@ -27,7 +27,7 @@ from semsearch.training import (
 
 
 class Trap:
-    """Unpickled, it leaves a file behind."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, trace):
         self.trace = trace
@@ -38,13 +38,13 @@ class Trap:
 
 @pytest.fixture
 def trace(tmp_path):
-    """What a trap that has run leaves behind."""
+    """The file that an unpickled trap creates."""
     return tmp_path / "trace"
 
 
 @pytest.fixture
 def trap(trace):
-    """Puts a trap in the place of a file of weights; whoever unpickles it leaves the trace."""
+    """Replaces a file of weights by a trap; unpickling it creates the trace."""
 
     def put(folder, name="pytorch_model.bin", old="model.safetensors"):
         torch.save({"weights": Trap(trace)}, folder / name)
@@ -74,6 +74,7 @@ def test_every_module_with_weights(layout, plain_bert, trap, trace, tmp_path):
     """One at a time: the other modules keep their safetensors."""
     folder = write_model(layout, plain_bert, tmp_path / "model")
     weights = sorted(folder.rglob("model.safetensors"))
+    assert weights
     for number, file in enumerate(weights):
         again = write_model(layout, plain_bert, tmp_path / f"model-{number}")
         trap(again / file.parent.relative_to(folder))
@@ -81,8 +82,8 @@ def test_every_module_with_weights(layout, plain_bert, trap, trace, tmp_path):
 
 
 @pytest.mark.parametrize("layout", MODULES)
-def test_models_that_were_saved_as_pickles(layout, plain_bert, trace, tmp_path):
-    """By sentence-transformers, or with what it no longer pickles pickled as it once did."""
+def test_models_saved_as_pickles(layout, plain_bert, trace, tmp_path):
+    """By sentence-transformers; weights that it no longer pickles are pickled as it once did."""
     folder = write_model(layout, plain_bert, tmp_path / "model", safe=False)
     for file in folder.rglob("model.safetensors"):
         torch.save({}, file.with_name("pytorch_model.bin"))
@@ -91,14 +92,14 @@ def test_models_that_were_saved_as_pickles(layout, plain_bert, trace, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pth", "weights.pkl"])
-def test_a_transformer_in_a_folder_of_its_own(name, plain_bert, trap, trace, tmp_path):
+def test_a_transformer_in_its_own_folder(name, plain_bert, trap, trace, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     number_transformer(folder)
     trap(folder / "0_Transformer", name)
     refused(str(folder), trace)
 
 
-def test_pickles_that_are_not_read_do_not_matter(plain_bert, trap, trace, tmp_path):
+def test_unread_pickles_are_ignored(plain_bert, trap, trace, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     for place in (folder, folder / "2_Dense"):
         trap(place, old=None)
@@ -110,7 +111,7 @@ def test_pickles_that_are_not_read_do_not_matter(plain_bert, trap, trace, tmp_pa
 
 
 def test_pickled_shards(plain_bert, trap, trace, tmp_path):
-    """The index of shards is safetensors', what it names is not."""
+    """The index of shards is one of safetensors, but names other files."""
     folder = write_model("shards", plain_bert, tmp_path / "model")
     index = folder / "model.safetensors.index.json"
     shards = json.loads(index.read_text())
@@ -121,7 +122,7 @@ def test_pickled_shards(plain_bert, trap, trace, tmp_path):
         refused(str(folder), trace, "names weights that are not a .safetensors file beside it")
 
 
-def test_weights_that_the_configuration_names(plain_bert, trap, trace, tmp_path):
+def test_weights_named_in_the_configuration(plain_bert, trap, trace, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     named = config | {"transformers_weights": "adapter_model.bin"}
@@ -138,7 +139,7 @@ def test_weights_that_the_configuration_names(plain_bert, trap, trace, tmp_path)
         "sentence_transformers.util.import_from_string",
     ],
 )
-def test_modules_that_are_none_of_sentence_transformers(kind, plain_bert, trace, tmp_path):
+def test_unknown_module_types(kind, plain_bert, trace, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     modules = json.loads((folder / "modules.json").read_text())
     modules[2]["type"] = kind
@@ -146,7 +147,7 @@ def test_modules_that_are_none_of_sentence_transformers(kind, plain_bert, trace,
     refused(str(folder), trace, "custom code")
 
 
-def test_a_router_leads_to_no_other_code(plain_bert, trace, tmp_path):
+def test_unknown_module_types_in_a_router(plain_bert, trace, tmp_path):
     folder = write_model("router", plain_bert, tmp_path / "model")
     config = json.loads((folder / "router_config.json").read_text())
     config["types"]["query_0_StaticEmbedding"] = "os.system"
@@ -155,7 +156,7 @@ def test_a_router_leads_to_no_other_code(plain_bert, trace, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../b", "C:\\elsewhere"])
-def test_a_module_outside_of_the_folder(path, plain_bert, tmp_path):
+def test_a_module_outside_the_folder(path, plain_bert, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     modules = json.loads((folder / "modules.json").read_text())
     modules[2]["path"] = path
@@ -165,7 +166,7 @@ def test_a_module_outside_of_the_folder(path, plain_bert, tmp_path):
 
 
 @pytest.mark.parametrize("name", [".", "", "a/.."])
-def test_a_router_inside_of_itself(name, plain_bert, tmp_path):
+def test_a_router_inside_itself(name, plain_bert, tmp_path):
     folder = write_model("router", plain_bert, tmp_path / "model")
     config = json.loads((folder / "router_config.json").read_text())
     config["types"] = {name: "sentence_transformers.models.Router"}
@@ -174,8 +175,8 @@ def test_a_router_inside_of_itself(name, plain_bert, tmp_path):
         load_encoder(str(folder))
 
 
-def test_parts_that_lie_elsewhere(plain_bert, tmp_path):
-    """What is not in the folder, its fingerprint cannot know."""
+def test_parts_outside_the_folder(plain_bert, tmp_path):
+    """A fingerprint does not cover files outside the folder."""
     folder = write_model("dense", plain_bert, tmp_path / "model")
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(EncoderError, match="is an adapter"):
@@ -220,7 +221,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_bases_of_training(task, plain_bert, trap, trace, tmp_path):
+def test_base_models_of_training(task, plain_bert, trap, trace, tmp_path):
     folder = write_model("transformer", plain_bert, tmp_path / "model")
     (tmp_path / "pairs.tsv").write_text("a b\tc d\t1\ne f\ta\t0\nb\tc\t1\n")
     data, recipe = [str(tmp_path / "pairs.tsv")], Recipe(steps=1, max_tokens=16)

@@ -1,4 +1,4 @@
-"""Plain BERTs with a pooling of one's choice, against transformers and a calculation by hand."""
+"""Plain BERTs with each pooling, against transformers and a calculation by hand."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_an_index_remembers_the_pooling(plain_bert, tmp_path, monkeypatch):
     assert scores == pytest.approx(expected, abs=1e-5)
 
 
-def test_an_unknown_pooling_is_told():
+def test_an_unknown_pooling_is_reported():
     with pytest.raises(EncoderError, match=r"no pooling 'sum' in 'minilm@sum' \(poolings: mean, "):
         load_encoder("minilm@sum")
 
 
-def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
+def test_an_untrained_pooler_is_refused(plain_bert, tmp_path):
     for file in plain_bert.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     weights = load_file(tmp_path / "model.safetensors")
@@ -83,7 +83,7 @@ def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
     save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(EncoderError, match="no trained pooler; use @mean, @cls or @max"):
         load_encoder(f"{tmp_path}@pooler")
-    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which nobody reads
+    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which are not read
     shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")
     with pytest.raises(EncoderError, match="no trained pooler"):
         load_encoder(f"{tmp_path}@pooler")
@@ -91,7 +91,7 @@ def test_a_pooler_is_never_made_up(plain_bert, tmp_path):
 
 
 def test_the_bundled_model_pools_by_the_mean(minilm):
-    """Its own pooling is the mean, so that nothing changes with @mean."""
+    """Its own pooling is the mean, so @mean changes nothing."""
     texts = ["Bread rises while it rests.", "x"]
     mean = load_encoder("minilm@mean", precision="fp32").encode_documents(texts)
     own = load_encoder("minilm", precision="fp32").encode_documents(texts)

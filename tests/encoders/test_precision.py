@@ -1,4 +1,4 @@
-"""The precisions: what is chosen, and int8 behind its gate."""
+"""The choice of a precision, and the quality gate of int8."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LETTERS = "abcdef"
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Pretends that this processor has bf16, or has it not."""
+    """Pretends that this processor supports bf16, or does not."""
 
     def pretend(has_bf16):
         monkeypatch.setattr(openvino_runtime, "_has_bf16", lambda: has_bf16)
@@ -36,7 +36,7 @@ def processor(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("asked", "has_bf16", "comes_to"),
+    ("asked", "has_bf16", "expected"),
     [
         (Precision.AUTO, True, Precision.BF16),
         (Precision.AUTO, False, Precision.FP32),
@@ -44,12 +44,12 @@ def processor(monkeypatch):
         (Precision.BF16, True, Precision.BF16),
     ],
 )
-def test_what_a_precision_comes_to(processor, asked, has_bf16, comes_to):
+def test_the_precision_used(processor, asked, has_bf16, expected):
     processor(has_bf16)
-    assert float_precision(asked) is comes_to
+    assert float_precision(asked) is expected
 
 
-def test_bf16_is_refused_where_there_is_none(processor, plain_bert):
+def test_unsupported_bf16_is_refused(processor, plain_bert):
     processor(False)
     with pytest.raises(
         EncoderError, match="^this processor does not support bf16; use --precision fp32"
@@ -58,13 +58,13 @@ def test_bf16_is_refused_where_there_is_none(processor, plain_bert):
     assert load_encoder(str(plain_bert)).description()["precision"] == "fp32"
 
 
-def test_the_description_says_it(processor, plain_bert):
+def test_the_description_includes_the_precision(processor, plain_bert):
     processor(True)
     assert load_encoder(str(plain_bert)).description()["precision"] == "bf16"
     assert load_encoder(str(plain_bert), precision="fp32").description()["precision"] == "fp32"
 
 
-def test_torch_computes_in_what_is_asked_for(plain_bert):
+def test_torch_uses_the_requested_precision(plain_bert):
     expected = load_encoder(str(plain_bert), device="cpu").encode_queries(["a b c"])
     half = load_encoder(str(plain_bert), device="cpu", precision="bf16")
     assert half.description()["precision"] == "bf16"
@@ -75,7 +75,7 @@ def test_torch_computes_in_what_is_asked_for(plain_bert):
 
 
 class TestInt8:
-    """With a tiny model of random weights, and small sets to measure it on."""
+    """A tiny model with random weights, measured on small data sets."""
 
     @pytest.fixture(autouse=True)
     def cache(self, tmp_path, monkeypatch):
@@ -93,12 +93,12 @@ class TestInt8:
         small = RetrievalSet("small", documents, queries, qrels)
         monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
 
-    def generous(self, monkeypatch):
+    def accept_any_loss(self, monkeypatch):
         for limit, value in {"STS_LOSS": 100, "NDCG_LOSS": 100, "AGREEMENT": 0}.items():
             monkeypatch.setattr(parity, limit, value)
 
-    def test_what_passes_is_used_for_documents(self, plain_bert, cache, monkeypatch, caplog):
-        self.generous(monkeypatch)
+    def test_a_passing_model_encodes_documents(self, plain_bert, cache, monkeypatch, caplog):
+        self.accept_any_loss(monkeypatch)
         encoder = load_encoder(str(plain_bert), precision="int8")
         assert isinstance(encoder, OpenVINOEncoder)
         description = encoder.description()
@@ -109,37 +109,37 @@ class TestInt8:
         plain = load_encoder(str(plain_bert))
         text = ["a b c d e f"]
         numpy.testing.assert_array_equal(encoder.encode_queries(text), plain.encode_queries(text))
-        nearness = float((encoder.encode_documents(text) * plain.encode_documents(text)).sum())
-        assert 0.9 < nearness < 1 - 1e-7
+        cosine = float((encoder.encode_documents(text) * plain.encode_documents(text)).sum())
+        assert 0.9 < cosine < 1 - 1e-7
         (file,) = cache.glob("int8-*/model.xml")
         assert "FakeQuantize" in file.read_text("utf-8")
 
-    def test_how_far_it_has_come_is_told(self, plain_bert, monkeypatch, caplog):
-        self.generous(monkeypatch)
+    def test_progress_is_logged(self, plain_bert, monkeypatch, caplog):
+        self.accept_any_loss(monkeypatch)
         monkeypatch.setattr(quantization, "SECONDS_BETWEEN_LINES", 0)
         load_encoder(str(plain_bert), precision="int8").description()
         lines = [record.getMessage() for record in caplog.records]
         assert lines[0].endswith("takes a few minutes, once")
-        told = [re.match(r"int8: (\d+) of (\d+) texts encoded, about", line) for line in lines]
-        counts = [tuple(map(int, found.groups())) for found in told if found]
+        matches = [re.match(r"int8: (\d+) of (\d+) texts encoded, about", line) for line in lines]
+        counts = [tuple(map(int, found.groups())) for found in matches if found]
         assert counts == sorted(counts)
         assert len(counts) > 2
-        # Both forms: 35 pairs, 36 documents, 3 queries and their different texts.
+        # Both precisions: 35 pairs, 36 documents, 3 queries and their different texts.
         assert counts[-1] == (2 * (70 + 36 + 3 + 3),) * 2
 
     def test_it_is_quantised_once(self, plain_bert, monkeypatch):
-        self.generous(monkeypatch)
+        self.accept_any_loss(monkeypatch)
         first = load_encoder(str(plain_bert), precision="int8").encode_documents(["a b"])
         monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
         again = load_encoder(str(plain_bert), precision="int8").encode_documents(["a b"])
         numpy.testing.assert_array_equal(first, again)
 
-    def test_what_loses_too_much_is_refused(self, plain_bert, monkeypatch):
+    def test_too_much_loss_is_refused(self, plain_bert, monkeypatch):
         monkeypatch.setattr(parity, "AGREEMENT", 1.1)
         with pytest.raises(EncoderError, match=r"int8 loses too much .*top 10 agreement [01]\."):
             load_encoder(str(plain_bert), precision="int8").description()
 
-    def test_without_sets_it_is_not_quantised(self, plain_bert, monkeypatch, tmp_path):
+    def test_without_data_sets_it_is_not_quantised(self, plain_bert, monkeypatch, tmp_path):
         monkeypatch.setattr(quantization, "quantize", None)  # cannot be called
         monkeypatch.setattr(datasets, "read_stsbenchmark", read_stsbenchmark)
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
@@ -219,9 +219,9 @@ def test_parity_equals_independent_measures():
     assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
 
 
-def test_what_it_is_measured_on(data, monkeypatch):
+def test_the_held_out_data(data, monkeypatch):
     """The published counts: 1,379 pairs, 5,183 abstracts, 300 validation and 809 training claims.
-    Two training claims are there twice, two are validation claims too (by pandas, from the CSVs).
+    Two training claims occur twice, two are also validation claims (by pandas, from the CSVs).
     """
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     held_out = read_held_out()
@@ -236,7 +236,7 @@ def unit(vector):
 
 
 def test_minilm_passes(data, tmp_path, monkeypatch):
-    """The whole gate takes minutes; here with the abstracts that 60 claims are about."""
+    """The whole gate takes minutes; this uses 60 claims, the cited abstracts and 100 others."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
     whole = read_scifact()
@@ -248,7 +248,7 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     documents = {name: whole.documents[name] for name in [*cited, *others]}
     small = RetrievalSet("small", documents, queries, qrels)
     monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
-    monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # a claim is worth more here
+    monkeypatch.setattr(parity, "NDCG_LOSS", 1.0)  # each claim weighs more here
     measured = load_encoder("minilm", precision="int8").description()["parity"]
     assert measured["sts_fp32"] == pytest.approx(82.03, abs=0.01)
     assert measured["sts"] > 81.83

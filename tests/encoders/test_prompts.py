@@ -1,4 +1,4 @@
-"""Prompts take room: what stands behind them is still read to its end."""
+"""Prompts use up tokens; the passages after them are still read to their end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from semsearch.stores.local.schema import put_setting
 
 pytestmark = pytest.mark.slow
 
-PROMPTS = {"query": "query : query : a ", "document": "document : "}  # of 5 and of 2 tokens
-READ = 32 - 2  # tokens of the tiny BERT, [CLS] and [SEP] left out
+PROMPTS = {"query": "query : query : a ", "document": "document : "}  # 5 and 2 tokens
+READ = 32 - 2  # tokens that the tiny BERT reads, without [CLS] and [SEP]
 
 
 @pytest.fixture(scope="module")
 def prompted(plain_bert, tmp_path_factory):
-    """A folder of a model with a prompt before queries, and another before documents."""
+    """A folder with a model that has one prompt for queries and another for documents."""
     folder = tmp_path_factory.mktemp("prompted")
     model = SentenceTransformer(str(plain_bert), device="cpu")
     model.prompts = PROMPTS
@@ -44,41 +44,41 @@ def with_other_end(text):
     return text[:-1] + ("a" if text[-1] != "a" else "b")
 
 
-def changes_nothing(encode, text):
-    """Whether the last word of a text has no part in its vector."""
+def ignores_last_word(encode, text):
+    """Whether the last word of a text does not affect its vector."""
     before, after = encode([text, with_other_end(text)])
     return bool(numpy.allclose(before, after, atol=1e-6))
 
 
-def test_the_room_behind_a_prompt_is_all_that_is_read(encoder):
+def test_a_prompt_reduces_the_tokens_read(encoder):
     assert encoder.max_query_tokens == READ - 5
     assert encoder.max_document_tokens == READ - 2
     for encode, room in [
         (encoder.encode_queries, encoder.max_query_tokens),
         (encoder.encode_documents, encoder.max_document_tokens),
     ]:
-        assert not changes_nothing(encode, words(room))
-        assert changes_nothing(encode, words(room + 1))
+        assert not ignores_last_word(encode, words(room))
+        assert ignores_last_word(encode, words(room + 1))
 
 
-def test_without_prompts_the_room_is_the_models(plain_bert):
+def test_without_prompts_all_tokens_are_available(plain_bert):
     for device in (None, "cpu"):
         encoder = load_encoder(str(plain_bert), device=device)
         assert (encoder.max_query_tokens, encoder.max_document_tokens) == (READ, READ)
 
 
 def test_every_passage_is_read_to_its_end(encoder, tmp_path):
-    text = words(500)  # without sentence ends: passages are as long as may be
+    text = words(500)  # without sentence ends: passages are as long as possible
     with Index.create(tmp_path / "index", [encoder]) as index:
         index.add([Document("a", text)])
         passages = index.passages().texts
     assert " ".join(passages) == text
     assert max(len(passage.split()) for passage in passages) == READ - 2
-    assert not any(changes_nothing(encoder.encode_documents, passage) for passage in passages)
+    assert not any(ignores_last_word(encoder.encode_documents, passage) for passage in passages)
 
 
 def test_an_index_that_was_made_for_longer_passages(encoder, tmp_path, caplog):
-    """As those made before prompts were counted."""
+    """Like those made before prompts were counted."""
     with Index.create(tmp_path / "index", [encoder]) as index:
         with index._store.database.write() as connection:
             put_setting(connection, "chunk_max_tokens", READ)
@@ -87,14 +87,14 @@ def test_an_index_that_was_made_for_longer_passages(encoder, tmp_path, caplog):
     assert f"reads {READ - 2} tokens; passages here have up to {READ}" in caplog.text
 
 
-def test_a_second_encoder_that_reads_less_is_told_of(encoder, plain_bert, tmp_path, caplog):
-    """At an index's creation as when it is added later."""
+def test_a_second_encoder_that_reads_less_is_reported(encoder, plain_bert, tmp_path, caplog):
+    """When an index is created, as when the encoder is added later."""
     caplog.set_level(logging.WARNING)
     Index.create(tmp_path / "index", [load_encoder(str(plain_bert)), encoder]).close()
     assert f"reads {READ - 2} tokens; passages here have up to {READ}" in caplog.text
 
 
-def test_a_prompt_that_leaves_nothing(plain_bert, tmp_path):
+def test_a_prompt_that_leaves_no_tokens(plain_bert, tmp_path):
     model = SentenceTransformer(str(plain_bert), device="cpu")
     model.prompts = {"document": "a " * READ}
     model.save(str(tmp_path / "model"))

@@ -1,4 +1,4 @@
-"""Runtimes are chosen by name, and a further one is a module."""
+"""Runtimes are chosen by name; a module can add another one."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
 
 @pytest.fixture
 def other(monkeypatch):
-    """A runtime from elsewhere, which is tried first."""
+    """A third-party runtime, which is tried first."""
 
-    class Squared(TorchRuntime):
-        """Runs models in its own way: told apart by what it has run."""
+    class Counting(TorchRuntime):
+        """Counts the batches that it runs."""
 
         batches = 0
 
         def run(self, batches):
             for features in batches:
-                Squared.batches += 1
+                Counting.batches += 1
                 yield self.run_alone(features)
 
-    class SquaredEncoder(TorchEncoder):
+    class CountingEncoder(TorchEncoder):
         @property
         def documents(self):
             model = text_model(self.model, self.facts, unit_vectors)
-            model._runtime = Squared(self.model, unit_vectors)
+            model._runtime = Counting(self.model, unit_vectors)
             return model
 
     def load(folder, device, precision):
         assert device is None
         if "refused" in folder.spec:
             raise NotConvertibleError("the other runtime knows no such layer")
-        return SquaredEncoder(folder, "cpu", precision=precision)
+        return CountingEncoder(folder, "cpu", precision=precision)
 
     module = ModuleType("other_runtime")
     module.load_encoder = load
@@ -60,10 +60,10 @@ def other(monkeypatch):
     monkeypatch.setitem(sys.modules, "other_runtime", module)
     monkeypatch.setattr(loading, "RUNTIMES", {"other": "other_runtime", **loading.RUNTIMES})
     monkeypatch.setattr(loading, "has_gpu", lambda: False)
-    return Squared
+    return Counting
 
 
-def test_they_are_chosen_by_name(plain_bert):
+def test_runtimes_are_chosen_by_name(plain_bert):
     expected = load_encoder(str(plain_bert), "cpu", "fp32").encode_documents(TEXTS)
     for name, kind in (("openvino", OpenVINOEncoder), ("torch", TorchEncoder)):
         encoder = load_encoder(str(plain_bert), precision="fp32", runtime=name)
@@ -71,14 +71,14 @@ def test_they_are_chosen_by_name(plain_bert):
         numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
 
 
-def test_a_further_one_is_a_module(other, plain_bert):
+def test_a_module_can_add_a_runtime(other, plain_bert):
     encoder = load_encoder(str(plain_bert), precision="fp32")
     expected = load_encoder(str(plain_bert), "cpu", "fp32").encode_documents(TEXTS)
     numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
     assert other.batches > 0
 
 
-def test_what_one_cannot_run_the_next_one_does(other, plain_bert, tmp_path, caplog):
+def test_unsupported_models_run_on_the_next_runtime(other, plain_bert, tmp_path, caplog):
     del other
     shutil.copytree(plain_bert, tmp_path / "refused")
     encoder = load_encoder(str(tmp_path / "refused"), precision="fp32")
@@ -111,7 +111,7 @@ def test_a_reranker_on_torch(plain_bert, monkeypatch):
 
 
 @pytest.mark.parametrize("runtime", ["torch", "openvino"])
-def test_what_a_runtime_raises_is_an_error_of_ours(plain_bert, monkeypatch, runtime):
+def test_errors_of_a_runtime_become_encoder_errors(plain_bert, monkeypatch, runtime):
     encoder = load_encoder(str(plain_bert), precision="fp32", runtime=runtime)
 
     def fail(*arguments):

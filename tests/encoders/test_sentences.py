@@ -1,4 +1,4 @@
-"""`encode` in place of SentenceTransformer's."""
+"""The method `encode`, compatible with SentenceTransformer's."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_queries_have_their_own_prompt(hashing, monkeypatch):
     assert hashing.encode("a", prompt_name="document").shape == (256,)
 
 
-def test_sentence_transformers_takes_it(hashing):
-    """Its function hands over what it hands over to a model of its own."""
+def test_it_works_with_sentence_transformers(hashing):
+    """Its functions accept our encoders in place of its own models."""
     from sentence_transformers.util import paraphrase_mining
 
     (score, *best), *_ = paraphrase_mining(hashing, TEXTS)
     assert sorted(best) == [0, 2]
-    assert score == pytest.approx(3 / numpy.sqrt(3 * 4), abs=1e-6)  # three words of three and four
+    assert score == pytest.approx(3 / numpy.sqrt(3 * 4), abs=1e-6)  # 3 shared words of 3 and 4
 
 
 def test_mistakes(hashing):

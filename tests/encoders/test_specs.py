@@ -1,4 +1,4 @@
-"""What the name of a model says."""
+"""The parts of a model's spec."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_parts(spec, parts, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("spec", ["minilm@sum", "./folder@v1", "/x@v1", "~/x@v1", "a@b@c", "a@"])
-def test_what_has_no_revisions_has_a_wrong_pooling(spec, tmp_path, monkeypatch):
+def test_unknown_poolings_are_refused(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EncoderError, match=r"no pooling '\w*' in '.+' \(poolings: mean, cls, "):
         parse_spec(spec)

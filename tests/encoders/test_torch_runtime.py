@@ -1,4 +1,4 @@
-"""Models other than the bundled one, made here: a plain BERT and one with prompts."""
+"""Models on torch other than the bundled one: tiny BERTs, plain and with prompts."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_prompts_are_used(plain_bert, tmp_path):
     assert encoder.fingerprint != plain.fingerprint
 
 
-def test_the_longest_text_is_the_models(plain_bert):
+def test_the_maximum_length_is_the_models(plain_bert):
     assert load_encoder(str(plain_bert), device="cpu").facts.max_tokens == 32 - 2
 
 
-def test_token_spans_cut_nothing_off(plain_bert):
+def test_token_spans_are_not_truncated(plain_bert):
     encoder = load_encoder(str(plain_bert), device="cpu")
     encoder.encode_documents(["a " * 100])  # the model's own tokenizer has truncation set by now
     assert encoder.token_spans("a " * 100).shape == (100, 2)
@@ -59,7 +59,7 @@ def test_token_spans_cut_nothing_off(plain_bert):
 def test_batches_by_tokens_change_nothing(
     plain_bert, tmp_path, monkeypatch, pooling, include_prompt
 ):
-    """Against sentence-transformers' batches; without prompts in the pooling, they are its own."""
+    """Compared with sentence-transformers, which makes the batches if prompts are not pooled."""
     monkeypatch.setattr(torch_runtime, "CPU_BATCHING", Batching(24, 100, least_fill=0.9))
     model = SentenceTransformer(
         modules=[

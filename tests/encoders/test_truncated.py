@@ -53,7 +53,7 @@ def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
         assert index.info().spaces[0].dimension == 5
 
 
-def test_what_cannot_be_shortened(plain_bert):
+def test_invalid_dimensions_are_refused(plain_bert):
     width = load_encoder(plain_bert).dimension
     with pytest.raises(EncoderError, match=f"has {width} dimensions, not 999"):
         load_encoder(f"{plain_bert}@999d")
@@ -61,7 +61,7 @@ def test_what_cannot_be_shortened(plain_bert):
         load_reranker(f"{plain_bert}@5d")
 
 
-def test_the_option(tmp_path, monkeypatch, plain_bert):
+def test_the_dimension_option(tmp_path, monkeypatch, plain_bert):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text("text\na cat\na dog\n")
 
@@ -76,10 +76,10 @@ def test_the_option(tmp_path, monkeypatch, plain_bert):
     assert added.exit_code == 0, added.output
     with Index.open(tmp_path / "indexes/c") as opened:
         assert [space.dimension for space in opened.info().spaces] == [4, 3]
-    for wrong, told in [
+    for wrong, message in [
         (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "is not a model"),
         (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
         (("--index-type", "flat", "--dimension", 4, *index), "--dimension needs texts to encode"),
     ]:
         result = run(*wrong)
-        assert (result.exit_code, told in result.output) == (1, True), result.output
+        assert (result.exit_code, message in result.output) == (1, True), result.output

@@ -1,4 +1,4 @@
-"""Which texts the vocabulary of an encoder does not suit."""
+"""Whether the vocabulary of an encoder suits texts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def sample(name):
 
 @pytest.fixture(scope="module")
 def english():
-    """MiniLM's, which is that of bert-base-uncased."""
+    """MiniLM's tokenizer, which is that of bert-base-uncased."""
     return tokenizer_of("minilm")
 
 
@@ -155,7 +155,7 @@ def test_a_vocabulary_of_the_language_suits():
     assert vocabulary_fit(portuguese, OTHER_LANGUAGES["russian"]).is_poor
 
 
-def test_letters_that_are_read_byte_by_byte():
+def test_byte_level_tokenizers():
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train_from_iterator(sample_texts(), 8000, show_progress=False)
     for language in ("chinese", "thai", "hindi", "german"):
@@ -163,7 +163,7 @@ def test_letters_that_are_read_byte_by_byte():
     assert not vocabulary_fit(tokenizer, sample_texts()).is_poor
 
 
-def test_the_pieces_a_word(english):
+def test_pieces_per_word(english):
     """By hand: die, sc, ##hone, kat, ##ze, sc, ##hl, ##af, ##t; names and numbers do not count."""
     fit = vocabulary_fit(english, ["die schöne katze schläft, Kunigunde (2024)!"])
     assert fit == (1, 1, 9 / 4)

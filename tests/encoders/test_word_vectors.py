@@ -1,4 +1,4 @@
-"""Averaged word vectors: what is read, how texts become words, and what their vectors are."""
+"""Averaged word vectors: file formats, tokenisation, and the vectors of texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def empty_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def loaded(tmp_path):
-    """Loads the encoder of some text, written to a file."""
+    """Writes word vectors to a file and loads them as an encoder."""
 
     def load(text, suffix="", name="v.txt"):
         (tmp_path / name).write_text(text, "utf-8")
@@ -99,7 +99,7 @@ class TestAverages:
     def test_a_text_without_a_known_word_gets_the_mean_of_all(self, loaded, text):
         numpy.testing.assert_allclose(vector(loaded(SMALL), text), unit(4, 5, 12), atol=1e-7)
 
-    def test_what_cancels_out_gets_it_too(self, loaded):
+    def test_words_that_cancel_out_get_it_too(self, loaded):
         encoder = loaded("a 1 2\nb -1 -2\nc 3 0\n")
         numpy.testing.assert_allclose(vector(encoder, "a b"), [1, 0], atol=1e-7)
         nothing = loaded("a 1 2\nb -1 -2\n", name="nothing.txt")
@@ -165,7 +165,7 @@ class TestFormats:
         ]
         numpy.testing.assert_allclose(vector(encoder, "cat"), unit(2, 1), atol=1e-7)
 
-    def test_of_equal_words_the_first_counts(self, loaded):
+    def test_the_first_of_equal_words_counts(self, loaded):
         encoder = loaded("a 1 0\nb 0 1\na 0 5\na 0 9\n")
         assert encoder.description()["words"] == 2
         numpy.testing.assert_allclose(vector(encoder, "a"), [1, 0])
@@ -186,7 +186,7 @@ class TestFormats:
 
 class TestFaults:
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "message"),
         [
             ("", "v.txt is empty; expected a text file with a word and its numbers a line"),
             ("5 3\n", "incomplete: its header announces 5 words, but it has 0"),
@@ -207,8 +207,8 @@ class TestFaults:
             ("1 99999999\n", "v.txt:1: not word vectors"),
         ],
     )
-    def test_what_is_no_file_of_word_vectors(self, loaded, text, told):
-        with pytest.raises(EncoderError, match=told):
+    def test_invalid_files(self, loaded, text, message):
+        with pytest.raises(EncoderError, match=message):
             loaded(text)
 
     @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ class TestFaults:
 
 class TestWords:
     @pytest.mark.parametrize("text", DIVIDED)
-    def test_as_the_treebank_divides(self, text):
+    def test_words_as_in_the_treebank(self, text):
         spans = word_spans(text, contractions=True)
         assert [text[start:end] for start, end in spans] == DIVIDED[text].split()
 
@@ -259,7 +259,7 @@ class TestWords:
         assert encoder.description()["contractions"] is False
         numpy.testing.assert_allclose(vector(encoder, "Don’t"), [1, 0])
 
-    def test_spans_hold_all_but_white_space(self, loaded):
+    def test_spans_cover_all_but_white_space(self, loaded):
         encoder = loaded(SMALL)
         text = "Nö, don't\tdo it… 3.5€ — 你好, cafe\u0301 #tag @you\n(ok)"
         spans = encoder.token_spans(text)
@@ -270,7 +270,7 @@ class TestWords:
     @pytest.mark.parametrize(
         "part", ["a", "a.", "1.", "a-", "'", "http://", "a@", ".", "x'y", "1,1:"]
     )
-    def test_long_texts_take_time_in_proportion(self, part):
+    def test_long_texts_take_linear_time(self, part):
         """A quadratic pattern would run for hours on these."""
         text = part * (300_000 // len(part))
         assert sum(end - start for start, end in word_spans(text, contractions=True)) == len(text)
@@ -285,7 +285,7 @@ class TestWords:
         numpy.testing.assert_allclose(vector(cased, "The"), unit(1, 1), atol=1e-7)
         assert cased.coverage().unknown == 0
 
-    def test_unknown_compounds_by_their_parts(self, loaded):
+    def test_unknown_compounds_use_their_parts(self, loaded):
         encoder = loaded("well 1 0 0\nknown 0 1 0\nwell-known 0 0 1\n")
         numpy.testing.assert_allclose(vector(encoder, "well-known"), [0, 0, 1])
         numpy.testing.assert_allclose(vector(encoder, "known/well"), unit(1, 1, 0), atol=1e-7)
@@ -331,7 +331,7 @@ class TestSif:
         numpy.testing.assert_allclose(sif_weights(3), expected)
 
     def test_equals_a_direct_calculation(self, loaded):
-        """Weighted means over the sample, its first component by numpy.linalg.svd, taken away."""
+        """Weighted means without the first component of the sample (numpy.linalg.svd)."""
         sample = Path(semsearch.__file__).parent / "sample" / "notes.csv"
         with sample.open(encoding="utf-8", newline="") as file:
             notes = [row["text"] for row in csv.DictReader(file)]
@@ -386,6 +386,7 @@ class TestCache:
     def test_is_mapped_and_read_only(self, loaded, tmp_path):
         encoder = loaded(SMALL)
         assert isinstance(encoder._words.vectors.base, numpy.memmap)
+        assert not encoder._words.vectors.flags.writeable
         (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
         matrix = numpy.load(entry / "vectors.npy")
         assert matrix.dtype == numpy.float32
@@ -398,7 +399,7 @@ class TestCache:
         numpy.testing.assert_allclose(vector(after, "cat"), [1, 0, 0])
         numpy.testing.assert_allclose(vector(before, "cat"), [0, 1, 0])
 
-    def test_without_its_file_an_encoder_cannot_be_known(self, loaded, tmp_path):
+    def test_a_deleted_file_is_reported(self, loaded, tmp_path):
         encoder = loaded(SMALL)
         (tmp_path / "v.txt").unlink()
         with pytest.raises(ModelNotFoundError, match=r"v\.txt'?: no such file"):
@@ -415,7 +416,7 @@ class TestCache:
         outputs = [process.communicate()[0] for process in both]
         assert outputs[0] == outputs[1] != b""
 
-    def test_equal_hashes_are_told_apart(self, tmp_path, monkeypatch):
+    def test_hash_collisions_are_resolved(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.encoders.words.word_vectors._hash", lambda word: len(word))
         writer = VocabularyWriter(tmp_path)
         writer.add([b"aa", b"bb", b"c"])
@@ -437,14 +438,14 @@ class TestCache:
 
 class TestIndexing:
     def test_from_anywhere(self, tmp_path, monkeypatch):
-        """The spec of a space holds the whole path; unknown words are told in one line."""
+        """The spec of a space has the full path; unknown words are reported in one line."""
         monkeypatch.chdir(tmp_path)
         Path("v.txt").write_text(SMALL)
         Path("c.csv").write_text("id,text\n1,the cat and a zebra\n2,it sat with a zebra\n")
         runner = CliRunner()
-        told = runner.invoke(main, ["index", "c.csv", "--encoder", "glove:v.txt"])
-        assert told.exit_code == 0, told.output
-        last = told.output.splitlines()[-1]
+        made = runner.invoke(main, ["index", "c.csv", "--encoder", "glove:v.txt"])
+        assert made.exit_code == 0, made.output
+        last = made.output.splitlines()[-1]
         assert (
             last == "v-txt: 70.0% of 10 words have no vector; most often: a, zebra, and, it, with"
         )
@@ -463,9 +464,9 @@ class TestIndexing:
 
     def test_no_such_file_is_one_line(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        told = CliRunner().invoke(main, ["index", "--sample", "--encoder", "glove:x.txt"])
-        assert told.exit_code == 1
-        assert told.output.splitlines()[-1].endswith("x.txt': no such file [model-not-found]")
+        result = CliRunner().invoke(main, ["index", "--sample", "--encoder", "glove:x.txt"])
+        assert result.exit_code == 1
+        assert result.output.splitlines()[-1].endswith("x.txt': no such file [model-not-found]")
 
 
 class TestPublished:
@@ -474,7 +475,7 @@ class TestPublished:
         return data / "glove" / "glove.6B.50d.txt"
 
     def test_sts_benchmark(self, file, data, monkeypatch):
-        """37.86 with the 9,163 words of the head, where a plain script gets about 38; SIF 51.8."""
+        """37.86 with the 9,163 most frequent words (a plain script gets about 38); SIF 51.8."""
         monkeypatch.setenv("SEMSEARCH_DATA", str(data))
         pairs = read_stsbenchmark("test")
         for suffix, expected in (("", 37.86), ("@sif", 51.81)):
@@ -486,7 +487,7 @@ class TestPublished:
             assert found == pytest.approx(expected, abs=0.02)
 
     def test_equals_a_plain_average(self, file):
-        """Of texts without compounds, with a dictionary and loops."""
+        """For texts without compounds, computed with a dictionary and loops."""
         table = {}
         with file.open(encoding="utf-8") as lines:
             for line in lines:

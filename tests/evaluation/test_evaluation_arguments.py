@@ -44,11 +44,11 @@ HASHING = load_encoder("hashing")
         (lambda: write_run(None, {}, "x"), "file must be a string or a Path, not None"),
     ],
 )
-def test_they_are_refused(call, message):
+def test_wrong_arguments_are_refused(call, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
         call()
 
 
-def test_a_run_is_named_by_a_string_too(tmp_path):
+def test_a_run_can_be_named_by_a_string(tmp_path):
     write_run(f"{tmp_path}/run", {"q": {"d": 1.5}}, "mine")
     assert read_run(f"{tmp_path}/run") == {"q": {"d": 1.5}}

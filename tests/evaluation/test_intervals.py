@@ -1,4 +1,4 @@
-"""Intervals and tests, against formulas and exact enumeration."""
+"""Confidence intervals and significance tests, against formulas and exact enumeration."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def rng():
 
 
 def correlated(rng, n, noise):
-    """Gold scores with many ties, as people give them, and a system's scores."""
+    """A system's scores, and gold scores with many ties, like those of annotators."""
     gold = rng.integers(0, 11, n) / 2
     return gold + noise * rng.normal(size=n), gold
 
 
-def test_correlations_are_scipys(rng):
+def test_correlations_equal_scipys(rng):
     scores, gold = correlated(rng, 200, 2.0)
     assert spearman(scores, gold) == pytest.approx(spearmanr(scores, gold)[0], abs=1e-12)
     assert pearson(scores, gold) == pytest.approx(pearsonr(scores, gold)[0], abs=1e-12)
@@ -41,7 +41,7 @@ def test_a_constant_has_no_correlation():
     assert math.isnan(pearson(numpy.arange(5.0), numpy.ones(5)))
 
 
-def test_the_bootstrap_is_about_as_wide_as_fisher_says(rng):
+def test_the_bootstrap_error_is_close_to_fishers(rng):
     """Standard error of atanh(r): about sqrt(1.06 / (n - 3)) (Fieller, Hartley & Pearson 1957)."""
     scores, gold = correlated(rng, 800, 2.0)
     resampled = resampled_spearman([scores], gold)
@@ -57,24 +57,24 @@ def test_systems_are_resampled_together(rng):
     numpy.testing.assert_allclose(one, same, atol=1e-12)
     numpy.testing.assert_allclose(one, -other, atol=1e-12)
     apart = resampled_spearman([scores], gold)[0]
-    numpy.testing.assert_array_equal(one, apart)  # whatever else is asked
+    numpy.testing.assert_array_equal(one, apart)  # whichever systems are beside it
 
 
-def test_samples_without_a_correlation_say_nothing():
+def test_undefined_correlations_are_left_out():
     gold = numpy.array([0.0, 0.0, 0.0, 1.0])
     resampled = resampled_spearman([gold], gold)[0]
-    undefined = numpy.isnan(resampled)  # the one was never drawn: (3/4)^4 of the samples
+    undefined = numpy.isnan(resampled)  # the 1 is not drawn in (3/4)^4 of the samples
     assert undefined.mean() == pytest.approx(0.316, abs=0.05)
     assert interval(1.0, resampled) == pytest.approx((1, 1, 1))
     assert math.isnan(interval(math.nan, numpy.full(10, math.nan)).low)
 
 
-def test_a_difference_of_nothing(rng):
+def test_equal_samples_do_not_differ(rng):
     resampled = rng.normal(size=RESAMPLES)
     assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0, False)
 
 
-def test_a_sure_difference(rng):
+def test_a_clear_difference(rng):
     resampled = rng.normal(size=RESAMPLES)
     found = bootstrap_difference(3.0, 1.0, resampled + 2, resampled)
     assert found == pytest.approx((2, 2, 2, 2 / (RESAMPLES + 1), True))
@@ -99,11 +99,11 @@ def test_a_mean_has_the_interval_of_its_standard_error(rng):
     assert found.high == pytest.approx(found.value + margin, abs=0.15 * margin)
 
 
-def test_one_query_has_no_width():
+def test_one_query_has_an_interval_of_zero_width():
     assert mean_interval(numpy.array([40.0])) == (40, 40, 40)
 
 
-def test_a_randomisation_test_cannot_go_below_its_sample():
+def test_p_is_bounded_by_the_number_of_samples():
     """SciPy counts the observed signs among the 9,999 drawn: p is at least 2 / 10,000."""
     found = randomised_difference(numpy.arange(1.0, 51.0), numpy.zeros(50))
     assert (found.p, found.p_is_bound, found.p_shown) == (0.0002, True, "< 0.001")
@@ -125,6 +125,6 @@ def test_equal_systems_do_not_differ():
     assert randomised_difference(values, values) == (0, 0, 0, 1.0, False)
 
 
-def test_few_like_differences_prove_nothing():
+def test_one_difference_is_not_significant():
     found = randomised_difference(numpy.array([1.0, 0.0, 0.0]), numpy.zeros(3))
     assert found.p == 1.0

@@ -54,7 +54,7 @@ class Fixed:
 
 
 class Ranked:
-    """A system whose ranking is known."""
+    """A ranker that returns a given run."""
 
     precision = None
 
@@ -68,7 +68,7 @@ class Ranked:
 
 
 def ranked(ranker, retrieval=PETS, **options):
-    """What a system makes of a set."""
+    """The run of a ranker over a set."""
     with Collection(retrieval, **options) as collection:
         return ranker.rank(collection).run
 
@@ -79,7 +79,7 @@ def test_measures_by_hand():
         "q2": {"d2": 1.0, "d1": 0.5},
     }
     evaluation = evaluate_retrieval(PETS, [Ranked("known", run)], ["nDCG@10", "RR@10", "R@2", "AP"])
-    gained = 2 / math.log2(3) + 1 / math.log2(4)  # Järvelin & Kekäläinen 2002, gains as they are
+    gained = 2 / math.log2(3) + 1 / math.log2(4)  # Järvelin & Kekäläinen 2002, linear gains
     ideal = 2 / math.log2(2) + 1 / math.log2(3)
     expected = {
         "nDCG@10": [gained / ideal, 1, 0],
@@ -97,7 +97,7 @@ def test_measures_by_hand():
 
 @pytest.mark.slow
 def test_a_run_over_scifact_against_scikit_learn(data):
-    """To 1e-6 of an independent implementation; SciFact's judgements are 0 or 1."""
+    """Equal to an independent implementation within 1e-6; SciFact's judgements are 0 or 1."""
     del data
     whole = load_retrieval_set("scifact")
     cited = {name for relevant in whole.qrels.values() for name in relevant}
@@ -134,7 +134,7 @@ LONG = RetrievalSet(
 
 @pytest.mark.parametrize("mode", list(SearchMode))
 def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
-    """The documents, indexed and searched by hand: the same ones with the same scores."""
+    """Indexing and searching the documents gives the same ones with the same scores."""
     spec = {"semantic": "hashing", "bm25": "bm25", "hybrid": "hybrid:hashing"}[mode.value]
     [ranker] = load_rankers([spec], {"hashing": hashing})
     run = ranked(ranker, LONG)
@@ -148,8 +148,8 @@ def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
 
 
 @pytest.mark.parametrize("mode", list(SearchMode))
-def test_the_first_hits_do_not_depend_on_how_many_are_asked_for(tmp_path, hashing, mode):
-    """Otherwise what is measured at a depth of 100 or 1,000 would not be what ten hits show."""
+def test_the_first_hits_do_not_depend_on_k(tmp_path, hashing, mode):
+    """Otherwise, measures at a depth of 100 or 1,000 would not describe the ten hits shown."""
     rng = numpy.random.default_rng(3)
     words = [f"w{number}" for number in range(40)]
     with Index.create(tmp_path / "index", hashing) as index:
@@ -172,14 +172,14 @@ def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
     assert ranked(ranker, LONG) != run
 
 
-def test_of_equal_scores_the_greater_id_comes_first():
-    """As trec_eval has it, so that no measure depends on who breaks ties."""
+def test_ties_are_broken_by_the_greater_id():
+    """As in trec_eval, so that no measure depends on how ties are broken."""
     same = RetrievalSet("same", dict.fromkeys("acb", "red"), {"q": "red"}, {"q": {"a": 1}})
     for spec in ("hashing", "bm25"):
         assert list(ranked(load_rankers([spec])[0], same)["q"]) == ["c", "b", "a"]
 
 
-def test_rankings_end(hashing):
+def test_rankings_have_a_limited_depth(hashing):
     rng = numpy.random.default_rng(0)
     words = ["red", "green", "blue", "grey", "pink", "black", "white", "brown"]
     texts = {f"d{n:05}": " ".join(rng.choice(words, 5)) for n in range(DEPTH + 500)}
@@ -205,7 +205,7 @@ def test_an_index_is_made_once_and_removed(hashing, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_index_that_stands_is_measured(tmp_path, hashing):
+def test_an_existing_index_is_evaluated(tmp_path, hashing):
     texts = {name: text for name, text in PETS.documents.items() if text}
     questions = PETS._replace(documents={})
     with Index.create(tmp_path / "index", hashing) as index:
@@ -220,7 +220,7 @@ def test_an_index_that_stands_is_measured(tmp_path, hashing):
     assert [one.mean for one in found.results] == [one.mean for one in made.results]
 
 
-def test_results_say_in_which_numbers_they_were_computed():
+def test_results_include_the_precision():
     class Auto:
         def description(self):
             return {"precision": "bf16"}
@@ -237,7 +237,7 @@ def test_results_say_in_which_numbers_they_were_computed():
     assert [(one.precision, one.split) for one in results] == [("fp32", "test"), (None, "test")]
 
 
-def test_published_figures_stand_beside_whole_documents_only(hashing, monkeypatch):
+def test_published_figures_are_for_whole_documents_only(hashing, monkeypatch):
     monkeypatch.setattr("semsearch.evaluation.retrieval.published_ndcg", lambda *_: 64.5)
     rankers = load_rankers(["hashing"], {"hashing": hashing})
     for whole_documents, published in ((False, None), (True, 64.5)):
@@ -253,7 +253,7 @@ def test_a_reranker_reorders_what_was_found(hashing):
     assert run["q3"] == {}
 
 
-def test_what_nobody_can_read_is_not_reranked(tmp_path):
+def test_unknown_documents_are_not_reranked(tmp_path):
     (tmp_path / "a.run").write_text("q1 Q0 gone 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\n")
     ranker = RecordedRanker("a+long", tmp_path / "a.run", Fixed())
     run = ranked(ranker)
@@ -263,7 +263,7 @@ def test_what_nobody_can_read_is_not_reranked(tmp_path):
         ranked(ranker, PETS._replace(documents={}))
 
 
-def test_every_two_systems_are_compared_by_every_measure():
+def test_each_pair_of_systems_is_compared_by_each_measure():
     systems = [Ranked("a", {"q1": {"d1": 1.0}}), Ranked("b", {}), Ranked("c", {})]
     evaluation = evaluate_retrieval(PETS, systems, ["AP", "RR@10"])
     assert len(evaluation.differences) == 3 * 2
@@ -281,8 +281,8 @@ def test_runs_are_read_and_written(tmp_path):
     assert read_run(tmp_path / "a.run") == run
 
 
-def test_a_run_is_ordered_as_trec_eval_orders_it(tmp_path):
-    """By score, whatever the ranks say; of equal scores the greater id first."""
+def test_a_run_is_ordered_as_in_trec_eval(tmp_path):
+    """By score, whatever the ranks are, and ties by the greater id."""
     (tmp_path / "a.run").write_text("q Q0 a 1 1 x\nq Q0 b 2 1 x\nq Q0 c 3 2 x\n\n")
     assert list(read_run(tmp_path / "a.run")["q"]) == ["c", "b", "a"]
 
@@ -306,13 +306,13 @@ def test_a_recorded_run_is_a_system(tmp_path):
         ("other Q0 d 1 1 x\n", "has no query of pets"),
     ],
 )
-def test_wrong_runs_are_told(tmp_path, content, message):
+def test_wrong_runs_are_reported(tmp_path, content, message):
     (tmp_path / "a.run").write_text(content)
     with pytest.raises(DatasetError, match=message):
         evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run"]))
 
 
-def test_other_mistakes_are_told(tmp_path):
+def test_other_mistakes_are_reported(tmp_path):
     with pytest.raises(ArgumentError, match=r"the id 'd 1' contains white space"):
         write_run(tmp_path / "a.run", {"q": {"d 1": 1.0}}, "x")
     with pytest.raises(DatasetError, match=r"missing\.run: No such file"):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 class Lengths:
-    """Says that sentences are alike when they are of like length, plus noise."""
+    """Scores pairs by the similarity of their lengths, plus noise."""
 
     precision = None
 
@@ -36,7 +36,7 @@ def made_set(sizes=(30, 50)):
     subsets = {}
     for number, size in enumerate(sizes):
         lengths = rng.integers(1, 40, (size, 2))
-        # The second sub-set's people score on another level: pooling sees that, the mean does not.
+        # The gold scores of the second subset are higher, which affects pooling but not the mean.
         subsets[f"part {number}"] = [
             ScoredPair("a" * left, "b" * right, float(-abs(left - right) + 30 * number + noise))
             for (left, right), noise in zip(lengths, rng.normal(0, 4, size), strict=True)
@@ -44,7 +44,7 @@ def made_set(sizes=(30, 50)):
     return StsSet("made", "test", subsets, unscored=2)
 
 
-def test_both_aggregations_are_scipys():
+def test_both_aggregations_equal_scipys():
     dataset = made_set()
     scorer = Lengths("lengths", noise=5)
     evaluation = evaluate_sts(dataset, [scorer])
@@ -64,12 +64,12 @@ def test_both_aggregations_are_scipys():
         assert result.published is None
 
 
-def test_one_sub_set_has_one_aggregation():
+def test_one_subset_has_one_aggregation():
     evaluation = evaluate_sts(made_set([20]), [Lengths("lengths")])
     assert [result.aggregation for result in evaluation.results] == [Aggregation.ALL]
 
 
-def test_every_two_systems_are_compared():
+def test_each_pair_of_systems_is_compared():
     scorers = [Lengths("good"), Lengths("worse", 3), Lengths("bad", 100)]
     evaluation = evaluate_sts(made_set(), scorers)
     pooled = [one for one in evaluation.differences if one.aggregation is Aggregation.ALL]
@@ -98,7 +98,7 @@ def test_a_bi_encoder_scores_by_the_cosine(hashing):
 
 
 @pytest.mark.parametrize("spec", ["bm25", "hybrid:minilm"])
-def test_what_ranks_scores_no_pairs(spec):
+def test_rankers_cannot_score_pairs(spec):
     with pytest.raises(ArgumentError, match=CROSS_ENCODER_PREFIX):
         load_pair_scorer(spec)
 
@@ -113,7 +113,7 @@ def test_published_rows_are_of_known_sets():
     assert published_sts("hashing", "sts12", "test", 3108) is None
 
 
-def test_published_values_stand_beside_the_same_pairs_only():
+def test_published_values_are_for_the_same_pairs_only():
     """MTEB's SICK-R is over all 9,927 pairs of SICK; its test set has 4,927."""
     assert published_sts("minilm", "sick", "all", 9927) == 77.58
     assert published_sts("minilm", "sick", "test", 4927) is None
@@ -126,7 +126,7 @@ def test_published_values_stand_beside_the_same_pairs_only():
 
 
 @pytest.mark.parametrize("asked", ["fp32", "auto"])
-def test_results_say_in_which_numbers_they_were_computed(asked):
+def test_results_include_the_precision(asked):
     from semsearch.encoders.openvino_runtime import float_precision
     from semsearch.encoders.specs import Precision
 
@@ -141,7 +141,7 @@ def test_fp32_is_the_default():
 
 @pytest.mark.parametrize("name", ["stsbenchmark", "sts12", "sts14", "sts15"])
 def test_minilm_has_its_published_values(data, minilm, name):
-    """MTEB's results of the model; the yearly sets with all pairs together."""
+    """MTEB's results for the model; the yearly sets with all pairs pooled."""
     del data
     evaluation = evaluate_sts(load_sts_set(name, "test"), [CosineScorer(minilm)])
     result = evaluation.results[0]

@@ -1,4 +1,4 @@
-"""Export: what comes out is what other programs read, and what an index is made of again."""
+"""Exports: other programs can read them, and an index can be made from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def small_blocks(monkeypatch):
 
 
 def again(folder, file):
-    """A new index of an exported file."""
+    """A new index from an exported file."""
     index = Index.create(folder / "again", ["hashing:64", "hashing:16"])
     index.add(Corpus(file))
     return index
@@ -59,7 +59,7 @@ class TestRoundTrip:
         with again(tmp_path, tmp_path / "films.jsonl") as found:
             assert list(found) == list(index)
 
-    def test_parquet_does_so_but_for_fields_that_are_missing(self, index, tmp_path):
+    def test_parquet_keeps_them_except_for_missing_fields(self, index, tmp_path):
         export_index(index, tmp_path / "films.parquet")
         with again(tmp_path, tmp_path / "films.parquet") as found:
             for document, other in zip(found, index, strict=True):
@@ -70,7 +70,7 @@ class TestRoundTrip:
                 assert held == other.metadata
 
     @pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])
-    def test_it_gives_the_same_answers(self, index, tmp_path, ending):
+    def test_the_new_index_returns_the_same_hits(self, index, tmp_path, ending):
         export_index(index, tmp_path / f"films.{ending}")
         with again(tmp_path, tmp_path / f"films.{ending}") as found:
             assert answers(found) == answers(index)
@@ -86,7 +86,7 @@ class TestRoundTrip:
 
 
 class TestCsv:
-    def test_it_is_what_pandas_and_semsearch_read(self, index, tmp_path):
+    def test_pandas_reads_it(self, index, tmp_path):
         index.add([ODD])
         assert export_index(index, tmp_path / "films.csv") == ((tmp_path / "films.csv",), 5, ())
         frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
@@ -97,17 +97,17 @@ class TestCsv:
         assert frame.loc["a", "year"] == "1990"
         assert pandas.isna(frame.loc["b", "title"])
 
-    def test_without_documents_it_is_a_header(self, index, tmp_path):
+    def test_without_documents_it_is_only_a_header(self, index, tmp_path):
         export_index(index, tmp_path / "none.csv", where="year > 2100")
         assert (tmp_path / "none.csv").read_bytes() == b"id,title,text\r\n"
 
-    def test_vectors_are_for_other_formats(self, index, tmp_path):
+    def test_vectors_are_refused(self, index, tmp_path):
         with pytest.raises(ArgumentError, match=r"^CSV cannot hold vectors; write them as Parquet"):
             export_index(index, tmp_path / "films.csv", vectors=True)
 
 
 class TestParquet:
-    def test_columns_have_types_and_what_has_none_is_json(self, index, tmp_path):
+    def test_columns_are_typed_or_json(self, index, tmp_path):
         index.add([ODD])
         exported = export_index(index, tmp_path / "films.parquet")
         assert exported.as_json == ("box", "huge", "year")
@@ -134,7 +134,7 @@ class TestParquet:
 
 
 class TestDatasets:
-    def test_the_library_loads_it(self, index, tmp_path):
+    def test_the_library_datasets_loads_it(self, index, tmp_path):
         datasets = pytest.importorskip("datasets")
         exported = export_index(index, tmp_path / "set", format="datasets")
         assert exported.files == (tmp_path / "set" / "train.parquet",)
@@ -196,7 +196,7 @@ class TestVectors:
             found[0].document_id for found in hits
         ]
 
-    def test_of_a_filter_and_of_nothing(self, index, tmp_path):
+    def test_filtered_and_empty_exports(self, index, tmp_path):
         export_index(index, tmp_path / "v.npy", where="year = 2001")
         assert [row["id"] for row in passages_of(tmp_path / "v.npy.jsonl")] == ["b"]
         for name in ("none.npy", "none.faiss", "none.parquet", "none.jsonl"):
@@ -205,7 +205,7 @@ class TestVectors:
         assert faiss.read_index(str(tmp_path / "none.faiss")).ntotal == 0
         assert pandas.read_parquet(tmp_path / "none.parquet").columns.tolist()[0] == "id"
 
-    def test_a_vector_that_is_gone_is_damage(self, index, tmp_path):
+    def test_a_missing_vector_is_reported_as_damage(self, index, tmp_path):
         from sqlalchemy import delete
 
         from semsearch.errors import IndexFormatError
@@ -218,7 +218,7 @@ class TestVectors:
         assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
 
 
-def test_of_one_state_whatever_is_written_meanwhile(index, tmp_path):
+def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
     def write(done, total):
         if done == 2:
             index.delete(["a", "long"])
@@ -230,14 +230,14 @@ def test_of_one_state_whatever_is_written_meanwhile(index, tmp_path):
     assert len(ids) == 4
 
 
-def test_progress_is_told(index, tmp_path):
-    told = []
-    export_index(index, tmp_path / "v.npy", on_progress=lambda *numbers: told.append(numbers))
-    assert told == [(2, 4), (4, 4)]
+def test_progress_is_reported(index, tmp_path):
+    calls = []
+    export_index(index, tmp_path / "v.npy", on_progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(2, 4), (4, 4)]
 
 
 def test_memory_is_bounded(tmp_path, monkeypatch):
-    """Sixteen times the documents take no more memory, by Python's count of it."""
+    """Sixteen times as many documents take no more memory, by tracemalloc."""
     monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 16)
 
     def peak(documents, name):
@@ -257,7 +257,7 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
 
 
 class TestMistakes:
-    def test_an_existing_file_stays_unless_told(self, index, tmp_path):
+    def test_an_existing_file_is_kept_by_default(self, index, tmp_path):
         (tmp_path / "v.npy.jsonl").write_text("mine")
         with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl exists; name another file"):
             export_index(index, tmp_path / "v.npy")
@@ -287,7 +287,7 @@ class TestMistakes:
             ("pipe", {"format": "jsonl", "overwrite": True}, "pipe is not a file"),
         ],
     )
-    def test_are_one_line(self, index, tmp_path, name, options, message):
+    def test_invalid_targets(self, index, tmp_path, name, options, message):
         if name == "pipe" and not hasattr(os, "mkfifo"):
             pytest.skip("named pipes are POSIX")
         if name == "pipe":
@@ -295,7 +295,7 @@ class TestMistakes:
         with pytest.raises(ArgumentError, match=message):
             export_index(index, tmp_path / name, **options)
 
-    def test_of_filters_and_spaces(self, index, tmp_path):
+    def test_unknown_fields_and_spaces(self, index, tmp_path):
         with pytest.raises(FilterError):
             export_index(index, tmp_path / "films.jsonl", where="yaer = 1")
         with pytest.raises(SpaceError, match="no space 'glove'"):

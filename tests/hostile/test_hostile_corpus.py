@@ -1,6 +1,6 @@
-"""Sound files with some bytes changed: documents, bad rows, or a CorpusError of one line.
+"""Valid files with some bytes changed: documents, bad rows, or a one-line CorpusError.
 
-tests/corpus/test_corpus_fuzz.py does the same with bytes of no sense, Parquet and gzip.
+tests/corpus/test_corpus_fuzz.py does the same with random bytes, Parquet and gzip.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def changed(content: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
 
 
 def read(path, **options) -> int:
-    """How many documents there are; whatever is not a SemsearchError escapes."""
+    """The number of documents; only SemsearchError is caught."""
     messages = []
     documents = 0
     try:
@@ -105,7 +105,7 @@ def read(path, **options) -> int:
     return documents
 
 
-def test_the_sound_files_are_sound(tmp_path):
+def test_unchanged_files_are_valid(tmp_path):
     for name, content in SOUND.items():
         (tmp_path / name).write_bytes(content)
         assert read(tmp_path / name) == (1 if name in ("corpus.txt", "corpus.md") else 3), name
@@ -128,7 +128,7 @@ def test_changed_gzip_files(tmp_path, changes, name):
 
 
 @pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")
-def test_every_encoding_that_python_knows(tmp_path):
+def test_every_encoding_of_python(tmp_path):
     for encoding in {*aliases.values(), "idna", "punycode", "undefined", "unicode_escape"}:
         for name in ("corpus.csv", "corpus.jsonl", "corpus.json", "corpus.txt"):
             (tmp_path / name).write_bytes(SOUND[name] + b"\\xff\\")
@@ -138,7 +138,7 @@ def test_every_encoding_that_python_knows(tmp_path):
 @pytest.mark.parametrize(
     "letter", [b"\0", b"\r", b"\xff", b"\x0c", b"\x1a", b"\xe2\x80\xa8", b"\\"]
 )
-def test_lists_as_python_writes_them_with_what_python_does_not_read(tmp_path, letter):
+def test_python_lists_with_characters_that_python_cannot_parse(tmp_path, letter):
     cells = [b"['a']", b"['%s']" % letter, b"['\\x00', \"%s'\"]" % letter]
     (tmp_path / "c.csv").write_bytes(
         b"text,n\n" + b"".join(b'one,"%s"\n' % cell.replace(b'"', b'""') for cell in cells)
@@ -147,7 +147,7 @@ def test_lists_as_python_writes_them_with_what_python_does_not_read(tmp_path, le
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\0", "x" * 5000, "\ud800", "x\ny", "a\0b.csv.gz"])
-def test_names_that_no_file_has(path):
+def test_impossible_file_names(path):
     with pytest.raises((ArgumentError, CorpusError)):
         list(Corpus(path))
 
@@ -174,7 +174,7 @@ def test_rows_of_too_many_values(tmp_path, monkeypatch, name, content, message):
     assert str(caught.value).startswith(message)
 
 
-def test_reading_goes_on_behind_a_row_of_too_many_values(tmp_path):
+def test_reading_resumes_after_a_row_of_too_many_values(tmp_path):
     wide = ",".join(["1"] * 1_000_002)
     (tmp_path / "c.csv").write_text(f"text,n\none,1\n{wide}\ntwo,2\n")
     (tmp_path / "c.jsonl").write_text(f'{{"text": "one"}}\n[{wide}]\n{{"text": "two"}}\n')
@@ -184,7 +184,7 @@ def test_reading_goes_on_behind_a_row_of_too_many_values(tmp_path):
         assert (texts, len(bad)) == (["one", "two"], 1)
 
 
-def test_many_commas_inside_of_a_text_are_no_cells(tmp_path):
-    text = "x,\n" * 900_000 + "1,2,3\n" * 200_000  # in further lines of a quoted cell
+def test_commas_in_a_text_are_not_counted_as_cells(tmp_path):
+    text = "x,\n" * 900_000 + "1,2,3\n" * 200_000  # in later lines of a quoted cell
     (tmp_path / "c.csv").write_text(f'id,text\n1,"{text}"\n2,two\n')
     assert [len(document.text) for document in Corpus(tmp_path / "c.csv")] == [len(text), 3]

@@ -1,4 +1,4 @@
-"""Whatever is typed as a filter: documents, or a FilterError of one line."""
+"""Any text as a filter selects documents or raises a one-line FilterError."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TYPED = (
     | st.lists(PIECES | st.text(max_size=3), max_size=25).map(" ".join)
     | st.lists(PIECES, max_size=25).map("".join)
 )
-#: Such as are right far more often.
+#: Conditions that are valid far more often.
 TEST = st.builds(
     "{} {} {}".format,
     st.sampled_from(["year", "tags", '"a b"', '"q"""', "rank", "title", "id", "año"]),
@@ -99,7 +99,7 @@ def state(tmp_path_factory):
 
 
 def found(state, expression: str) -> list[str] | str:
-    """The passages of the documents that meet a filter, or what the FilterError says."""
+    """The ids of the documents that match a filter, or the message of the FilterError."""
     try:
         condition = parse(expression)
         assert parse(str(condition)) == condition
@@ -120,13 +120,13 @@ def found(state, expression: str) -> list[str] | str:
 @example("year = " + "9" * 90_000)
 @example("title like '" + "%_" * 40_000 + "'")
 @example("'" * 100_001)
-def test_whatever_is_typed(state, expression):
+def test_any_text(state, expression):
     found(state, expression)
 
 
 @settings(deterministic, max_examples=150)
 @given(CONDITION)
-def test_what_is_nearly_right(state, expression):
+def test_negation_selects_the_other_documents(state, expression):
     result = found(state, expression)
     if isinstance(result, list):
         rest = found(state, f"not ({expression})")

@@ -1,4 +1,4 @@
-"""Databases and snapshots that damage, or somebody, has changed: nothing but a SemsearchError."""
+"""Damaged or forged databases and snapshots raise only SemsearchError."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ deterministic = settings(
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory) -> Path:
-    """A sound index with a snapshot and documents behind it, in pages as small as they come."""
+    """An intact index with a snapshot, its database in the smallest possible pages."""
     path = tmp_path_factory.mktemp("sound") / "pets"
     with Index.create(path, [SPEC]) as index:
         index.add(PETS)
@@ -51,9 +51,9 @@ def sound(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def yielding(sound, tmp_path_factory) -> Path:
-    """The same index, whose tables take any value."""
-    path = tmp_path_factory.mktemp("yielding") / "pets"
+def permissive(sound, tmp_path_factory) -> Path:
+    """The same index without NOT NULL constraints."""
+    path = tmp_path_factory.mktemp("permissive") / "pets"
     shutil.copytree(sound, path)
     with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
@@ -102,7 +102,7 @@ WRITE = [
 
 
 def use(path: Path) -> None:
-    """Everything that is done with an index; whatever is not a SemsearchError escapes."""
+    """Do everything that can be done with an index; only SemsearchError is suppressed."""
     with suppress(SemsearchError), Index.open(path) as index:
         for read in READ:
             with suppress(SemsearchError):
@@ -126,7 +126,7 @@ DAMAGE = st.lists(
 
 @settings(deterministic, max_examples=100)
 @given(DAMAGE)
-def test_bytes_of_the_database(sound, copy, damage):
+def test_damaged_database(sound, copy, damage):
     path = copy(sound)
     content = bytearray((path / "index.sqlite").read_bytes())
     for place, patch in damage:
@@ -138,7 +138,7 @@ def test_bytes_of_the_database(sound, copy, damage):
 
 @settings(deterministic, max_examples=40)
 @given(st.integers(0, 99), st.integers(0, 255))
-def test_the_header_of_the_database(sound, copy, place, byte):
+def test_damaged_database_header(sound, copy, place, byte):
     path = copy(sound)
     content = bytearray((path / "index.sqlite").read_bytes())
     content[place] = byte
@@ -148,7 +148,7 @@ def test_the_header_of_the_database(sound, copy, place, byte):
 
 @settings(deterministic, max_examples=25)
 @given(st.floats(0, 1, exclude_max=True))
-def test_a_database_that_is_cut_off(sound, copy, part):
+def test_truncated_database(sound, copy, part):
     path = copy(sound)
     content = (path / "index.sqlite").read_bytes()
     (path / "index.sqlite").write_bytes(content[: int(part * len(content))])
@@ -171,9 +171,9 @@ VALUES = [
 @pytest.mark.parametrize(
     ("table", "column"), [(table, name) for table, names in COLUMNS.items() for name in names]
 )
-def test_values_of_the_database(yielding, copy, table, column):
+def test_forged_values(permissive, copy, table, column):
     for value in [*VALUES, "not UTF-8"]:
-        path = copy(yielding)
+        path = copy(permissive)
         with closing(sqlite3.connect(path / "index.sqlite")) as connection:
             shown = "CAST(x'ff41' AS TEXT)" if value == "not UTF-8" else "?"
             try:
@@ -181,15 +181,15 @@ def test_values_of_the_database(yielding, copy, table, column):
                     connection.execute(
                         f'UPDATE {table} SET "{column}" = {shown}', [value] * (shown == "?")
                     )
-            except sqlite3.Error:  # a second row of one key, a rowid that is no number
+            except sqlite3.Error:  # a duplicate key, a rowid that is not a number
                 continue
         use(path)
 
 
 @pytest.mark.parametrize("table", [*COLUMNS, "chunks_fts"])
-def test_a_table_that_is_empty_or_gone(yielding, copy, table):
+def test_an_empty_or_missing_table(permissive, copy, table):
     for statement in (f"DELETE FROM {table}", f"DROP TABLE {table}"):
-        path = copy(yielding)
+        path = copy(permissive)
         file = sqlite3.connect(path / "index.sqlite")
         with suppress(sqlite3.Error), closing(file) as connection, connection:
             connection.execute(statement)
@@ -206,7 +206,7 @@ def test_a_table_that_is_empty_or_gone(yielding, copy, table):
         "(SELECT '0' UNION ALL SELECT name + 1 FROM r) SELECT name FROM r",
     ],
 )
-def test_a_schema_with_what_runs_by_itself(sound, copy, statement):
+def test_views_and_triggers_are_rejected(sound, copy, statement):
     path = copy(sound)
     with closing(sqlite3.connect(path / "index.sqlite")) as connection:
         connection.executescript(statement)
@@ -234,8 +234,8 @@ def test_a_schema_with_what_runs_by_itself(sound, copy, statement):
         ("DROP TABLE fields", "no such table: fields"),
     ],
 )
-def test_a_search_says_what_is_wrong(yielding, copy, statement, message):
-    path = copy(yielding)
+def test_a_search_reports_what_is_wrong(permissive, copy, statement, message):
+    path = copy(permissive)
     with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
         connection.execute(statement)
     with Index.open(path) as index:
@@ -245,9 +245,9 @@ def test_a_search_says_what_is_wrong(yielding, copy, statement, message):
     assert str(caught.value).isprintable()
 
 
-def test_vectors_that_are_none_are_not_compared(yielding, copy):
+def test_damaged_vectors_are_reported_and_repaired(permissive, copy):
     for vector in (b"\0" * 64, b"\xff" * 64, b"\0\0\x80\x7f" * 16, b"\xff\xff\x7f\x7f" * 16, b"\0"):
-        path = copy(yielding)
+        path = copy(permissive)
         (path / SNAPSHOT).unlink()
         with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
             connection.execute("UPDATE vectors SET vector = ? WHERE chunk_id = 2", [vector])
@@ -268,9 +268,9 @@ def answers(sound):
 
 @settings(deterministic, max_examples=40)
 @given(DAMAGE, st.floats(0, 1), st.booleans())
-@example([(0.0, b"IxMp")], 1.0, False)  # as it was
+@example([(0.0, b"IxMp")], 1.0, False)  # unchanged
 @example([(0.0, b"\0")], 0.0, True)  # empty
-def test_bytes_of_a_snapshot(sound, copy, answers, damage, part, cut):
+def test_damaged_snapshot(sound, copy, answers, damage, part, cut):
     path = copy(sound)
     content = bytearray((path / SNAPSHOT).read_bytes())
     for place, patch in damage:
@@ -284,7 +284,7 @@ def test_bytes_of_a_snapshot(sound, copy, answers, damage, part, cut):
             assert search(index, mode) == expected
 
 
-def test_a_snapshot_that_is_no_file(sound, copy, answers):
+def test_a_directory_in_place_of_a_snapshot(sound, copy, answers):
     path = copy(sound)
     (path / SNAPSHOT).unlink()
     (path / SNAPSHOT).mkdir()
@@ -300,15 +300,15 @@ def test_a_snapshot_that_is_no_file(sound, copy, answers):
         (0, b"????"),
         (4, (8).to_bytes(4, "little")),  # another dimension
         (4, (2**31 - 1).to_bytes(4, "little")),
-        (8, (2**40).to_bytes(8, "little")),  # as many vectors
+        (8, (2**40).to_bytes(8, "little")),  # too many vectors
         (8, (-1).to_bytes(8, "little", signed=True)),
         (37, b"IxF2"),  # distances in place of inner products
         (41, (8).to_bytes(4, "little")),
         (45, (3).to_bytes(8, "little")),  # fewer vectors than ids
     ],
 )
-def test_a_snapshot_with_the_right_hash(sound, copy, place, patch):
-    """FAISS reads it: somebody has written both, the file and its record."""
+def test_a_forged_snapshot_with_a_matching_hash(sound, copy, place, patch):
+    """FAISS reads it: both the file and its recorded hash are forged."""
     path = copy(sound)
     content = bytearray((path / SNAPSHOT).read_bytes())
     content[place : place + len(patch)] = patch

@@ -1,7 +1,7 @@
-"""Memory has bounds, whatever the sizes in a corpus or a file of queries.
+"""Memory use is bounded, whatever the sizes in a corpus or a file of queries.
 
-Each case runs in a process of its own, whose peak (VmHWM, which begins anew with a program, as
-ru_maxrss does not) is compared with what it has after its imports.
+Each case runs in its own process, whose peak (VmHWM, which starts afresh with a program, unlike
+ru_maxrss) is compared with that after its imports.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ pytestmark = [
 
 MIB = 1 << 20
 GIB = 1 << 30
-#: Above the imports. A row of 64 Mi characters takes 128 MiB while it is put together, and four
-#: times that where one of its characters is beyond U+FFFF.
+#: Above the imports. A row of 64 Mi characters takes 128 MiB while it is assembled, and four
+#: times that if one of its characters is beyond U+FFFF.
 PEAK_MIB = 300
 PEAK_MIB_OF_WIDE_CHARACTERS = 600
 
@@ -53,7 +53,7 @@ finally:
 
 
 def measured(*arguments: object, cwd, blocks: Iterable[bytes] = ()) -> tuple[int, str, int]:
-    """Exit status, messages and peak in MiB of a command that reads these blocks."""
+    """Exit status, stderr and peak memory in MiB of a command that reads these blocks."""
     command = [sys.executable, "-c", MEASURED, *map(str, arguments)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
@@ -69,12 +69,12 @@ def measured(*arguments: object, cwd, blocks: Iterable[bytes] = ()) -> tuple[int
         messages = process.stderr.read().decode()
         feeder.join()
         status = process.wait()
-    told, _, number = messages.rpartition("peak ")
-    return status, told, int(number)
+    reported, _, number = messages.rpartition("peak ")
+    return status, reported, int(number)
 
 
 def long(beginning: bytes, block: bytes, size: int = GIB, end: bytes = b"") -> list[bytes]:
-    """So many bytes, of which there is one MiB in memory."""
+    """Blocks of this total size, which share one MiB of memory."""
     return [beginning, *repeat(block * (MIB // len(block)), size // MIB), end]
 
 
@@ -93,7 +93,7 @@ CAT = "\U0001f408".encode()
         ("json", long(b'[{"text": "', b"x"), "stdin: an item is longer than 64 MiB"),
         ("json", long(b'[{"text": "', CAT), "stdin: an item is longer than 64 MiB"),
         ("text", long(b"", b"x"), "stdin: longer than 64 MiB"),
-        # Ten million columns, cells and values; a record whose quotes go on and on.
+        # Ten million columns, cells and values; a record with endless quotes.
         ("csv", long(b"text", b",abc", 40 * MIB, b"\none\n"), "stdin:1: more than 1,000,000 cells"),
         ("csv", long(b"text,n\n1", b",abc", 40 * MIB), "stdin:2: more than 1,000,000 cells"),
         ("csv", long(b'text,n\n"', b'b","c\n', 60 * MIB), "stdin:2: more than 1,000,000 cells"),
@@ -120,22 +120,24 @@ CAT = "\U0001f408".encode()
 )
 def test_a_corpus(tmp_path, format_name, blocks, message):
     options = ["--encoder", "hashing", "--input-format", format_name]
-    status, told, peak = measured("index", "-", *options, cwd=tmp_path, blocks=blocks)
+    status, reported, peak = measured("index", "-", *options, cwd=tmp_path, blocks=blocks)
     assert status == 1
-    assert told.startswith(("Error: ", "stdin: text from"))
-    assert [line.partition(message)[0] for line in told.splitlines() if "Error" in line] == [
+    assert reported.startswith(("Error: ", "stdin: text from"))
+    assert [line.partition(message)[0] for line in reported.splitlines() if "Error" in line] == [
         "Error: "
     ]
-    assert "Traceback" not in told
+    assert "Traceback" not in reported
     assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in b"".join(blocks[1:2]) else PEAK_MIB)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cell_that_is_nested_too_deep_stays_a_text(tmp_path):
+def test_a_deeply_nested_cell_stays_text(tmp_path):
     nested = "[" * 100_000 + "]" * 100_000
     blocks = [f"text,n\none,{nested}\n".encode()]
-    status, told, peak = measured("index", "-", "--encoder", "hashing", cwd=tmp_path, blocks=blocks)
-    assert status == 0, told
+    status, reported, peak = measured(
+        "index", "-", "--encoder", "hashing", cwd=tmp_path, blocks=blocks
+    )
+    assert status == 0, reported
     assert peak < PEAK_MIB
 
 
@@ -143,10 +145,10 @@ def test_a_cell_that_is_nested_too_deep_stays_a_text(tmp_path):
 def test_a_file_of_queries(tmp_path, block):
     with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
         index.add([Document("1", "One.")])
-    status, told, peak = measured(
+    status, reported, peak = measured(
         *("query", "--mode", "hybrid", "--queries", "-"), cwd=tmp_path, blocks=long(b"one\n", block)
     )
-    assert (status, told) == (
+    assert (status, reported) == (
         1,
         "Error: stdin:2: the line is longer than 1 MiB [corpus-too-large]\n",
     )
@@ -173,21 +175,21 @@ readers = {
 before = peak()
 try:
     readers[sys.argv[1]](sys.argv[2])
-    told = None
+    reported = None
 except DatasetError as error:
-    told = str(error)
-print(json.dumps([told, peak() - before]))
+    reported = str(error)
+print(json.dumps([reported, peak() - before]))
 """
 
 
 def packed(blocks: Iterable[bytes]) -> bytes:
-    """The same with gzip; a block that comes again is packed once."""
+    """The blocks, gzipped; a repeated block is compressed once."""
     members = {block: gzip.compress(block) for block in set(blocks)}
     return b"".join(members[block] for block in blocks)
 
 
 def beir(**files: bytes) -> bytes:
-    """A zip archive in the layout of BEIR, with these members in place of small ones."""
+    """A zip archive in BEIR's layout, with these contents in place of small ones."""
     members = {
         "corpus.jsonl": b'{"_id": "d", "text": "tea"}\n',
         "queries.jsonl": b'{"_id": "q", "text": "tea"}\n',
@@ -230,7 +232,7 @@ MANY = b'{"_id": "d", "text": [' + b"[]," * (20 * MIB) + b"[]]}\n"
     ],
 )
 def test_a_data_set(tmp_path, reader, name, blocks, message):
-    """Of the readers that take a folder, the other files of it are small ones."""
+    """If the reader takes a folder, its other files are small."""
     small = {
         "corpus": {"queries.jsonl": '{"_id": "q", "text": "x"}', "qrels/test.tsv": "q\td\t1\n"},
         "x": {"x.all": ".I 1\n.W\nx\n", "x.qry": ".I 1\n.W\nx\n", "x.rel": "1 1 1\n"},
@@ -248,8 +250,8 @@ def test_a_data_set(tmp_path, reader, name, blocks, message):
     done = subprocess.run(
         [sys.executable, "-c", READ, reader, path], capture_output=True, text=True, check=True
     )
-    told, peak = json.loads(done.stdout)
-    assert message is None or f"{file}{message}" in (told or ""), told
+    reported, peak = json.loads(done.stdout)
+    assert message is None or f"{file}{message}" in (reported or ""), reported
     assert peak < PEAK_MIB
 
 
@@ -261,14 +263,14 @@ def test_a_data_set(tmp_path, reader, name, blocks, message):
         ({"qrels": b"q\td" + b"\t" * (60 * MIB)}, f"qrels/test.tsv:1: {CELLS}"),
     ],
 )
-def test_members_of_an_archive(tmp_path, files, message):
+def test_an_archive(tmp_path, files, message):
     file = tmp_path / "a.zip"
     file.write_bytes(beir(**files))
     done = subprocess.run(
         [sys.executable, "-c", READ, "ir", file], capture_output=True, text=True, check=True
     )
-    told, peak = json.loads(done.stdout)
-    assert f"{file}/{message}" in told
+    reported, peak = json.loads(done.stdout)
+    assert f"{file}/{message}" in reported
     assert peak < PEAK_MIB
 
 
@@ -294,7 +296,7 @@ print(count, peak() - before)
     [("csv", b"one,2\n"), ("jsonl", b'{"text":"one","n":2}\n'), ("json", b"")],
 )
 def test_memory_does_not_grow_with_the_rows(format_name, row):
-    """What the first 20,000 took is enough for the 200,000 behind them, and so for millions."""
+    """The memory of the first 20,000 is enough for the next 200,000, and so for millions."""
     content = b"text,n\n" * (format_name == "csv") + row * 220_000
     if format_name == "json":
         content = b"[" + b'{"text":"one","n":2},' * 219_999 + b'{"text":"one","n":2}]'

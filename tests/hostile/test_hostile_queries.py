@@ -1,4 +1,4 @@
-"""Queries of any characters and any length, in every mode."""
+"""Queries with any characters and of any length, in every mode."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_word_is_found_among_any_characters(retriever, noise):
 
 @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
 @pytest.mark.parametrize("text", ["caf\udce9", "\ud800", "cat \udfff"])
-def test_half_a_character_is_refused(retriever, text, mode):
+def test_unpaired_surrogates_are_rejected(retriever, text, mode):
     with pytest.raises(
         ArgumentError, match="the query contains a byte that is not UTF-8, or an unpaired"
     ):
@@ -91,13 +91,13 @@ def test_half_a_character_is_refused(retriever, text, mode):
 
 
 @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-def test_words_have_a_limit(retriever, mode):
+def test_the_number_of_words_is_limited(retriever, mode):
     assert retriever.search("cat " * MAX_QUERY_WORDS, mode=mode)[0].document_id == "1"
     with pytest.raises(ArgumentError, match="the query has 10,001 words; bm25 and hybrid accept"):
         retriever.search("cat " * (MAX_QUERY_WORDS + 1), mode=mode)
 
 
-def test_a_long_line_of_queries_is_not_taken_for_several(retriever, tmp_path):
+def test_a_long_query_line_is_not_split(retriever, tmp_path):
     (tmp_path / "queries.txt").write_text("cat\n" + "x" * ((1 << 20) + 1) + "\n")
     place = ["--index", str(retriever.index.path), "--queries", str(tmp_path / "queries.txt")]
     result = CliRunner().invoke(main, ["query", *place])

@@ -1,4 +1,4 @@
-"""What stands in documents, queries, databases and file names cannot steer a terminal."""
+"""Contents of documents, queries, databases and file names cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ deterministic = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-#: Unicode's marks that reorder what stands between them (UAX #9).
+#: Unicode's marks that reorder the text between them (UAX #9).
 REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\x90q\x9c\x08\x7f\r\x00\x85\u2028\u202eevil\u2066"
 
@@ -51,8 +51,8 @@ def run(*arguments: object, code: int = 0) -> str:
     return result.output
 
 
-def steering(output: str) -> str:
-    """The characters of an output that a terminal obeys."""
+def control_characters(output: str) -> str:
+    """The characters of an output that control a terminal."""
     return "".join(
         letter
         for letter in output
@@ -77,22 +77,22 @@ def steering(output: str) -> str:
     TEXT,
     TEXT,
 )
-def test_the_table(tmp_path_factory, documents, name, query):
+def test_table_format(tmp_path_factory, documents, name, query):
     path = tmp_path_factory.mktemp("terminal")
     documents.append(Document("named", "needle", metadata={name: query}))
     with Index.create(path / "index", ["hashing"]) as index:
         index.add(documents)
     place = ["--index", path / "index"]
-    show = ["--show", "seen", "--show", name] if documents[0].metadata else []
-    output = run("query", "needle", *place, *show)
-    assert "score" in output
-    assert steering(output) == ""
+    for show in ([], ["--show", "seen", "--show", name]):
+        output = run("query", "needle", *place, *show)
+        assert "score" in output
+        assert control_characters(output) == ""
     line = " ".join(query.replace("\0", "").split())
     if line.strip("\ufeff \x1c\x1d\x1e\x1f"):
         (path / "queries").write_text(line + "\n", "utf-8", newline="\n")
         output = run("query", "--queries", path / "queries", *place)
-        assert steering(output) == ""
-    assert steering(run("info", *place)) == ""
+        assert control_characters(output) == ""
+    assert control_characters(run("info", *place)) == ""
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_arguments_in_messages(index, arguments):
     output = run(*arguments, code=1)
     assert output.startswith("Error: ")
     assert output.count("\n") == 1
-    assert steering(output) == ""
+    assert control_characters(output) == ""
 
 
 COMMANDS = [
@@ -139,7 +139,7 @@ COMMANDS = [
 
 @pytest.fixture
 def hostile(index):
-    """An index whose texts, ids and metadata are full of what steers a terminal."""
+    """An index whose texts, ids and metadata are full of control characters."""
     with Index.open(index) as opened:
         opened.add(
             [
@@ -149,10 +149,10 @@ def hostile(index):
         )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="takes a pseudo-terminal")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("format_name", ["csv", "jsonl"])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_programs_formats_on_a_terminal(hostile, command, format_name):
+def test_machine_readable_formats_on_a_terminal(hostile, command, format_name):
     import pty
 
     master, slave = pty.openpty()
@@ -160,20 +160,20 @@ def test_programs_formats_on_a_terminal(hostile, command, format_name):
     with subprocess.Popen(whole, stdout=slave, stderr=subprocess.PIPE) as process:
         os.close(slave)
         blocks = []
-        with suppress(OSError):  # Linux says so at the end of a terminal
+        with suppress(OSError):  # raised by Linux at the end of the output
             while block := os.read(master, 1 << 16):
                 blocks.append(block)
-        told = process.stderr.read().decode()
+        messages = process.stderr.read().decode()
     os.close(master)
-    assert process.returncode == 0, told
+    assert process.returncode == 0, messages
     output = b"".join(blocks).decode().replace("\r\n", "\n")
     assert "owned" in output
-    assert steering(output) == ""
+    assert control_characters(output) == ""
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_programs_formats_in_a_file_are_exact(hostile, command):
-    """What is piped into a program is what was indexed; only JSON has escapes of its own."""
+def test_machine_readable_formats_are_exact_in_a_pipe(hostile, command):
+    """Piped output is exactly what was indexed; only JSON adds its own escapes."""
     stored = f"One. {EVIL}\nTwo."
 
     def piped(format_name):
@@ -182,13 +182,13 @@ def test_programs_formats_in_a_file_are_exact(hostile, command):
         return result.stdout
 
     lines = piped("jsonl")
-    assert steering(lines) == ""
+    assert control_characters(lines) == ""
     assert stored in strings([json.loads(line) for line in lines.split("\n") if line])
     assert stored in strings(list(csv.reader(io.StringIO(piped("csv"), newline=""))))
 
 
 def strings(value: object) -> set[str]:
-    """All strings in a value of JSON."""
+    """All strings in a JSON value."""
     if isinstance(value, str):
         return {value}
     if isinstance(value, dict):
@@ -212,7 +212,7 @@ def strings(value: object) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", ""])
-def test_contents_of_files_in_messages(index, tmp_path, content, suffix):
+def test_file_contents_in_messages(index, tmp_path, content, suffix):
     file = tmp_path / f"corpus.{suffix}".rstrip(".")
     file.write_text(content, "utf-8", newline="\n")
     for options in ([], ["--skip-bad-rows"], ["--text-column", f"x{EVIL}"]):
@@ -220,7 +220,7 @@ def test_contents_of_files_in_messages(index, tmp_path, content, suffix):
         result = CliRunner().invoke(main, [str(argument) for argument in command])
         assert result.exit_code in (0, 1)
         assert not result.exception or isinstance(result.exception, SystemExit)
-        assert steering(result.output) == ""
+        assert control_characters(result.output) == ""
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_contents_of_files_in_messages(index, tmp_path, content, suffix):
         "INSERT INTO fields (name, kind, in_list, documents) VALUES (?, 'text', 0, 1)",
     ],
 )
-def test_what_is_in_a_database(index, statement):
+def test_forged_database(index, statement):
     with closing(sqlite3.connect(index / "index.sqlite")) as connection, connection:
         connection.execute(statement, [EVIL])
     (index / EVIL.replace("\0", "")).write_text("a file beside it")
@@ -255,4 +255,4 @@ def test_what_is_in_a_database(index, statement):
     ):
         result = CliRunner().invoke(main, arguments)
         assert not result.exception or isinstance(result.exception, SystemExit)
-        assert steering(result.output) == ""
+        assert control_characters(result.output) == ""

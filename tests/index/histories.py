@@ -1,4 +1,4 @@
-"""What other processes do to the index of `test_histories`: one operation, some killed in it."""
+"""Operations of other processes on the index of `test_histories`; some are killed in them."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def on_bad_row(skip: bool) -> dict:
 
 
 def in_a_process(path: Path, operation: Callable, arguments: tuple, killed_at: int) -> None:
-    """Do it in this process; with `killed_at`, die before the statement or commit of that number.
+    """Run an operation; with `killed_at`, die before the statement or commit of that number.
 
-    The exit status is 3 when semsearch refuses.
+    The exit status is 3 if semsearch raises an error.
     """
     if killed_at:
         left = killed_at

@@ -1,4 +1,4 @@
-"""Ray clusters for tests: each node in a network namespace of its own."""
+"""Ray clusters for tests, with each node in its own network namespace."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from shutil import rmtree
 
 ROOT = Path(__file__).parents[2]
-#: The head has this address inside its namespace, whichever node it talks to.
+#: The head's address inside its namespace, the same for every node.
 HEAD = "10.77.0.1"
 
 _numbers = itertools.count()
 
 
 class Node:
-    """A network namespace. Whatever runs in it ends with it."""
+    """A network namespace; removing it kills the processes in it."""
 
     def __init__(self) -> None:
         self.namespace = f"semsearch-{os.getpid()}-{next(_numbers)}"
@@ -34,7 +34,7 @@ class Node:
         return [int(process) for process in listed.split()]
 
     def kill(self) -> None:
-        """As when the machine loses its power."""
+        """Kill all its processes, as a power failure would."""
         while processes := self.processes():
             for process in processes:
                 try:
@@ -48,24 +48,24 @@ class Node:
 
 
 class Cluster:
-    """A head node and others.
+    """A head node and any number of others.
 
     Args:
         start_head, start_other: commands that start Ray; HEAD stands for the head's address.
-        folder: one that all nodes see, but for what a node hides.
-        path: what nodes can import, besides semsearch.
+        folder: visible to all nodes, except for what a node hides.
+        path: a folder from which nodes can import, besides semsearch.
     """
 
     def __init__(self, start_head: str, start_other: str, folder: Path, path: Path) -> None:
         self._start_other = start_other
-        self._temporary = Path(tempfile.mkdtemp(prefix="ray-"))  # a path of a socket is short
+        self._temporary = Path(tempfile.mkdtemp(prefix="ray-"))  # socket paths must be short
         self.folder = folder
         self.environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(path)]),
             "RAY_AUTH_MODE": "disabled",
             "RAY_TMPDIR": str(self._temporary),
             "RAY_USAGE_STATS_ENABLED": "0",
-            # A node is gone when it has been silent for a second.
+            # A node that is silent for a second counts as gone.
             "RAY_health_check_initial_delay_ms": "0",
             "RAY_health_check_period_ms": "500",
             "RAY_health_check_timeout_ms": "5000",
@@ -85,7 +85,7 @@ class Cluster:
         return self.nodes[0]
 
     def add(self, hidden: Path | None = None) -> Node:
-        """A further node, which does not see what is in a folder."""
+        """Add a node, which cannot see the content of the folder `hidden`."""
         node, number = Node(), len(self.nodes)
         ours, theirs = (f"10.77.{number}.{part}" for part in (1, 2))
         link = f"to-{number}"
@@ -105,7 +105,7 @@ class Cluster:
         return node
 
     def run(self, *arguments: object, code: str = "", **options: object) -> subprocess.Popen[str]:
-        """Begin `semsearch` with these arguments on the head, after some code."""
+        """Start `semsearch` with these arguments on the head, after running some code."""
         program = f"import sys; {code}\nfrom semsearch.cli import run; run()"
         return subprocess.Popen(
             self.head.command(sys.executable, "-c", program, *arguments),

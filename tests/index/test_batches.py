@@ -1,4 +1,4 @@
-"""Batches: encoded while others are read and written, and no text twice."""
+"""Batches are encoded while others are read and written, and no text is encoded twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from semsearch.index import batch as batches
 
 
 class Watched:
-    """An encoder that tells what it encodes, and takes its time for it."""
+    """An encoder that records what it encodes, and takes some seconds per batch."""
 
     def __init__(self, seconds=0.0):
         self._encoder = load_encoder("hashing:16")
@@ -43,7 +43,7 @@ def corpus(count):
     return [Document(str(number), f"Text {number}.") for number in range(count)]
 
 
-def test_they_grow(tmp_path):
+def test_batches_grow(tmp_path):
     encoder = Watched()
     with Index.create(tmp_path / "x", [encoder]) as index:
         assert index.add(corpus(300)).added == 300
@@ -52,12 +52,12 @@ def test_they_grow(tmp_path):
     assert sum(encoder.sizes) == 300
 
 
-def test_they_do_not_grow_beyond_their_time(tmp_path, monkeypatch):
+def test_batches_do_not_grow_beyond_the_time_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_SECONDS", 0.01)
     encoder = Watched(seconds=0.02)
     with Index.create(tmp_path / "x", [encoder]) as index:
         index.add(corpus(40))
-    assert encoder.sizes[:2] == [4, 8]  # the second was taken when no time was known
+    assert encoder.sizes[:2] == [4, 8]  # the second was taken before any time was known
     assert max(encoder.sizes[2:]) <= 4
 
 
@@ -69,7 +69,7 @@ def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path
     assert encoder.sizes == [3, 3, 4]
 
 
-def test_the_next_ones_are_read_meanwhile(tmp_path):
+def test_next_documents_are_read_during_encoding(tmp_path):
     read, read_when_encoding = [], []
 
     class Looking(Watched):
@@ -78,19 +78,19 @@ def test_the_next_ones_are_read_meanwhile(tmp_path):
             read_when_encoding.append(len(read))
             return super().encode_documents(texts)
 
-    def telling():
+    def recorded():
         for document in corpus(12):
             read.append(document)
             yield document
 
     encoder = Looking()
     with Index.create(tmp_path / "x", [encoder]) as index:
-        index.add(telling())
+        index.add(recorded())
     assert read_when_encoding[0] > 4
     assert threading.main_thread() not in encoder.threads
 
 
-def test_a_text_of_the_batch_before_is_not_encoded_again(tmp_path):
+def test_text_of_the_previous_batch_is_not_encoded_again(tmp_path):
     encoder = Watched(seconds=0.05)
     documents = [Document(str(number), f"Text {number % 5}.") for number in range(40)]
     with Index.create(tmp_path / "x", [encoder]) as index:
@@ -98,7 +98,7 @@ def test_a_text_of_the_batch_before_is_not_encoded_again(tmp_path):
     assert sorted(encoder.texts) == sorted({document.text for document in documents})
 
 
-def test_what_was_read_before_an_error_is_written(tmp_path):
+def test_complete_batches_before_an_error_are_written(tmp_path):
     def broken():
         yield from corpus(6)
         raise ValueError("no more")
@@ -106,11 +106,11 @@ def test_what_was_read_before_an_error_is_written(tmp_path):
     with Index.create(tmp_path / "x", [Watched(seconds=0.05)]) as index:
         with pytest.raises(ValueError, match="no more"):
             index.add(broken())
-        assert len(index) == 4  # the batch that was whole
+        assert len(index) == 4  # the complete batch
         assert index.add(corpus(6)).added == 2
 
 
-def test_an_error_of_the_encoder_is_told(tmp_path):
+def test_encoder_error_is_raised(tmp_path):
     class Failing(Watched):
         def encode_documents(self, texts):
             if self.sizes:

@@ -1,4 +1,4 @@
-"""Files of folders that are unchanged are not opened again; those that move keep their vectors."""
+"""Unchanged files of a folder are not opened again; moved files keep their vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture
 def docs(tmp_path, monkeypatch):
-    """A folder of three files that are not new."""
+    """A folder of three files with old time stamps."""
     monkeypatch.chdir(tmp_path)
     files = {
         "a.txt": "The cat sleeps.",
@@ -45,7 +45,7 @@ def index(docs):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """The names of the files that are opened to be read."""
+    """The names of the files that were opened for reading."""
     names = []
     original = folder.open_source
 
@@ -58,11 +58,11 @@ def opened(monkeypatch):
 
 
 def sync(index, **options):
-    said = []
-    corpus = Corpus("docs", notify=said.append, on_bad_row=lambda error: None, **options)
+    messages = []
+    corpus = Corpus("docs", notify=messages.append, on_bad_row=lambda error: None, **options)
     with index.writer() as writer:
         summary = writer.sync(corpus, allow_removals=True)
-    return summary, said[0]
+    return summary, messages[0]
 
 
 def counts(summary):
@@ -74,25 +74,25 @@ class TestUnchanged:
         assert counts(sync(index)[0]) == (4, 0, 0, 0)
         assert opened == ["a.txt", "page.html", "c.md"]
         opened.clear()
-        summary, said = sync(index)
+        summary, message = sync(index)
         assert counts(summary) == (0, 0, 4, 0)
         assert opened == []
-        assert said == "docs: 3 files (1 html, 1 md, 1 txt); 3 unchanged and not opened"
+        assert message == "docs: 3 files (1 html, 1 md, 1 txt); 3 unchanged and not opened"
         assert len(index) == 4
 
-    def test_by_upsert_and_add_too(self, index, opened):
+    def test_are_not_opened_by_add_either(self, index, opened):
         index.add(Corpus("docs"))
         opened.clear()
         assert index.add(Corpus("docs")).unchanged == 4
         assert opened == []
 
-    def test_a_new_time_stamp_alone_costs_the_hash(self, index, opened):
+    def test_new_time_stamp_costs_only_a_hash(self, index, opened):
         sync(index)
         opened.clear()
         os.utime("docs/a.txt", (OLD + 9, OLD + 9))
-        summary, said = sync(index)
+        summary, message = sync(index)
         assert (counts(summary), opened) == ((0, 0, 4, 0), [])
-        assert "2 unchanged and not opened" in said
+        assert "2 unchanged and not opened" in message
         assert "3 unchanged and not opened" in sync(index)[1]
 
     def test_a_fresh_time_stamp_is_not_trusted(self, index, opened):
@@ -104,7 +104,7 @@ class TestUnchanged:
         os.utime("docs/a.txt", ns=(now, now))
         assert counts(sync(index)[0]) == (0, 1, 3, 0)
 
-    def test_changed_new_and_gone_files(self, index, opened):
+    def test_changed_new_and_deleted_files(self, index, opened):
         sync(index)
         opened.clear()
         write("a.txt", "The cat sleeps", OLD + 1)
@@ -116,7 +116,7 @@ class TestUnchanged:
         assert counts(sync(index)[0]) == (0, 0, 4, 0)
         assert opened == []
 
-    def test_a_part_that_is_gone(self, index, opened):
+    def test_removed_section_of_a_file(self, index, opened):
         sync(index)
         write("b/page.html", "<title>T</title>One.", OLD + 1)
         assert counts(sync(index)[0]) == (0, 0, 3, 1)
@@ -124,14 +124,14 @@ class TestUnchanged:
         assert counts(sync(index)[0]) == (0, 0, 3, 0)
         assert opened == []
 
-    def test_another_encoding_is_another_reading(self, index, opened):
+    def test_another_encoding_reads_all_files_again(self, index, opened):
         sync(index)
         opened.clear()
         sync(index, encoding="cp1252")
         assert len(opened) == 3
 
 
-class TestWhatTheIndexHasCounts:
+class TestIndexTakesPrecedence:
     @pytest.mark.parametrize(
         "change",
         [
@@ -150,14 +150,14 @@ class TestWhatTheIndexHasCounts:
         assert opened == ["a.txt"]
         assert index.get("a.txt") == before
 
-    def test_of_a_file_of_several_parts(self, index, opened):
+    def test_file_with_a_deleted_section_is_read_again(self, index, opened):
         sync(index)
         index.delete(["b/page.html#section=2"])
         opened.clear()
         assert counts(sync(index)[0]) == (1, 0, 3, 0)
         assert opened == ["page.html"]
 
-    def test_two_folders_with_the_same_names(self, index, opened, tmp_path):
+    def test_two_folders_with_the_same_file_names(self, index, opened, tmp_path):
         shutil.copytree("docs", "other")
         Path("other/a.txt").write_text("The dog sleeps.")
         index.add(Corpus("docs"))
@@ -173,7 +173,7 @@ class TestWhatTheIndexHasCounts:
         assert index.get("a.txt").text == "The cat sleeps."
         assert len(index) == 4
 
-    def test_bad_rows_are_told_each_time(self, index, opened):
+    def test_bad_rows_are_reported_each_time(self, index, opened):
         write("bad.pdf", "%PDF-1.7 nothing")
         write("bad.txt", " ")
         for _ in range(2):
@@ -182,7 +182,7 @@ class TestWhatTheIndexHasCounts:
                 writer.upsert(Corpus("docs", on_bad_row=bad.append))
             assert len(bad) == 2
 
-    def test_a_document_that_cannot_be_read_any_more_stays(self, index):
+    def test_documents_of_an_unreadable_file_stay(self, index):
         sync(index)
         Path("docs/b/page.html").write_bytes(b"<p>caf\xe9")
         Path("docs/c.md").unlink()
@@ -194,11 +194,11 @@ class TestWhatTheIndexHasCounts:
         ]
 
 
-class TestTheMemory:
+class TestFileMemory:
     FILE = Path("index/files.sqlite")
 
     @pytest.mark.parametrize("content", [None, b"", b"nonsense" * 100])
-    def test_can_be_lost(self, index, opened, content):
+    def test_may_be_missing_or_damaged(self, index, opened, content):
         sync(index)
         self.FILE.unlink()
         if content is not None:
@@ -210,7 +210,7 @@ class TestTheMemory:
         sync(index)
         assert opened == []
 
-    def test_of_other_columns(self, index, opened):
+    def test_is_rebuilt_if_its_columns_differ(self, index, opened):
         sync(index)
         with closing(sqlite3.connect(self.FILE)) as database, database:
             database.execute("DROP TABLE files")
@@ -220,7 +220,7 @@ class TestTheMemory:
         sync(index)
         assert opened == []
 
-    def test_goes_with_what_was_deleted(self, index):
+    def test_is_deleted_by_compact(self, index):
         sync(index)
         with index.writer() as writer:
             writer.delete(["a.txt"])

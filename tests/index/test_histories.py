@@ -1,10 +1,10 @@
-"""Random histories of an index against a model of it that is a dictionary.
+"""Random histories of an index, compared with a dictionary as its model.
 
 Documents are added, changed, deleted and synced, in this process and in others, some of which are
-killed; snapshots are damaged, spaces come and go. After each step, readers that were opened at any
-time before answer as the model does.
+killed; snapshots are damaged, spaces are added and dropped. After each step, readers that were
+opened at any earlier time return the results of the model.
 
-``SEMSEARCH_HISTORIES=10000 scripts/test tests/index/test_histories.py`` runs as many histories.
+``SEMSEARCH_HISTORIES=10000 scripts/test tests/index/test_histories.py`` runs 10,000.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ pytestmark = [
 
 HISTORIES = int(os.environ.get("SEMSEARCH_HISTORIES", "40"))
 
-#: No two of them are cut to one stem, and none is a part of another.
+#: Words with different stems, none of which contains another.
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove", "heath", "knoll"]
 IDS = [f"d{number}" for number in range(14)]
 
-#: Documents by id or, without one, by text and how many of that text came before.
+#: Documents by id or, without one, by text and the number of earlier ones with that text.
 Model = dict[str | tuple[str, int], Document]
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -73,7 +73,7 @@ def elements(value) -> list:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-#: Filters, each with what it means.
+#: Filters, each with an equivalent predicate.
 FILTERS = {
     "n >= 1": lambda document: any(n >= 1 for n in elements(document.metadata.get("n"))),
     "n = 0 or n = 2": lambda document: document.metadata.get("n") in (0, 2),
@@ -87,14 +87,14 @@ FILTERS = {
     ),
     "title = 'T1'": lambda document: document.title == "T1",
     "title is null": lambda document: document.title is None,
-    # Not 'd1%': ids made of content are hexadecimal and may begin so.
+    # Not 'd1%': ids derived from content are hexadecimal and may start like that.
     "id like 'd1_'": lambda document: document.id in IDS[10:],
     "metadata.id = 'd3'": lambda document: document.metadata.get("id") == "d3",
 }
 
 
 def upserted(model: Model, corpus: list[Document], skip: bool) -> Model | None:
-    """The model after an upsert; None when a document cannot be used, and that is an error."""
+    """The model after an upsert; None if a duplicate id makes it fail."""
     after, seen = dict(model), Counter()
     for document in corpus:
         key = document.id or (document.text, seen[document.text])
@@ -119,7 +119,7 @@ def synced(model: Model, corpus: list[Document], skip: bool) -> Model | None:
 
 
 def content(found: Mapping | list) -> Counter:
-    """What an index or a model holds, for comparison: contents, not the names made of them."""
+    """The documents of an index or a model, without ids derived from content."""
     entries = found.values() if isinstance(found, dict) else found
     return Counter(
         (document.id, document.text, document.title, repr(sorted(document.metadata.items())))
@@ -147,7 +147,7 @@ class Histories(RuleBasedStateMachine):
         try:
             with self.index.writer() as writer:
                 faults = writer.verify()
-                # Snapshots were damaged, and killed runs leave some behind; nothing else is wrong.
+                # Only snapshots have faults: some were damaged, and killed runs leave some behind.
                 assert all(".faiss" in fault.what and fault.repairable for fault in faults), faults
                 if faults:
                     writer.repair()
@@ -188,13 +188,13 @@ class Histories(RuleBasedStateMachine):
         self.model = after
 
     @rule(corpus=corpora, after=st.integers(0, 20))
-    def sync_with_a_corpus_that_breaks_off(self, corpus, after):
-        def breaking():
+    def sync_with_a_corpus_that_fails(self, corpus, after):
+        def failing():
             yield from corpus[:after]
             raise OSError("the disk is gone")
 
         with pytest.raises((OSError, BadRowError)):
-            histories.sync(self.index, breaking(), False, True)
+            histories.sync(self.index, failing(), False, True)
 
     @rule(ids=st.lists(st.sampled_from(IDS), max_size=6, unique=True))
     def delete_by_id(self, ids):
@@ -216,7 +216,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def compact(self):
-        for reader in self.readers:  # one that is reading keeps the log
+        for reader in self.readers:  # an active reader keeps the log
             reader.index._store.database._engine.dispose()
         histories.compact(self.index)
 
@@ -225,13 +225,13 @@ class Histories(RuleBasedStateMachine):
         histories.repair(self.index)
 
     @rule()
-    def a_space_comes(self):
+    def add_space(self):
         histories.add_space(self.index)
         self.spaces = 2
 
     @precondition(lambda self: self.spaces == 2)
     @rule()
-    def a_space_goes(self):
+    def drop_space(self):
         with Retriever(self.index, "hashing-24") as reader:
             histories.drop_space(self.index)
             self.spaces = 1
@@ -283,13 +283,13 @@ class Histories(RuleBasedStateMachine):
         operation=st.sampled_from([histories.compact, histories.repair]),
         killed_at=st.just(0) | st.integers(1, 80),
     )
-    def another_process_looks_after_it(self, operation, killed_at):
+    def another_process_maintains_it(self, operation, killed_at):
         self.in_a_process(operation, killed_at=killed_at)
         if killed_at:  # readers refuse a space that is being repaired
             histories.repair(self.index)
 
     def settle(self, *afterwards):
-        """After a kill the index is as before or as after one of the commits."""
+        """After a kill, the index is as before or as after one of the commits."""
         found = content(self.stored())
         for state in (self.model, *afterwards):
             if content(state) == found:
@@ -297,10 +297,10 @@ class Histories(RuleBasedStateMachine):
                 return
         raise AssertionError(f"after a kill: {found}")
 
-    # What happens to files and readers.
+    # Files and readers.
 
     @rule(how=st.sampled_from(["cut", "gone", "foreign"]))
-    def the_snapshot_is_damaged(self, how):
+    def damage_snapshots(self, how):
         for file in self.path.glob("*.faiss"):
             if how == "gone":
                 file.unlink()
@@ -323,7 +323,7 @@ class Histories(RuleBasedStateMachine):
         self.index.close()
         self.index = histories.open_index(self.path)
 
-    # What all of them see.
+    # Invariants.
 
     @invariant()
     def agrees(self):
@@ -341,7 +341,7 @@ class Histories(RuleBasedStateMachine):
             assert not self.knows(where)
 
     def knows(self, where):
-        """Whether documents have all fields of a filter."""
+        """Whether the documents have all fields of a filter."""
         names = re.findall(r"\b(n|tag|flag|metadata\.id)\b", where)
         known = {name for one in self.model.values() for name in one.metadata}
         return {name.removeprefix("metadata.") for name in names} <= known

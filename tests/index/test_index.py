@@ -1,4 +1,4 @@
-"""Indexes: making, opening, adding, changing and removing."""
+"""Creating and opening indexes; adding, changing and removing documents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PETS = [
 
 
 class CountingEncoder:
-    """The hashing encoder, and the texts that it was given."""
+    """The hashing encoder; records the texts that it encodes."""
 
     def __init__(self):
         self._encoder = load_encoder("hashing")
@@ -58,7 +58,7 @@ def index(tmp_path, encoder):
 
 
 def contents(index):
-    """Every document with its passages, as the database has them."""
+    """Every document with its passages, as stored in the database."""
     query = text(
         'SELECT external_id, title, metadata, start, "end", chunks.text FROM documents '
         "JOIN chunks USING (document_id) ORDER BY external_id, start"
@@ -76,7 +76,7 @@ def counts(index):
 
 
 class TestAdding:
-    def test_what_was_added_is_there(self, index):
+    def test_added_documents_are_stored(self, index):
         assert len(index) == 3
         assert contents(index) == [
             ("cat", "Cats", '{"legs":4,"sounds":["purr","meow"]}', 0, 15, "The cat sleeps."),
@@ -108,7 +108,7 @@ class TestAdding:
         assert encoder.texts == []
         assert contents(index)[2][1:3] == ("Hens", '{"legs":2,"wings":2}')
 
-    def test_one_text_under_two_ids_is_encoded_once_and_stays_two(self, index, encoder):
+    def test_one_text_under_two_ids_is_encoded_once_and_kept_twice(self, index, encoder):
         summary = index.add(
             [Document("tom", "The cat sleeps."), Document("a", "New."), Document("b", "New.")]
         )
@@ -122,7 +122,7 @@ class TestAdding:
         index.add([Document(None, text) for text in texts])
         assert len(index) == 3 + 4
         again = index.add([Document(None, text) for text in reversed(texts)])
-        assert again.unchanged == 4  # wherever they stand
+        assert again.unchanged == 4  # in any order
 
     def test_repeats_are_counted_across_batches(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
@@ -130,18 +130,18 @@ class TestAdding:
             index.add([Document(None, "same") for _ in range(7)])
             assert len(index) == 7
 
-    def test_a_repeated_id_is_an_error_that_says_where(self, index):
+    def test_duplicate_id_error_names_both_sources(self, index):
         corpus = [Document("x", "One.", source="c.csv:2"), Document("x", "Two.", source="c.csv:3")]
         with pytest.raises(BadRowError, match=r"^c.csv:3: duplicate id 'x' \(first in c.csv:2\)$"):
             index.add(corpus)
         assert len(index) == 3
 
     def test_bad_rows_can_be_skipped(self, index):
-        told = []
-        with index.writer(on_bad_row=told.append) as writer:
+        skipped = []
+        with index.writer(on_bad_row=skipped.append) as writer:
             summary = writer.upsert([Document("x", "One."), Document("x", "Two.")])
         assert summary.added == 1
-        assert [str(error) for error in told] == ["duplicate id 'x'"]
+        assert [str(error) for error in skipped] == ["duplicate id 'x'"]
 
     def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
@@ -234,13 +234,13 @@ class TestDeleting:
         with pytest.raises(FilterError, match="nearest: legs"):
             index.delete(where="leg = 4")
 
-    def test_nothing_is_not_everything(self, index):
+    def test_empty_selection_deletes_nothing(self, index):
         with pytest.raises(ArgumentError):
             index.delete()
         assert index.delete([]) == 0
         assert len(index) == 3
 
-    def test_chunk_ids_are_never_used_again(self, index):
+    def test_chunk_ids_are_never_reused(self, index):
         index.delete(["hen"])
         index.add([Document("owl", "The owl hoots.")])
         with index.read() as state:
@@ -258,7 +258,7 @@ class TestOpening:
         with pytest.raises(IndexNotFoundError):
             Index.open(tmp_path)
 
-    def test_a_directory_with_other_things(self, tmp_path):
+    def test_directory_with_other_files(self, tmp_path):
         (tmp_path / "holiday.jpg").touch()
         with pytest.raises(IndexFormatError, match="not an index"):
             Index.open(tmp_path)
@@ -283,7 +283,7 @@ class TestOpening:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         connection.close()
 
-    def test_no_database_at_all(self, tmp_path):
+    def test_file_that_is_not_a_database(self, tmp_path):
         (tmp_path / "index.sqlite").write_bytes(b"not a database, but long enough to look at" * 99)
         with pytest.raises(IndexFormatError, match="not an SQLite database"):
             Index.open(tmp_path)
@@ -296,23 +296,23 @@ class TestOpening:
         with pytest.raises(IndexFormatError, match="index format 99.*update semsearch"):
             Index.open(index.path)
 
-    def test_a_creation_that_was_cut_short_is_finished(self, tmp_path):
+    def test_interrupted_creation_is_finished(self, tmp_path):
         (tmp_path / "index.sqlite").touch()
         with pytest.raises(IndexNotFoundError):
             Index.open(tmp_path)
         with Index.create(tmp_path, ["hashing"]) as index:
             assert len(index) == 0
 
-    def test_creating_again_opens(self, index):
+    def test_create_opens_an_existing_index(self, index):
         with Index.create(index.path, ["hashing"]) as again:
             assert len(again) == 3
 
-    def test_creating_again_with_another_encoder(self, index):
-        told = r"no space of encoder 'hashing:16' \(spaces: hashing\); .* --add-space hashing:16 "
-        with pytest.raises(SpaceError, match=told):
+    def test_create_refuses_another_encoder(self, index):
+        error = r"no space of encoder 'hashing:16' \(spaces: hashing\); .* --add-space hashing:16 "
+        with pytest.raises(SpaceError, match=error):
             Index.create(index.path, ["hashing:16"])
 
-    def test_a_model_that_became_another(self, index):
+    def test_changed_model_is_refused(self, index):
         index.close()
         with sqlite3.connect(index.path / "index.sqlite") as connection:
             connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
@@ -331,7 +331,7 @@ class TestOpening:
 
 
 class TestWriters:
-    def test_a_second_writer_is_told_of_the_first(self, index):
+    def test_second_writer_is_refused(self, index):
         with (
             Index.open(index.path) as other,
             index.writer(),
@@ -339,7 +339,7 @@ class TestWriters:
         ):
             other.add(PETS)
 
-    def test_readers_read_on(self, index):
+    def test_readers_continue_during_a_write(self, index):
         with Index.open(index.path) as other, index.writer() as writer:
             writer.delete(["cat"])
             assert len(other) == 2
@@ -362,7 +362,7 @@ def test_several_spaces(tmp_path):
 
 
 def vocabulary(index):
-    """All that BM25 has: words with their chunks, as texts."""
+    """The content of the BM25 index: terms with the texts of their chunks, and lengths."""
     with sqlite3.connect(index.path / "index.sqlite") as connection:
         connection.execute(
             "CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, chunks_fts, instance)"
@@ -392,8 +392,8 @@ LINES = [
     st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from(LINES), max_size=3)), max_size=8)
 )
 @settings(max_examples=30, deadline=None)
-def test_words_are_removed_as_they_were_written(tmp_path_factory, writes):
-    """After any writes BM25 holds what it would hold if only the present texts were written."""
+def test_bm25_equals_a_fresh_index_after_any_writes(tmp_path_factory, writes):
+    """BM25 holds the same as if only the current texts had been written."""
     texts = {}
     folder = tmp_path_factory.mktemp("words")
     with Index.create(folder / "one", ["hashing:8"]) as index:

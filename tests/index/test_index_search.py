@@ -1,4 +1,4 @@
-"""Searching an index directly, and asking it for documents."""
+"""Searching an index directly, counting documents and finding similar ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TestDocuments:
         with pytest.raises(ArgumentError, match="where must be a string"):
             index.count({"n": 1})
 
-    def test_in(self, index):
+    def test_contains(self, index):
         assert "a" in index
         assert "x" not in index
         assert 1 not in index
@@ -56,7 +56,7 @@ class TestDocuments:
 
 class TestSearch:
     @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
-    def test_it_is_what_a_retriever_answers(self, index, mode):
+    def test_equals_a_retriever(self, index, mode):
         retriever = Retriever(index)
         for where in (None, "n < 4"):
             options = {"k": 3, "where": where, "mode": mode}
@@ -81,7 +81,7 @@ class TestSearch:
             assert 0 < len(kept) < 5
         assert index.search("red bird", min_score=1.5) == []
 
-    def test_a_vector(self, index, encoder):
+    def test_vector_as_query(self, index, encoder):
         vector = encoder.encode_queries(["red bird"])[0]
         expected = index.search("red bird")
         for query in (vector, 3 * vector, vector.tolist(), vector.astype(numpy.float64)):
@@ -126,7 +126,7 @@ class TestSearch:
         with pytest.raises(SpaceError, match="no space 'x'"):
             index.search("red bird", space="x")
 
-    def test_a_closed_one(self, index):
+    def test_closed_index(self, index):
         index.close()
         with pytest.raises(IndexClosedError):
             index.search("red")
@@ -198,7 +198,7 @@ def test_a_hit_as_json(index):
 
 
 class TestDevice:
-    def test_it_reaches_the_encoders_that_are_loaded(self, tmp_path, monkeypatch):
+    def test_is_passed_to_loaded_encoders(self, tmp_path, monkeypatch):
         given = []
 
         def load(spec, device=None, *arguments, **options):
@@ -240,7 +240,7 @@ def large(request, tmp_path_factory):
 
 
 class TestFilterPlans:
-    """What a filter lets through is found, however it is looked for."""
+    """All matching passages are found, whichever plan is chosen."""
 
     @pytest.mark.parametrize(
         ("where", "holds"),
@@ -260,7 +260,7 @@ class TestFilterPlans:
     )
     @pytest.mark.parametrize("k", [1, 10, 300])
     @pytest.mark.parametrize("indexed", [(), ("part",), ("n", "part", "tags")])
-    def test_all_that_match_or_k(self, large, where, holds, k, indexed):
+    def test_returns_all_matches_up_to_k(self, large, where, holds, k, indexed):
         with large.writer() as writer:
             for name in indexed:
                 writer.index_field(name)
@@ -271,15 +271,15 @@ class TestFilterPlans:
         (many,) = large.search_many(["word3 thing4"], k=k, where=where)
         assert many == found
 
-    def test_many_match_but_none_is_near(self, large):
-        """The share that a sample promises is not there where the query looks."""
+    def test_many_match_but_none_near_the_query(self, large):
+        """The share of matches in a sample is too high near the query."""
         farthest = large.search("word3 thing4", k=COUNT + 1)[-150:]
         numbers = ", ".join(str(hit.metadata["n"]) for hit in farthest)
         found = large.search("word3 thing4", k=10, where=f"n in ({numbers})")
         assert [hit.document_id for hit in found] == [hit.document_id for hit in farthest[:10]]
 
     @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
-    def test_what_is_kept_of_a_filter_is_of_one_state(self, large, mode):
+    def test_filter_cache_is_invalidated_by_writes(self, large, mode):
         where = "n > 395 or n < -5"
         with Index.open(large.path) as reader:
             before = reader.search("word3 thing4", 50, where=where, mode=mode)
@@ -290,7 +290,7 @@ class TestFilterPlans:
             large.delete(["new"])
             assert reader.search("word3 thing4", 50, where=where, mode=mode) == before
 
-    def test_few_lists_are_kept(self, large):
+    def test_filter_cache_is_bounded(self, large):
         expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
         assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
         assert len(large._store._filters.lists) <= 16

@@ -6,7 +6,7 @@ from semsearch import Document
 from semsearch.index.plan import next_documents
 
 
-def test_so_many_documents_or_characters():
+def test_batches_are_limited_by_documents_or_characters():
     texts = ["abc", "de", "f", "ghijklmnop", "q"]
     corpus = iter([Document(None, text) for text in texts])
     found = []

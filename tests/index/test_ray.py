@@ -1,4 +1,4 @@
-"""Encoding on Ray: on a real cluster whose nodes have network namespaces of their own."""
+"""Encoding on a real Ray cluster, with each node in its own network namespace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMMANDS = [
 ]
 START_HEAD, START_OTHER = (command for command in COMMANDS if "ray start" in command)
 
-#: An encoder that takes a second for a batch, and kills its process where a text says so.
+#: An encoder that takes a second per batch, and kills its process if a text says so.
 PLUGIN = """
 import os, pathlib, signal, time
 from semsearch import load_encoder
@@ -65,13 +65,13 @@ class Slow:
 
 @pytest.fixture(scope="module")
 def cluster(program, package, tmp_path_factory):
-    """A cluster of one node, whose encoders may be `slow`."""
+    """A cluster of one node, with the encoder plugin `slow`."""
     program("ip")
     package("ray")
     try:
         Node().remove()
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"network namespaces cannot be made here: {error.stderr}")
+        pytest.skip(f"cannot create network namespaces: {error.stderr}")
     folder = tmp_path_factory.mktemp("ray")
     site = folder / "site"
     made = site / "slow-1.dist-info"
@@ -87,7 +87,7 @@ def cluster(program, package, tmp_path_factory):
 
 @pytest.fixture
 def second(cluster):
-    """A second node, which does not see what is in the folder `hidden`."""
+    """A second node, which cannot see the content of the folder `hidden`."""
     if len(cluster.nodes) == 1 or not cluster.nodes[-1].processes():
         cluster.add(hidden=cluster.folder / "hidden")
     return cluster.nodes[-1]
@@ -95,7 +95,7 @@ def second(cluster):
 
 @pytest.fixture
 def run(cluster, tmp_path):
-    """Runs `semsearch index … --on ray` on the head; gives status, output and errors."""
+    """Starts `semsearch index … --on ray` on the head and returns the process."""
     processes = []
 
     def run(*arguments, on="ray", **options):
@@ -110,7 +110,7 @@ def run(cluster, tmp_path):
             process.communicate()
 
 
-def ended(process, status=0):
+def finish(process, status=0):
     output, errors = process.communicate(timeout=300)
     assert process.returncode == status, output + errors
     assert "Traceback" not in errors
@@ -128,7 +128,7 @@ def slow(tmp_path):
 
 
 def content(place):
-    """All that decides what an index answers: documents, passages and vectors, in order."""
+    """Everything that determines results: documents, passages and vectors, in order."""
     with Index.open(place) as index, index.writer() as writer:
         assert writer.verify() == []
         passages = index.passages()
@@ -143,7 +143,7 @@ def same(left, right):
 
 
 def texts_of(count):
-    """Short and long ones, some of them twice."""
+    """Short and long texts, some of them repeated."""
     sentences = [f"Sentence {number} tells of bird {number % 7}." for number in range(400)]
     return [
         " ".join(sentences[: number % 90 + 1]) if number % 5 == 0 else sentences[number % 300]
@@ -151,7 +151,7 @@ def texts_of(count):
     ]
 
 
-#: The command divides files into small parts, which it cannot read.
+#: The command splits files into small parts and cannot read them itself.
 READ_ELSEWHERE = """
 from semsearch.corpus import elsewhere, parts
 parts.PART_BYTES = 5000
@@ -168,11 +168,11 @@ parts.Version.of = lambda path: present(path)._replace(modified=1)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "count"), [("hashing", 2000), ("minilm", 60)])
-def test_the_index_is_the_same(second, run, tmp_path, encoder, count, minilm):
+def test_index_equals_a_local_one(second, run, tmp_path, encoder, count, minilm):
     corpus = write(tmp_path, texts_of(count))
     options = [corpus, "--encoder", encoder, "--precision", "fp32"]
-    told = ended(run(*options, "--index", tmp_path / "there", code=READ_ELSEWHERE))
-    assert re.search(r"written in [\d.]+ s on [12] nodes? \(", told)
+    output = finish(run(*options, "--index", tmp_path / "there", code=READ_ELSEWHERE))
+    assert re.search(r"written in [\d.]+ s on [12] nodes? \(", output)
     here = ["index", *options, "--index", tmp_path / "here"]
     assert CliRunner().invoke(main, list(map(str, here))).exit_code == 0
     assert same(content(tmp_path / "there"), content(tmp_path / "here"))
@@ -183,18 +183,18 @@ def test_into_milvus(run, package, tmp_path):
     package("pymilvus")
     package("milvus_lite")
     texts, address = texts_of(600), f"milvus-lite:{tmp_path}/file.db/one"
-    ended(run(write(tmp_path, texts), "--encoder", "hashing", "--index", address))
+    finish(run(write(tmp_path, texts), "--encoder", "hashing", "--index", address))
     with Index.open(address) as index, index.writer() as writer:
         assert writer.verify() == []
         assert [document.text for document in index] == texts
 
 
-#: Starts a Milvus server, which runs until standard input ends.
+#: Starts a Milvus server, which runs until standard input is closed.
 MILVUS = """
 import pathlib, sys
 from milvus_server import Server
 folder = pathlib.Path(sys.argv[1])
-# It is not started again, and on a busy machine its parts need longer to renew their sessions.
+# It is not restarted, and on a busy machine its components renew their sessions late.
 server = Server(folder, folder / "lock", **{"common.session.ttl": 60})
 server.start()
 print(server.port, flush=True)
@@ -222,7 +222,7 @@ def milvus(cluster, package, tmp_path_factory):
     server.communicate(timeout=60)
 
 
-#: Ctrl-C when the first batch has been committed.
+#: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
 import os, signal
 from semsearch.index.writer import Summary
@@ -232,48 +232,48 @@ def interrupted(*arguments):
     return plus(*arguments)
 Summary.plus = interrupted
 """
-#: The command cannot write for nodes that fail to.
+#: The command cannot write on behalf of nodes that fail to.
 ALONE = "from semsearch.stores.milvus.writer import MilvusWriter; del MilvusWriter.write_share"
 
 
 @pytest.mark.slow
 def test_nodes_write_to_milvus(cluster, second, milvus, run, tmp_path):
-    """One of them is killed while it has a batch, after it has written another one."""
+    """One node is killed while it has a batch, after it has written another one."""
     texts = [f"Text {number} tells of bird {number % 7}." for number in range(5000)]
     corpus, address = write(tmp_path, texts), f"milvus://{HEAD}:{milvus}/killed"
     process = run(corpus, "--encoder", slow(tmp_path), "--index", address, code=ALONE)
     until(lambda: sum(one in second.processes() for one in begun(tmp_path)) > 1, process)
     second.kill()
-    told = ended(process)
-    assert f"node {second.address} is left out: it is gone" in told
-    assert f"({len(texts):,} added)" in told
+    output = finish(process)
+    assert f"node {second.address} is left out: it is gone" in output
+    assert f"({len(texts):,} added)" in output
     compare_with_plain(cluster, address, corpus, tmp_path)
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_a_node_that_does_not_reach_milvus(
+def test_ctrl_c_and_a_node_that_cannot_reach_milvus(
     cluster, second, milvus, run, tmp_path, interruptible, monkeypatch
 ):
     monkeypatch.setitem(cluster.environment, "SEMSEARCH_MILVUS_TIMEOUT", "10")
     texts = [f"Text {number} tells of bird {number % 7}." for number in range(6000)]
     corpus, address = write(tmp_path, texts), f"milvus://127.0.0.1:{milvus}/interrupted"
     command = [corpus, "--encoder", slow(tmp_path), "--index", address]
-    told = ended(run(*command, code=INTERRUPTED), 130)
-    safe = int(re.search(r"interrupted; ([\d,]+) documents saved", told)[1].replace(",", ""))
+    output = finish(run(*command, code=INTERRUPTED), 130)
+    safe = int(re.search(r"interrupted; ([\d,]+) documents saved", output)[1].replace(",", ""))
     assert 0 < safe < len(texts)
-    told = ended(run(*command))
-    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in told
+    output = finish(run(*command))
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in output
     assert (
         f"node {second.address} cannot write to the index, this command writes for it: Milvus "
         f"does not answer at http://127.0.0.1:{milvus}"
-    ) in told
+    ) in output
     compare_with_plain(cluster, address, corpus, tmp_path)
 
 
 def compare_with_plain(cluster, address, corpus, folder):
-    """An index on Milvus equals one in a directory that one process has made."""
-    ended(cluster.run("verify", "--index", address))
-    ended(cluster.run("pull", address, folder / "pulled"))
+    """Check that an index on Milvus equals one that a single process wrote to a directory."""
+    finish(cluster.run("verify", "--index", address))
+    finish(cluster.run("pull", address, folder / "pulled"))
     plain = ["index", corpus, "--encoder", "hashing:32", "--index", folder / "plain"]
     assert CliRunner().invoke(main, list(map(str, plain))).exit_code == 0
     assert same(content(folder / "pulled"), content(folder / "plain"))
@@ -287,7 +287,7 @@ def compare_with_plain(cluster, address, corpus, folder):
 
 @pytest.mark.slow
 def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
-    """A corpus is fed until the node has a batch."""
+    """The corpus is fed until the node has a batch."""
     if len(cluster.nodes) > 1:
         cluster.nodes[-1].kill()
     command = ["-", "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
@@ -312,16 +312,16 @@ def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
     node.kill()
     killed.set()
     feeding.join()
-    told = ended(process)
-    assert f"node {node.address} is left out: it is gone" in told
+    output = finish(process)
+    assert f"node {node.address} is left out: it is gone" in output
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts
     lines = (tmp_path / "log").read_text().splitlines()
-    assert sum(int(line.split()[1]) for line in lines) > len(texts)  # its batch was begun twice
+    assert sum(int(line.split()[1]) for line in lines) > len(texts)  # its batch was started twice
 
 
 def begun(tmp_path):
-    """The processes that have begun a batch, one for each."""
+    """The ids of the processes that started a batch, one per batch."""
     log = tmp_path / "log"
     return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -332,7 +332,7 @@ def until(holds, process):
             return
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
-    pytest.fail("nothing has begun")
+    pytest.fail("timed out")
 
 
 @pytest.mark.slow
@@ -340,34 +340,36 @@ def test_an_actor_that_dies_is_replaced(run, tmp_path):
     texts = [*texts_of(300), "die once", "The last one."]
     corpus = write(tmp_path, texts)
     command = [corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
-    told = ended(run(*command, code=OTHER_VERSION))
-    assert told.count("text from 'text'") == 1
-    assert re.search(rf"^node .* cannot read {corpus}, this command reads it$", told, re.MULTILINE)
-    assert "its actor died; another one is started" in told
+    output = finish(run(*command, code=OTHER_VERSION))
+    assert output.count("text from 'text'") == 1
+    assert re.search(
+        rf"^node .* cannot read {corpus}, this command reads it$", output, re.MULTILINE
+    )
+    assert "its actor died; another one is started" in output
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts
 
 
 @pytest.mark.slow
-def test_actors_that_die_again_and_again(run, tmp_path):
+def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
     corpus = write(tmp_path, [*texts_of(300), "die always"])
-    told = ended(run(corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"), 1)
+    output = finish(run(corpus, "--encoder", slow(tmp_path), "--index", tmp_path / "x"), 1)
     assert re.search(
-        r"^Error: node 10\.77\.\d\.\d: 3 actors died of one batch; .+$", told, re.MULTILINE
+        r"^Error: node 10\.77\.\d\.\d: 3 actors died of one batch; .+$", output, re.MULTILINE
     )
     documents, _, _ = content(tmp_path / "x")
-    assert len(documents) == 256  # those of the batch before
+    assert len(documents) == 256  # those of the previous batch
 
 
 @pytest.mark.slow
-def test_ctrl_c_and_going_on(run, tmp_path, interruptible):
+def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
     texts = [f"Text {number}." for number in range(3000)]
     command = [write(tmp_path, texts), "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
-    told = ended(run(*command, code=INTERRUPTED), 130)
-    kept = re.search(rf"interrupted; ([\d,]+) documents saved in {tmp_path / 'x'}; ", told)
+    output = finish(run(*command, code=INTERRUPTED), 130)
+    kept = re.search(rf"interrupted; ([\d,]+) documents saved in {tmp_path / 'x'}; ", output)
     safe = int(kept[1].replace(",", ""))
     assert 0 < safe < len(texts)
-    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in ended(run(*command))
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in finish(run(*command))
     documents, _, _ = content(tmp_path / "x")
     assert [document.text for document in documents] == texts
 
@@ -378,12 +380,12 @@ def test_a_node_without_the_model_is_left_out(cluster, second, run, tmp_path):
     vectors.write_text("bird 0.1 0.2\nsentence 0.3 0.1\n")
     corpus = write(tmp_path, texts_of(4000))
     encoders = ["--encoder", f"glove:{vectors}", "--encoder", slow(tmp_path)]
-    told = ended(run(corpus, *encoders, "--index", tmp_path / "x"))
-    assert re.search(rf"^node {second.address} is left out: .*{vectors}", told, re.MULTILINE)
-    assert "4,000 documents (4,000 added)" in told
+    output = finish(run(corpus, *encoders, "--index", tmp_path / "x"))
+    assert re.search(rf"^node {second.address} is left out: .*{vectors}", output, re.MULTILINE)
+    assert "4,000 documents (4,000 added)" in output
 
 
-#: The head refuses the first connection, as when the process dies that it starts for each.
+#: The head refuses the first connection, as if the process it starts for each had died.
 REFUSED_ONCE = """
 from ray.util.client.worker import Worker
 real, tried = Worker._server_init, []
@@ -397,8 +399,8 @@ Worker._server_init = refused
 
 
 @pytest.mark.slow
-def test_commands_of_the_document(cluster, run):
-    """The first one is refused once."""
+def test_documented_commands(cluster, run):
+    """The first connection is refused."""
     write(cluster.folder, texts_of(50))
     refused = REFUSED_ONCE
     for command in COMMANDS:
@@ -406,8 +408,8 @@ def test_commands_of_the_document(cluster, run):
         if program == "semsearch":
             assert words[0] == "index"
             assert words[-2:] == ["--on", f"ray://{HEAD}"]
-            told = ended(run(*words[1:-2], on=words[-1], code=refused))
-            assert (f"ray://{HEAD}:10001: It died; trying again\n" in told) == bool(refused)
+            output = finish(run(*words[1:-2], on=words[-1], code=refused))
+            assert (f"ray://{HEAD}:10001: It died; trying again\n" in output) == bool(refused)
             refused = ""
     with Index.open(cluster.folder / "indexes" / "corpus") as index:
         assert all(space.complete for space in index.spaces())
@@ -430,30 +432,30 @@ def test_commands_of_the_document(cluster, run):
 def test_errors_are_one_line(run, tmp_path, on, code, expected):
     corpus = write(tmp_path, texts_of(3))
     command = [corpus, "--encoder", "hashing", "--index", tmp_path / "x"]
-    told = ended(run(*command, on=on, code=code), 1)
-    [line] = [line for line in told.splitlines() if line.startswith("Error: ")]
+    output = finish(run(*command, on=on, code=code), 1)
+    [line] = [line for line in output.splitlines() if line.startswith("Error: ")]
     assert re.search(expected, line)
     assert line.endswith("[unusable-cluster]")
-    assert told.endswith(line + "\n")
+    assert output.endswith(line + "\n")
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("error", "reported"),
     [
         ("Initialization failure from server:\nTrace\nIt died.", "It died"),
         ("", "the connection was closed"),
     ],
 )
-def test_a_head_that_refuses_three_times(package, monkeypatch, said, told):
+def test_a_head_that_refuses_three_times(package, monkeypatch, error, reported):
     ray = package("ray")
     tried = []
 
     def refuse(*_, **__):
         tried.append(1)
-        raise ConnectionAbortedError(said)
+        raise ConnectionAbortedError(error)
 
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(ClusterError, match=rf"^ray://far:1 cannot be used: {told}$"):
+    with pytest.raises(ClusterError, match=rf"^ray://far:1 cannot be used: {reported}$"):
         connect(Head("far", 1))
     assert len(tried) == 3
 
@@ -471,12 +473,12 @@ def test_a_node_has_an_actor_or_one_for_each_gpu(package):
 
 
 @pytest.mark.parametrize("on", ["", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"])
-def test_what_is_no_cluster(on):
+def test_invalid_cluster_is_rejected(on):
     with pytest.raises(ArgumentError, match="on must be ray or ray://HOST"):
         workers_on(on)
 
 
-def test_the_extra_is_named(tmp_path):
+def test_missing_extra_is_named(tmp_path):
     code = """
 import importlib.util, sys
 found = importlib.util.find_spec
@@ -497,7 +499,7 @@ from semsearch.cli import run; run()
     assert not list(tmp_path.iterdir())
 
 
-def test_ray_is_imported_only_when_it_is_asked_for(tmp_path):
+def test_ray_is_imported_only_on_demand(tmp_path):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "semsearch", "index", "--sample"]
         + ["--encoder", "hashing", "--index", "x"],

@@ -1,4 +1,4 @@
-"""A sync removes what the corpus lacks, and nothing else; many documents go only when allowed."""
+"""Sync removes only documents that the corpus lacks, and many of them only if allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
 
 
 def ignore(error):
-    """Read on behind a bad row."""
+    """Continue after a bad row."""
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class TestSkippedRows:
             '"d99,A quote that is never closed.',
         ],
     )
-    def test_nothing_goes_while_a_skipped_row_may_be_any(self, index, tmp_path, caplog, row):
+    def test_skipped_rows_with_unknown_ids_prevent_removals(self, index, tmp_path, caplog, row):
         content = "\n".join(["id,text", *numbered(0, 90), row])
         (tmp_path / "corpus.csv").write_bytes(content.encode("utf-8", "surrogateescape"))
         corpus = Corpus(tmp_path / "corpus.csv", on_bad_row=ignore)
@@ -78,7 +78,7 @@ class TestSkippedRows:
         assert "nothing is removed: 10 documents of the index are missing" in caplog.text
         assert "1 skipped row with unknown ids" in caplog.text
 
-    def test_documents_named_by_their_content(self, index, tmp_path):
+    def test_corpus_without_ids(self, index, tmp_path):
         (tmp_path / "texts.csv").write_text("text,year\n,1999\nAnother text.,2000\n")
         summary = sync(index, Corpus(tmp_path / "texts.csv", on_bad_row=ignore))
         assert (summary.added, summary.removed, summary.kept) == (1, 0, 100)
@@ -91,7 +91,7 @@ class TestSkippedRows:
         summary = sync(index, frame_documents(frame, on_bad_row=ignore))
         assert (summary.removed, summary.kept) == (3, 0)  # d0, d3, d4
 
-    def test_a_repeated_id_is_no_missing_document(self, index, tmp_path):
+    def test_duplicate_id_is_not_a_missing_document(self, index, tmp_path):
         file = csv(tmp_path, [*numbered(0, 100), "d7,Text 7 again."])
         summary = sync(index, Corpus(file, on_bad_row=ignore))
         assert (summary.unchanged, summary.removed, summary.kept) == (100, 0, 0)
@@ -101,7 +101,7 @@ class TestSkippedRows:
         file = csv(tmp_path, ["d0,", "d1,", *numbered(4, 100)])
         assert sync(index, Corpus(file, on_bad_row=ignore)).kept == 3
 
-    def test_every_iteration_counts_anew(self, tmp_path):
+    def test_every_iteration_counts_afresh(self, tmp_path):
         corpus = Corpus(csv(tmp_path, ["d0,", "d1,Text.", "d2"]), on_bad_row=ignore)
         for _ in range(2):
             documents = iter(corpus)
@@ -143,7 +143,7 @@ class TestBrokenCorpora:
 
 
 class TestManyRemovals:
-    def test_a_tenth_goes_and_more_does_not(self, index):
+    def test_at_most_a_tenth_is_removed(self, index):
         with pytest.raises(RemovalError) as error:
             sync(index, [*HUNDRED[11:], Document("new", "A new one.")])
         assert str(error.value) == (
@@ -151,15 +151,15 @@ class TestManyRemovals:
             "nothing was removed; if this is intended, add --allow-removals (in Python: "
             "allow_removals=True)"
         )
-        assert len(index) == 101  # what was added stays
+        assert len(index) == 101  # the added document stays
         index.delete(["new"])
         assert sync(index, HUNDRED[10:]).removed == 10
 
-    def test_ten_go_from_however_few(self, index):
+    def test_ten_can_always_be_removed(self, index):
         index.delete([document.id for document in HUNDRED[11:]])
         assert sync(index, HUNDRED[10:11]).removed == 10
 
-    def test_new_documents_do_not_make_room(self, index):
+    def test_new_documents_do_not_raise_the_limit(self, index):
         others = [Document(f"e{number}", f"Other {number}.") for number in range(1000)]
         with pytest.raises(RemovalError, match="would remove 100 of 100 documents"):
             sync(index, others)
@@ -168,7 +168,7 @@ class TestManyRemovals:
         assert sync(index, HUNDRED[:1], allow_removals=True).removed == 99
 
     @pytest.mark.parametrize("answer", [True, False])
-    def test_who_is_asked(self, index, answer):
+    def test_callback_decides(self, index, answer):
         asked = []
 
         def ask(removal):
@@ -189,7 +189,7 @@ class TestManyRemovals:
         with pytest.raises(RemovalError, match="would remove 11 of 100"):
             index.delete([document.id for document in HUNDRED[:11]], allow_removals=False)
         assert index.delete(["d0"], allow_removals=False) == 1
-        assert index.delete(where="id like 'd%'") == 99  # in Python, who names them means them
+        assert index.delete(where="id like 'd%'") == 99  # in Python, allowed by default
 
 
 class TestPreview:
@@ -197,7 +197,7 @@ class TestPreview:
         rows = ["d0,Changed.", *numbered(1, 80), "d80,", "new,New.", "new,Again."]
         return Corpus(csv(tmp_path, rows), on_bad_row=ignore)
 
-    def test_equals_what_happens(self, index, tmp_path):
+    def test_equals_the_real_run(self, index, tmp_path):
         corpus = self.corpus(tmp_path)
         preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
         summary = sync(index, corpus, allow_removals=True)
@@ -226,14 +226,14 @@ class TestPreview:
         assert preview.removal.documents == 0
         assert not path.parent.exists()
 
-    def test_an_older_format_is_left_as_it_is(self, tmp_path):
+    def test_older_format_is_not_migrated(self, tmp_path):
         shutil.copytree(Path(__file__).parent.parent / "stores" / "format-1", tmp_path / "old")
         before = (tmp_path / "old" / "index.sqlite").read_bytes()
         with pytest.raises(IndexFormatError, match=r"format 1, which a dry run does not migrate"):
             preview_delete(tmp_path / "old", ["doc-1"], None)
         assert (tmp_path / "old" / "index.sqlite").read_bytes() == before
 
-    def test_beside_a_writer(self, index, tmp_path):
+    def test_works_during_a_write(self, index, tmp_path):
         with index.writer() as writer:
             corpus = iter(self.corpus(tmp_path))
             assert preview_index(index.path, corpus, on_bad_row=ignore).removal is None

@@ -1,4 +1,4 @@
-"""Batches that nodes write into an index on Milvus; here, the node is in this process."""
+"""Batches that nodes write to an index on Milvus; the node runs in this process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Node(LocalWorkers):
 
 @pytest.fixture
 def lite(package, tmp_path, monkeypatch):
-    """An index in a file of milvus-lite, to which this process alone can write."""
+    """The address of an index in a milvus-lite file, which only this process can write."""
     package("pymilvus")
     package("milvus_lite")
     monkeypatch.setattr(MilvusWriter, "can_share", True)
@@ -97,30 +97,30 @@ def content(index):
     return list(index), passages.document_ids, passages.texts, passages.vectors.tolist()
 
 
-def test_the_index_is_the_same(lite, tmp_path):
-    """New, changed and unchanged texts, changed metadata, texts twice, some without a vector."""
-    with Index.create(lite, Encoder()) as there, Index.create(tmp_path / "x", Encoder()) as here:
+def test_index_equals_a_local_one(lite, tmp_path):
+    """With new, changed, unchanged and repeated texts, changed metadata and missing vectors."""
+    with Index.create(lite, Encoder()) as milvus, Index.create(tmp_path / "x", Encoder()) as local:
         for documents in (OLD, NEW):
-            summary, refused = write(there, documents)
+            summary, refused = write(milvus, documents)
             seen = []
-            with here.writer(on_bad_row=seen.append) as writer:
+            with local.writer(on_bad_row=seen.append) as writer:
                 plain = writer.upsert(documents)
             assert refused == [str(error) for error in seen]
             for name in ("added", "changed", "metadata_changed", "unchanged", "chunks"):
                 assert getattr(summary, name) == getattr(plain, name)
             assert summary.nodes["here"] >= plain.encoded
-            assert content(there) == content(here)
+            assert content(milvus) == content(local)
         assert len(refused) == 2
-        assert there.get("d70").text == OLD[70].text
-        assert there.info().fields == here.info().fields
+        assert milvus.get("d70").text == OLD[70].text
+        assert milvus.info().fields == local.info().fields
         left, right = (
             {hit.document_id: hit.score for hit in index.search("birds 7", 200)}
-            for index in (there, here)
+            for index in (milvus, local)
         )
         assert left == pytest.approx(right, abs=1e-5)
         left, right = (
             {hit.document_id for hit in index.search("changed 7", 200, mode="bm25")}
-            for index in (there, here)
+            for index in (milvus, local)
         )
         assert left == right != set()
 
@@ -130,14 +130,14 @@ def test_a_node_that_cannot_write_returns_the_vectors(lite, tmp_path, monkeypatc
         raise IndexStoreError("no way")
 
     monkeypatch.setattr(Access, "open", fail)
-    with Index.create(lite, Encoder()) as there, Index.create(tmp_path / "x", Encoder()) as here:
-        write(there, OLD)
-        here.add(OLD)
-        assert content(there) == content(here)
+    with Index.create(lite, Encoder()) as milvus, Index.create(tmp_path / "x", Encoder()) as local:
+        write(milvus, OLD)
+        local.add(OLD)
+        assert content(milvus) == content(local)
 
 
-def test_what_is_left_of_an_interrupted_run(lite):
-    """Rows without documents: the next writer deletes them."""
+def test_leftovers_of_an_interrupted_run_are_deleted(lite):
+    """The next writer deletes rows without documents."""
 
     class Interrupted(Node):
         def write(self, share):

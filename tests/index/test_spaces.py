@@ -1,4 +1,4 @@
-"""Several encoders over one corpus: spaces come and go without the corpus."""
+"""Several encoders over one corpus: spaces are added and dropped without reading it again."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Interrupted(BaseException):
     pass
 
 
-class Flagging:
+class InterruptedEncoder:
     """An encoder that is interrupted at its second batch."""
 
     def __init__(self):
@@ -71,9 +71,9 @@ class Flagging:
 
 
 @pytest.mark.parametrize("how", ["add_space", "upsert"])
-def test_a_space_that_was_cut_short_is_finished(index, how):
+def test_interrupted_space_is_finished(index, how):
     with pytest.raises(Interrupted):
-        add(index, Flagging())
+        add(index, InterruptedEncoder())
     assert 0 < len(matrix(index, "hashing-16")) < 600
     with pytest.raises(SpaceError, match="still lacks vectors; finish it with: semsearch index"):
         Retriever(index, "hashing-16")
@@ -128,7 +128,7 @@ def test_other_types_are_refused(tmp_path):
         Index.create(tmp_path / "x", ["hashing"], dtype="int8")
 
 
-def test_a_shorter_encoder_is_told_of(index, caplog):
+def test_encoder_with_shorter_inputs_causes_a_warning(index, caplog):
     encoder = load_encoder("hashing:16")
     encoder.max_document_tokens = 8
     add(index, encoder)
@@ -136,7 +136,7 @@ def test_a_shorter_encoder_is_told_of(index, caplog):
 
 
 class TestPrecision:
-    """A space is encoded in one precision."""
+    """All vectors of a space have one precision."""
 
     @pytest.fixture
     def made(self, tmp_path):
@@ -144,7 +144,7 @@ class TestPrecision:
             index.add([Document("a", "a text")])
         return tmp_path / "p"
 
-    def test_it_is_kept(self, made):
+    def test_is_kept(self, made):
         with Index.create(made, ["minilm"]) as index:
             assert index.space().description["precision"] == "fp32"
             assert index.encoder(index.space()).description()["precision"] == "fp32"
@@ -152,24 +152,24 @@ class TestPrecision:
             assert index.encoder(index.space()).description()["precision"] == "fp32"
         Index.create(made, ["minilm"], precision="fp32").close()
 
-    def test_another_is_refused(self, made, monkeypatch):
+    def test_another_precision_is_refused(self, made, monkeypatch):
         monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16; the precision"):
             Index.create(made, ["minilm"], precision="bf16")
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not int8; the precision"):
             Index.create(made, ["minilm"], precision="int8")  # refused before it is measured
 
-    def test_of_the_spaces_that_are_there(self, made, tmp_path, monkeypatch):
+    def test_applies_to_existing_spaces(self, made, tmp_path, monkeypatch):
         Index.create(made, precision="fp32").close()
         monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16"):
             Index.create(made, precision="bf16")
         Index.create(tmp_path / "words", ["hashing"]).close()
-        with Index.create(tmp_path / "words", precision="fp32") as index:  # which it has not
+        with Index.create(tmp_path / "words", precision="fp32") as index:  # hashing has none
             assert index.space().spec == "hashing"
 
-    def test_what_a_database_says_is_not_believed(self, made):
+    def test_invalid_stored_precision_is_ignored(self, made):
         with Index.open(made) as index:
             space = index.space()
-        for said in ("int7", None, 8, ["fp32"]):
-            assert space._replace(description={"precision": said}).precision is Precision.AUTO
+        for stored in ("int7", None, 8, ["fp32"]):
+            assert space._replace(description={"precision": stored}).precision is Precision.AUTO

@@ -1,4 +1,4 @@
-"""A vector that is NaN or zero never gets into an index, and one that did is encoded again."""
+"""Unusable vectors, such as NaN or zero, never enter an index; stored ones are encoded again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUES = {"NaN": numpy.nan, "zero": 0, "infinite": numpy.inf, "long": 3}
 
 
 class Failing:
-    """An encoder without a vector for texts that hold the word "broken"."""
+    """An encoder that returns unusable vectors for texts with the word "broken"."""
 
     def __init__(self, value, dimension=32):
         self._encoder = load_encoder(f"hashing:{dimension}")
@@ -46,7 +46,7 @@ def encoder(request):
     return Failing(request.param)
 
 
-def test_the_row_is_bad_and_told_with_its_place(tmp_path, encoder):
+def test_bad_row_is_reported_with_its_source(tmp_path, encoder):
     with Index.create(tmp_path / "x", [encoder]) as index:
         with pytest.raises(BadRowError, match="c.csv:5: encoder 'hashing:32' returns no vector"):
             index.add(corpus())
@@ -54,7 +54,7 @@ def test_the_row_is_bad_and_told_with_its_place(tmp_path, encoder):
             assert writer.verify() == []
 
 
-def test_it_can_be_skipped_and_nothing_else_is(tmp_path, encoder):
+def test_only_bad_rows_are_skipped(tmp_path, encoder):
     skipped = []
     with Index.create(tmp_path / "x", [encoder]) as index:
         with index.writer(on_bad_row=skipped.append) as writer:
@@ -84,7 +84,7 @@ def test_a_query_without_a_vector_is_refused(tmp_path, encoder):
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_repair_encodes_those_that_are_stored(tmp_path, value):
+def test_repair_encodes_damaged_vectors_again(tmp_path, value):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add(corpus(bad=()))
         expected = Retriever(index).search("sound text 7", 50)
@@ -101,7 +101,7 @@ def test_repair_encodes_those_that_are_stored(tmp_path, value):
         assert Retriever(index).search("sound text 7", 50) == expected
 
 
-def test_repair_names_what_the_encoder_still_has_no_vector_for(tmp_path):
+def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
     encoder = Failing(None)
     with Index.create(tmp_path / "x", [encoder]) as index:
         index.add(corpus())
@@ -117,7 +117,7 @@ def test_repair_names_what_the_encoder_still_has_no_vector_for(tmp_path):
         assert len(Retriever(index).search("sound text", 2000)) == 999
 
 
-def test_an_encoder_that_names_no_text_is_not_asked_for_ever(tmp_path):
+def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):
     class Vague(Failing):
         def encode_documents(self, texts):
             raise NoVectorError("vague", [])

@@ -1,4 +1,4 @@
-"""What the tests of adapters need."""
+"""Fixtures of the adapter tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from semsearch import Index
 
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when it is imported
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read on import
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Run the coroutines among the tests; those of frameworks carry no mark that says so."""
+    """Run tests that are coroutines; those of the frameworks have no marker."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = pyfuncitem._fixtureinfo.argnames

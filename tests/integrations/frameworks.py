@@ -1,4 +1,4 @@
-"""Skips the tests of a framework that is not installed, unless CI wants them."""
+"""Skips the tests of a framework that is not installed, unless CI requires them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def needs(package: str) -> None:
-    """Skip the module that calls it; in CI, its import fails in what follows."""
+    """Skip the calling module if a package is missing; in CI, its import then fails."""
     if find_spec(package) is None and not os.environ.get("SEMSEARCH_INTEGRATION_REQUIRED"):
         reason = f"{package} is not installed (scripts/integration installs it)"
         pytest.skip(reason, allow_module_level=True)

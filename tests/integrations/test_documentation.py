@@ -28,7 +28,7 @@ SECTIONS = {
     ("section", "package"), [("LangChain", "langchain_core"), ("Haystack", "haystack")]
 )
 def test_examples(section, package, tmp_path, monkeypatch):
-    if find_spec(package) is None:  # CI has it: the adapter's own tests ask for it
+    if find_spec(package) is None:  # CI has it: the adapter's own tests require it
         pytest.skip(f"{package} is not installed (scripts/integration installs it)")
     monkeypatch.chdir(tmp_path)
     Index.create("indexes/notes", "hashing").close()  # without a model
@@ -102,7 +102,7 @@ def test_example_of_sentence_transformers():
 
 @pytest.mark.slow  # mteb takes seconds to import
 def test_example_of_mteb(monkeypatch):
-    """On a few pairs in place of the benchmark's, which MTEB would fetch; all else is its own."""
+    """With a few pairs instead of the benchmark's, which MTEB would fetch; the rest is MTEB's."""
     if find_spec("mteb") is None:  # as above
         pytest.skip("mteb is not installed (scripts/integration installs it)")
     import mteb
@@ -110,7 +110,7 @@ def test_example_of_mteb(monkeypatch):
 
     words = [f"word{number}" for number in range(50)]
     drawn = random.Random(7)
-    texts = [" ".join(drawn.choices(words, k=30)) for _ in range(40)]  # no two cosines are equal
+    texts = [" ".join(drawn.choices(words, k=30)) for _ in range(40)]  # no two equal cosines
     pairs = [ScoredPair(*texts[n : n + 2], n % 6) for n in range(0, 40, 2)]
     rows = [dict(zip(("sentence1", "sentence2", "score"), pair, strict=True)) for pair in pairs]
     [task] = mteb.get_tasks(tasks=["STSBenchmark.v2"])

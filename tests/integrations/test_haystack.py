@@ -1,4 +1,4 @@
-"""The adapters for Haystack: its own standard tests, and what is particular to ours."""
+"""The adapters for Haystack: its standard tests, and tests of our own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestDocumentStoreStandard(DocumentStoreBaseTests):
         store.close()
 
     def test_write_documents(self, document_store):
-        """Without a policy, as with FAIL."""
+        """Without a policy, the same as FAIL."""
         document = Document(content="test doc")
         assert document_store.write_documents([document]) == 1
         with pytest.raises(DuplicateDocumentError):
@@ -61,7 +61,7 @@ class TestDocumentStoreStandard(DocumentStoreBaseTests):
 
     @staticmethod
     def assert_documents_are_equal(received, expected):
-        """An index has its own vectors, and keeps no others."""
+        """An index stores its own vectors and no others."""
         assert received == [replace(document, embedding=None) for document in expected]
 
 
@@ -73,7 +73,7 @@ class TestDocumentStore:
         assert loaded.filter_documents() == PETS
         loaded.close()
 
-    def test_one_of_several_that_is_there_already_writes_none(self, pets):
+    def test_duplicate_policies(self, pets):
         new = Document(id="owl", content="The owl hoots.")
         with pytest.raises(DuplicateDocumentError, match="'cat'"):
             pets.write_documents([new, PETS[0]], DuplicatePolicy.FAIL)
@@ -84,14 +84,14 @@ class TestDocumentStore:
         filters = {"field": "id", "operator": "==", "value": "owl"}
         assert pets.filter_documents(filters) == [changed]
 
-    def test_refuses_what_is_no_text(self, document_store):
+    def test_refuses_documents_without_text(self, document_store):
         with pytest.raises(BadRowError, match="document 1: text is not a string but missing"):
             document_store.write_documents([Document(id="1", meta={"a": 1})])
         with pytest.raises(BadRowError, match="empty text"):
             document_store.write_documents([Document(id="1", content=" ")])
         assert document_store.count_documents() == 0
 
-    def test_waits_for_no_other_writer(self, pets):
+    def test_does_not_wait_for_another_writer(self, pets):
         with Index.open(pets.path) as other, other.writer(), pytest.raises(IndexBusyError):
             pets.write_documents([Document(content="new")])
 
@@ -123,7 +123,7 @@ class TestFilters:
             ),
         ],
     )
-    def test_are_expressions(self, filters, where):
+    def test_become_expressions(self, filters, where):
         assert where_of(filters) == where
 
     @pytest.mark.parametrize(

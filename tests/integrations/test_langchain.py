@@ -1,4 +1,4 @@
-"""The adapters for LangChain: its own standard tests, and what is particular to ours."""
+"""The adapters for LangChain: its standard tests, and tests of our own."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TestRetrieverStandard(RetrieversIntegrationTests):
 
 
 class TestVectorStore:
-    def test_long_documents_come_whole_and_once(self, pets):
+    def test_long_documents_are_returned_whole_and_once(self, pets):
         found = SemsearchVectorStore(pets).similarity_search("lays eggs", k=4)
         assert found[0].id == "hen"
         assert found[0].page_content == PETS[2].text
@@ -113,7 +113,7 @@ class TestVectorStore:
         found = SemsearchVectorStore(pets).similarity_search("cat sleeps", k=9, **options)
         assert {document.id for document in found} == expected
 
-    def test_marginal_relevance_takes_fewer_that_are_alike(self, index):
+    def test_marginal_relevance_diversifies(self, index):
         texts = ["red bird red", "red bird", "red bird", "red fish"]
         index.add(Document(str(number), text) for number, text in enumerate(texts))
         store = SemsearchVectorStore(index)
@@ -122,7 +122,7 @@ class TestVectorStore:
         assert {document.id for document in plain} == {"1", "2"}
         assert diverse[1].id == "3"
 
-    def test_of_texts(self, tmp_path):
+    def test_from_documents_and_add_texts(self, tmp_path):
         embeddings = SemsearchEmbeddings("hashing:64")
         path = str(tmp_path / "made")
         store = SemsearchVectorStore.from_documents(
@@ -132,12 +132,13 @@ class TestVectorStore:
         with Index.open(path) as index:
             assert sorted(document.metadata["n"] for document in index) == [1, 2, 3]
             assert index.space().spec == "hashing:64"
-        assert [one.metadata for one in store.as_retriever(search_kwargs={"k": 1}).invoke("owl")]
+        (found,) = store.as_retriever(search_kwargs={"k": 1}).invoke("an owl")
+        assert found.page_content == "an owl"
         assert store.delete()
         assert store.similarity_search("owl", filter={"n": 3}) == []
         store.index.close()
 
-    def test_the_last_of_one_id_stays(self, index):
+    def test_last_text_of_a_repeated_id_stays(self, index):
         store = SemsearchVectorStore(index)
         assert store.add_texts(["one", "two"], ids=["a", "a"]) == ["a", "a"]
         assert [one.page_content for one in store.get_by_ids(["a"])] == ["two"]
@@ -150,7 +151,7 @@ class TestVectorStore:
 
         assert {found[0].id for found in asyncio.run(ask())} == {"cat"}
 
-    def test_mistakes_are_ours(self, pets, tmp_path):
+    def test_mistakes_are_our_errors(self, pets, tmp_path):
         store = SemsearchVectorStore(pets)
         with pytest.raises(ArgumentError, match="embedding must be SemsearchEmbeddings"):
             SemsearchVectorStore.from_texts(["a"], DeterministicFakeEmbedding(size=4))
@@ -184,7 +185,7 @@ class TestRetriever:
             "legs": 2,
         }
 
-    def test_metadata_called_like_ours_and_options_of_one_call(self, pets):
+    def test_conflicting_metadata_names_and_options_per_call(self, pets):
         retriever = SemsearchRetriever(retriever=Retriever(pets), options={"mode": "bm25"})
         [found] = retriever.invoke("cat")
         assert found.metadata["title"] == "Cats"

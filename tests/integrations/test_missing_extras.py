@@ -1,4 +1,4 @@
-"""What an adapter says where its framework is not installed."""
+"""Errors of adapters whose framework is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MTEB over an encoder of ours: the same figures as our own `eval`, on tasks made here."""
+"""MTEB with our encoders gives the same scores as our `eval`, on tasks defined here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow  # mteb takes seconds to import
 
 
 def sentences(n, seed):
-    """Texts so long that no two cosines are equal: ties are broken in different ways."""
+    """Texts so long that no two cosines are equal, since ties are broken differently."""
     drawn = random.Random(seed)
     words = [f"word{number}" for number in range(50)]
     return [" ".join(drawn.choices(words, k=drawn.randint(20, 40))) for _ in range(n)]
@@ -91,22 +91,22 @@ def score(model, task):
     return found.task_results[0].get_score() * 100
 
 
-def test_is_what_mteb_calls_an_encoder(model):
+def test_is_an_mteb_encoder(model):
     assert isinstance(model, EncoderProtocol)
     assert model.mteb_model_meta.name == "semsearch/hashing-32"
     assert model.mteb_model_meta.revision == model.model.fingerprint
 
 
-def test_sts_is_that_of_eval(model):
+def test_sts_score_equals_eval(model):
     ours = evaluate_sts(StsSet("pairs", "test", {"all": PAIRS}, 0), [CosineScorer(model.model)])
     assert score(model, WordPairs()) == pytest.approx(ours.results[0].spearman.value, abs=1e-6)
 
 
-def test_retrieval_is_that_of_eval(model):
+def test_retrieval_score_equals_eval(model):
     retrieval = RetrievalSet("words", CORPUS, QUERIES, QRELS)
     rankers = load_rankers(["hashing:32"])
     [ours] = evaluate_retrieval(retrieval, rankers, ["nDCG@10"], whole_documents=True).results
-    assert score(model, WordSearch()) == pytest.approx(ours.mean.value, abs=0.01)  # it rounds
+    assert score(model, WordSearch()) == pytest.approx(ours.mean.value, abs=0.01)  # MTEB rounds
 
 
 def test_queries_are_encoded_as_such():

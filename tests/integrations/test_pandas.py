@@ -1,4 +1,4 @@
-"""The accessor of DataFrames."""
+"""The DataFrame accessor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semsearch.errors import CorpusError, FilterError
 
 FRAME = pandas.DataFrame(
     {
-        "id": [7, 7, 8, 9],  # no document's
+        "id": [7, 7, 8, 9],  # not document ids
         "text": ["The cat sleeps.", "The dog barks.", None, "The hen lays eggs."],
         "legs": [4, 4, 2, 2],
         "score": [1, 2, 3, 4],
@@ -47,7 +47,7 @@ def counted():
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path, monkeypatch):
-    """Where temporary indexes go."""
+    """The folder of temporary indexes."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -58,7 +58,7 @@ def test_returns_rows_with_scores(caplog):
     assert list(found.columns) == ["score", "id", "text", "legs", "metadata.score", 5]
     assert found.index[0] == "w"
     assert found.drop(columns="score").iloc[0].tolist() == frame.iloc[0].tolist()
-    # Two words of two, beside three: 2/√6.
+    # The two words of the query, in a text of three: 2/√6.
     assert found["score"].iloc[0] == pytest.approx(2 / 6**0.5, abs=1e-6)
     assert found["score"].is_monotonic_decreasing
     assert "1 row is not searched; the first: frame.iloc[2]: " in caplog.text

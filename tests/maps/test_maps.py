@@ -1,4 +1,4 @@
-"""Passages in two dimensions: the projection, the file, and what there is to show."""
+"""Maps of passages: the projection, the file and the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def index(tmp_path):
 
 
 def clouds(groups, size, dimension=16, seed=0):
-    """Unit vectors around centres far from each other, and the number of each one's centre."""
+    """Unit vectors around distant centres, and the number of each vector's centre."""
     random = numpy.random.default_rng(seed)
     centres = random.standard_normal((groups, dimension))
     centres /= numpy.linalg.norm(centres, axis=1, keepdims=True)
@@ -33,14 +33,14 @@ def clouds(groups, size, dimension=16, seed=0):
 
 
 def same_group_nearby(points, numbers):
-    """The share of points whose nearest other point is of the same centre."""
+    """The share of points whose nearest other point belongs to the same centre."""
     distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     numpy.fill_diagonal(distances, numpy.inf)
     return (numbers[distances.argmin(axis=1)] == numbers).mean()
 
 
 class TestProjection:
-    def test_a_few_lie_by_their_principal_components(self):
+    def test_few_vectors_use_principal_components(self):
         from sklearn.decomposition import PCA
 
         vectors, _ = clouds(3, 5)
@@ -49,34 +49,34 @@ class TestProjection:
         assert numpy.allclose(numpy.abs(points), numpy.abs(expected), atol=1e-5)
 
     @pytest.mark.parametrize("n", [1, 2])
-    def test_one_or_two(self, n):
+    def test_one_or_two_vectors(self, n):
         points = projection.project(clouds(n, 1)[0], 0, print)
         assert points.shape == (n, 2)
         assert numpy.isfinite(points).all()
 
     @pytest.mark.slow
-    def test_umap_keeps_neighbours_and_the_seed_brings_the_same_map(self, monkeypatch):
+    def test_umap_keeps_neighbours_and_is_reproducible(self, monkeypatch):
         vectors, numbers = clouds(4, 30)
-        # Of more than the sample, most are placed between others.
+        # Vectors beyond the sample are placed between its points.
         monkeypatch.setattr(projection, "SAMPLE", 60)
-        said = []
-        points = projection.project(vectors, 0, said.append)
-        assert said == ["UMAP of 60 passages; the others are placed between them"]
+        messages = []
+        points = projection.project(vectors, 0, messages.append)
+        assert messages == ["UMAP of 60 passages; the others are placed between them"]
         assert points.dtype == numpy.float32
         assert same_group_nearby(points, numbers) > 0.95
         assert numpy.array_equal(projection.project(vectors, 0, print), points)
 
-    def test_others_lie_at_the_weighted_mean_of_their_nearest(self):
+    def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
         sample = numpy.eye(4, dtype=numpy.float32)
         points = numpy.array([[0, 0], [10, 0], [0, 10], [10, 10]], numpy.float32)
         between = numpy.array([[0.8, 0.6, 0, 0]], numpy.float32)
-        # By hand: the weights are 0.8^8 and 0.6^8, those of right angles nothing.
+        # By hand: the weights are 0.8^8 and 0.6^8, and 0 for orthogonal vectors.
         share = 0.6**8 / (0.6**8 + 0.8**8)
         assert projection._between(between, sample, points)[0] == pytest.approx([10 * share, 0])
 
 
 class TestMap:
-    def test_what_is_made_is_what_is_opened(self, index):
+    def test_is_saved_and_opened(self, index):
         made = make_map(index)
         made.save(index.path)
         found = open_map(index)
@@ -86,23 +86,23 @@ class TestMap:
         assert (found.names, found.space) == (made.names, made.space)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
 
-    def test_the_same_seed_brings_the_same_map(self, index):
+    def test_same_seed_makes_the_same_map(self, index):
         assert numpy.array_equal(make_map(index).points, make_map(index).points)
 
     def test_names_of_groups_differ(self, index):
         names = make_map(index).names
         assert len(set(names)) == len(names)
 
-    def test_there_is_none_before_it_is_made(self, index):
+    def test_none_before_it_is_made(self, index):
         assert open_map(index) is None
 
     @pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 1000])
-    def test_a_damaged_file_is_no_map_and_that_is_said(self, index, caplog, content):
+    def test_damaged_file_is_ignored_with_a_warning(self, index, caplog, content):
         map_file(index.path, "hashing").write_bytes(content)
         assert open_map(index) is None
         assert "semsearch map" in caplog.text
 
-    def test_a_map_of_another_encoder_is_none(self, index, tmp_path):
+    def test_map_of_another_encoder_is_ignored(self, index, tmp_path):
         make_map(index).save(index.path)
         with Index.create(tmp_path / "other", "hashing:64") as other:
             other.add(BIRDS)
@@ -126,7 +126,7 @@ class TestMap:
 
 
 class TestTable:
-    def test_a_row_a_passage(self, index):
+    def test_one_row_per_passage(self, index):
         made = make_map(index)
         table = map_table(index, made).table.to_pylist()
         assert [row["id"] for row in table] == [one.id for one in BIRDS + FISH]
@@ -135,14 +135,14 @@ class TestTable:
         assert numpy.array_equal(points, made.points)
         assert [row["group"] for row in table] == [made.names[group] for group in made.groups]
 
-    def test_what_is_gone_or_changed_is_left_out(self, index):
+    def test_deleted_and_changed_passages_are_left_out(self, index):
         made = make_map(index)
         index.delete(["b0"])
         index.add([Document("b1", "something else"), Document("new", "a green frog")])
         ids = map_table(index, made).table["id"].to_pylist()
         assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
 
-    def test_an_index_with_other_passages_under_the_same_numbers(self, index, tmp_path):
+    def test_other_passages_with_the_same_chunk_ids_are_left_out(self, index, tmp_path):
         made = make_map(index)
         with Index.create(tmp_path / "other", "hashing") as other:
             other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])

@@ -1,4 +1,4 @@
-"""Plugins of a package that is really installed, in Python and from the command line."""
+"""Plugins of an installed package, in Python and from the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def site(tmp_path_factory):
         pytest.skip("pip is not installed (uv venv --seed makes an environment with it)")
     folder = tmp_path_factory.mktemp("plugins")
     built = folder / "source"
-    # A copy, for setuptools writes beside what it builds.
+    # A copy, since setuptools writes next to the sources.
     copied = {
         file: built / file.relative_to(SAMPLE) for file in SAMPLE.rglob("*") if file.is_file()
     }
@@ -113,7 +113,7 @@ class TestEncoders:
             load_encoder(spec)
         assert message in str(error.value)
 
-    def test_a_broken_one_is_left_out_with_one_warning(self, installed, caplog):
+    def test_broken_plugin_is_ignored_with_one_warning(self, installed, caplog):
         for _ in range(2):
             with pytest.raises(EncoderError, match="no model 'broken'"):
                 load_encoder("broken")
@@ -130,7 +130,7 @@ class TestReaders:
         assert [document.id for document in documents] == ["a", "b", "c"]
         assert documents[0].metadata == {"letters": 1}
 
-    def test_its_bad_rows_are_those_of_any_reader(self, installed):
+    def test_bad_rows_are_reported(self, installed):
         (installed / "birds.cards").write_text(CARDS + "no card\n")
         with pytest.raises(BadRowError, match=r"birds\.cards:4: no colon"):
             list(Corpus("birds.cards"))
@@ -151,7 +151,7 @@ class TestReaders:
         with pytest.raises(CorpusError, match=message):
             list(Corpus(f"x.{ending}"))
 
-    def test_a_broken_one_is_left_out_with_one_warning(self, installed, caplog):
+    def test_broken_plugin_is_ignored_with_one_warning(self, installed, caplog):
         (installed / "x.wrecked").write_text("id,text\na,one\n")
         assert [document.text for document in Corpus("x.wrecked")] == ["one"]
         assert [document.text for document in Corpus("x.wrecked")] == ["one"]
@@ -160,14 +160,14 @@ class TestReaders:
 
 
 class TestStores:
-    def test_keeps_what_its_addresses_name(self, installed):
+    def test_keeps_indexes_at_its_addresses(self, installed):
         with Index.create("shelf://a/b", "hashing") as index:
             index.add([Document("x", "one")])
         with Index.open("shelf://a/b") as index:
             assert index.search("one")[0].document_id == "x"
         assert (installed / "shelf" / "a" / "b" / "index.sqlite").exists()
 
-    def test_one_that_there_is_not_is_a_mistake(self, installed, caplog):
+    def test_unknown_or_broken_store_is_an_error(self, installed, caplog):
         with pytest.raises(ArgumentError, match=r"attic://a: no store is called 'attic'"):
             Index.open("attic://a")
         assert warnings(caplog) == []
@@ -177,7 +177,7 @@ class TestStores:
         assert "plugin 'burnt' of package semsearch-sample cannot be loaded" in warning
 
 
-def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch, caplog):
+def test_damaged_package_metadata_causes_one_warning(installed, monkeypatch, caplog):
     bad = installed / "site" / "semsearch_bad-1.dist-info"
     bad.mkdir(parents=True)
     (bad / "METADATA").write_text("Name: semsearch-bad\nVersion: 1\n")
@@ -188,9 +188,9 @@ def test_damaged_metadata_of_a_package_costs_one_warning(installed, monkeypatch,
     assert "package semsearch-bad cannot be loaded" in warning
 
 
-def test_packages_are_looked_through_only_for_unknown_names(installed, monkeypatch):
+def test_packages_are_searched_only_for_unknown_names(installed, monkeypatch):
     def fail():
-        raise AssertionError("packages were looked through")
+        raise AssertionError("packages were searched")
 
     monkeypatch.setattr("importlib.metadata.distributions", fail)
     (installed / "c.csv").write_text("id,text\na,one\n")

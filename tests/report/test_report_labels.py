@@ -1,4 +1,4 @@
-"""Names where there is little room, figures in cells, and where a report comes from."""
+"""Short labels, table cells, box plots and the provenance of reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_long_paths_keep_their_last_part():
     assert len(short_name("x" * 200)) <= LABEL_CHARACTERS
 
 
-def test_no_two_labels_are_the_same():
+def test_labels_are_unique():
     systems = [f"glove:/a/long/folder/number/{n}/vectors.txt" for n in range(3)]
     assert [*short_names(systems).values()] == [
         "glove:…/vectors.txt",
@@ -42,7 +42,7 @@ def test_no_two_labels_are_the_same():
     ]
 
 
-def test_what_is_unknown_is_an_empty_cell():
+def test_unknown_values_are_empty_cells():
     nan = math.nan
     assert interval_cell(Interval(nan, nan, nan)) == ""
     assert difference_cells(Difference(nan, nan, nan, nan)) == ["", ""]
@@ -55,12 +55,12 @@ def test_what_is_unknown_is_an_empty_cell():
     assert difference_cells(Difference(1, 1, 1, 0.002, p_is_bound=True))[1] == "≤ 0.002"
 
 
-def test_texts_are_cut_on_one_line():
+def test_shortened_texts_have_one_line():
     assert shortened("a\n b\t c", 5) == "a b c"
     assert shortened("猫" * 10, 5) == "猫猫猫猫…"
 
 
-def test_the_command_can_be_typed_again():
+def test_command_is_quoted_for_the_shell():
     arguments = ["eval", "sts", "--data", "my pairs.csv", "--system", "it's $HOME"]
     found = provenance(arguments, {"minilm": "0123456789abcdef0123"})
     assert shlex.split(found.command) == ["semsearch", *arguments]
@@ -71,7 +71,7 @@ def test_the_command_can_be_typed_again():
     assert found.facts["processor"]
 
 
-def test_digests_tell_data_apart_but_not_names():
+def test_digest_depends_on_the_data_not_on_the_name():
     pair = ScoredPair("a", "b", 1.0)
     first = StsSet("one", "test", {"part": [pair]}, 0)
     assert contents_digest(first) == contents_digest(first._replace(name="two"))
@@ -82,8 +82,8 @@ def test_digests_tell_data_apart_but_not_names():
 @pytest.mark.parametrize(
     ("gold", "is_boxes"), [([0, 0, 2, 2], True), ([0, 0.5] * 2, False), ([*range(12)] * 2, False)]
 )
-def test_whole_gold_scores_are_boxes(gold, is_boxes):
-    """Then the axis has a tick for each gold score that occurs, and no other."""
+def test_integer_gold_scores_have_box_plots(gold, is_boxes):
+    """The axis of box plots has exactly one tick per gold score."""
     scores = numpy.linspace(0.1, 0.9, len(gold))
     drawing = draw_scatter(numpy.array(gold, float), scores, (0, 1), "a title", "in words")
     texts = re.findall(r">([^<>\n]+)</text>", drawing.svg)

@@ -1,4 +1,4 @@
-"""Pages as a browser and a screen reader meet them; the texts on them try to break out."""
+"""The HTML of report pages, with texts that try to inject markup."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ranked:
 
 
 class PageReader(HTMLParser):
-    """Checks that elements are nested, and keeps what tests ask for."""
+    """Checks that elements are nested, and collects elements and texts."""
 
     def __init__(self, text):
         super().__init__()
@@ -56,7 +56,7 @@ class PageReader(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
-        if tag != "meta":  # the only one without an end
+        if tag != "meta":  # the only one without an end tag
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -78,7 +78,7 @@ class PageReader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def sts():
-    """A set of two sub-sets and one of 500 pairs; a system that has no correlation."""
+    """A set with two subsets and one of 500 pairs; a system with undefined correlation."""
     rng = numpy.random.default_rng(0)
     scorers = [
         Scorer(SCRIPT, rng.random(500)),
@@ -98,7 +98,7 @@ def sts():
 
 @pytest.fixture(scope="module")
 def ir():
-    """A run without a time; documents that the collection lacks; queries without an answer."""
+    """A run without a time; documents missing from the collection; queries without results."""
     documents = {f"d{n}": f"{SCRIPT} document {n}" for n in range(9)}
     queries = {"q1": f"{SCRIPT} first", "q2": "second", "q3": "third"}
     qrels = {
@@ -116,7 +116,7 @@ def ir():
 
 @pytest.fixture(scope="module", params=["sts", "ir"])
 def write(request, tmp_path_factory):
-    """Writes a page, gives its text."""
+    """Writes a page and returns its HTML."""
     evaluations = request.getfixturevalue(request.param)
     of_kind = {"sts": write_sts_report, "ir": write_ir_report}[request.param]
     place = tmp_path_factory.mktemp(request.param)
@@ -138,13 +138,13 @@ def test_elements_are_nested_and_ids_are_unique(text):
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
-def test_results_say_in_which_numbers_they_were_computed(text):
+def test_precision_is_shown(text):
     page = PageReader(text)
     assert "precision" in page.within("th")
     assert "bf16" in page.within("td")
 
 
-def test_nothing_is_loaded(text):
+def test_page_loads_no_resources(text):
     page = PageReader(text)
     assert not page.all("script", "link", "img", "iframe", "object", "embed", "base")
     for tag, attributes in page.elements:
@@ -156,7 +156,7 @@ def test_nothing_is_loaded(text):
     assert "@import" not in rules
 
 
-def test_texts_are_shown_as_they_are(text):
+def test_texts_are_escaped(text):
     assert "<script" not in text
     page = PageReader(text)
     assert any(SCRIPT in cell for cell in page.within("td") + page.within("li"))
@@ -167,7 +167,7 @@ def test_texts_are_shown_as_they_are(text):
     assert page.within("code") == ["semsearch eval 'a b'"]
 
 
-def test_drawings_are_xml_with_words_for_them(text):
+def test_drawings_are_xml_with_labels(text):
     drawings = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
     assert len(drawings) >= 4
     for drawing in drawings:
@@ -177,7 +177,7 @@ def test_drawings_are_xml_with_words_for_them(text):
         ids = {element.get("id") for element in root.iter()}
         used = re.findall(r'(?:href="|url\()#([^")]+)', drawing)
         assert set(used) <= ids
-        assert "var(--ink)" in drawing  # colours follow the page's
+        assert "var(--ink)" in drawing  # uses the colours of the page
     page = PageReader(text)
     assert len(page.all("figure")) == len(page.all("figcaption")) > 0
 
@@ -205,18 +205,18 @@ def test_every_set_and_system_is_on_the_sts_page(sts, tmp_path):
     spearman = sts[0].results[0].spearman
     shown = f"{spearman.value:.2f} [{spearman.low:.2f},\N{NO-BREAK SPACE}{spearman.high:.2f}]"
     assert shown in page.within("td")
-    assert "Spearman undefined" in page.within("text")  # of the constant
+    assert "Spearman undefined" in page.within("text")  # for the constant scores
     assert "3" in page.within("td")  # pairs without gold
 
 
 def test_systems_and_worst_queries_are_on_the_ir_page(ir, tmp_path):
     page = PageReader(write_ir_report(tmp_path, ir, PROVENANCE).read_text("utf-8"))
     assert {"bm25", FORMULA, f"run:{SCRIPT}"} <= set(page.within("th"))
-    # BM25 has nDCG 100 for q1; of q2 it finds the first of five; for q3 it finds nothing.
+    # BM25 has nDCG 100 for q1, and finds the first of five for q2 and nothing for q3.
     assert "q3: third" in page.within("th")
     assert "not found" in page.within("td")
     assert {"gone:", "lost:", "and 2 more"} <= set(page.within("li"))
-    # By nDCG the second system is better for q3 only.
+    # The second system has a higher nDCG for q3 only.
     assert "minus bm25: better 1, same 0, worse 2" in page.within("text")
     texts = " ".join(page.within("text"))
     assert "documents and queries per second" in texts
@@ -231,12 +231,15 @@ def test_one_system_has_no_differences(sts, tmp_path):
 def test_recorded_runs_alone_have_no_speed(ir, tmp_path):
     dataset = ir[0].dataset
     runs = [Ranked("run:a", {"q1": {}, "q2": {}, "q3": {}}, seconds=float("nan"))]
-    page = write_ir_report(tmp_path, [evaluate_retrieval(dataset, runs)], PROVENANCE)
-    assert "per second" not in PageReader(page.read_text("utf-8")).within("text")
+    for name in ("runs", "systems"):
+        check_report(tmp_path / name)
+    page = write_ir_report(tmp_path / "runs", [evaluate_retrieval(dataset, runs)], PROVENANCE)
+    assert "per second" not in page.read_text("utf-8")
+    assert "per second" in write_ir_report(tmp_path / "systems", ir, PROVENANCE).read_text("utf-8")
 
 
 class TestFolder:
-    def test_is_made_and_a_report_of_ours_is_replaced(self, ir, tmp_path):
+    def test_is_created_and_an_old_report_is_replaced(self, ir, tmp_path):
         place = tmp_path / "new" / "folder"
         check_report(place)
         page = write_ir_report(place, ir, PROVENANCE)
@@ -245,7 +248,7 @@ class TestFolder:
         assert not write_ir_report(place, ir, PROVENANCE).read_text("utf-8").endswith("old")
         assert [file.name for file in place.iterdir()] == ["index.html"]
 
-    def test_somebody_elses_page_is_kept(self, tmp_path):
+    def test_other_page_is_not_overwritten(self, tmp_path):
         (tmp_path / "index.html").write_text("<h1>Mine</h1>", "utf-8")
         with pytest.raises(ArgumentError, match="is not a semsearch report; name another folder"):
             check_report(tmp_path)

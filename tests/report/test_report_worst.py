@@ -1,4 +1,4 @@
-"""Which pairs and queries are shown, by hand."""
+"""The worst pairs and queries; expected values by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from semsearch.report.worst import worst_pairs, worst_queries
 
 
 def test_worst_pairs_by_hand():
-    # Ranks by gold 1 2 3 4 5, by score 4 2 3 5 1: apart by 3 0 0 1 4, of 4 that are possible.
+    # Ranks by gold 1 2 3 4 5, by score 4 2 3 5 1: distances 3 0 0 1 4, at most 4 possible.
     pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcde", range(5), strict=True)]
     worst = worst_pairs(pairs, numpy.array([0.8, 0.2, 0.3, 0.9, 0.1]), count=3)
     found = [(one.pair.left, one.score, one.gold_percentile, one.score_percentile) for one in worst]
@@ -18,10 +18,10 @@ def test_worst_pairs_by_hand():
 
 
 def test_equal_values_share_a_rank():
-    # Gold ranks 2 2 2 4; the scores' 1 2 3 4.
+    # Ranks by gold 2 2 2 4, by score 1 2 3 4.
     pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcd", (0, 0, 0, 1), strict=True)]
     worst = worst_pairs(pairs, numpy.array([0.1, 0.2, 0.3, 0.4]))
-    assert [one.pair.left for one in worst] == ["a", "c", "b", "d"]  # equally far: as they come
+    assert [one.pair.left for one in worst] == ["a", "c", "b", "d"]  # ties keep their order
     assert worst[0].gold_percentile == worst[1].gold_percentile == pytest.approx(100 / 3)
 
 

@@ -1,4 +1,4 @@
-"""A model appears whole, over none that is there, and by one process at a time."""
+"""A model is published whole, replaces none by default, and has one writer at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model(tmp_path) -> Path:
     return tmp_path / "model"
 
 
-def test_a_model_is_replaced_only_when_that_is_wanted(model):
+def test_model_is_replaced_only_on_request(model):
     with pytest.raises(ArgumentError, match="model exists; name another --output, or --overwrite"):
         Workspace(model)
     workspace = Workspace(model, overwrite=True)
@@ -35,7 +35,7 @@ def test_a_model_is_replaced_only_when_that_is_wanted(model):
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_no_model_is_never_replaced(tmp_path, overwrite):
+def test_other_files_are_never_replaced(tmp_path, overwrite):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to-my-aunt.txt").touch()
     (tmp_path / "file").touch()
@@ -51,7 +51,7 @@ def test_what_is_no_model_is_never_replaced(tmp_path, overwrite):
     assert not (tmp_path / "empty.training").exists()
 
 
-def test_what_cannot_be_written_leaves_the_old_one(model):
+def test_failed_write_keeps_the_old_model(model):
     workspace = Workspace(model, overwrite=True)
     with (
         pytest.raises(TrainingError, match=r"model.training cannot be written: No space left"),
@@ -61,7 +61,7 @@ def test_what_cannot_be_written_leaves_the_old_one(model):
     assert (model / "config.json").is_file()
 
 
-def test_a_run_is_resumed_with_its_own_plan(tmp_path):
+def test_run_is_resumed_only_with_its_own_plan(tmp_path):
     with pytest.raises(ArgumentError, match="no training run to resume"):
         Workspace(tmp_path / "model", resume=True)
     with Workspace(tmp_path / "model").opened(PLAN):
@@ -76,7 +76,7 @@ def test_a_run_is_resumed_with_its_own_plan(tmp_path):
         pytest.raises(ArgumentError, match='was started with data "more.csv", not "others.csv"'),
         workspace.opened(other),
     ):
-        pytest.fail("it began")
+        pytest.fail("the run with another plan started")
     (workspace.folder / "checkpoint").touch()
     with workspace.opened(PLAN):
         assert (workspace.folder / "checkpoint").exists()
@@ -91,10 +91,10 @@ def test_one_process_at_a_time(tmp_path):
         pytest.raises(TrainingError, match="another process is training"),
         Workspace(tmp_path / "model", overwrite=True).opened(PLAN),
     ):
-        pytest.fail("both began")
+        pytest.fail("both processes started")
 
 
-def test_what_did_not_help_leaves_nothing(tmp_path):
+def test_discarded_run_leaves_nothing(tmp_path):
     workspace = Workspace(tmp_path / "model")
     with workspace.opened(PLAN):
         workspace.discard()
@@ -102,6 +102,6 @@ def test_what_did_not_help_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/", ".", ".."])
-def test_places_that_cannot_be(path):
+def test_invalid_folders_are_rejected(path):
     with pytest.raises(ArgumentError, match="must name a separate folder"):
         Workspace(Path(path), overwrite=True)

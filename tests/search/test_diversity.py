@@ -1,4 +1,4 @@
-"""Duplicates folded, and maximal marginal relevance."""
+"""Folding of duplicates, and maximal marginal relevance."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def ids(hits):
     return [hit.document_id for hit in hits]
 
 
-def test_the_order_of_the_paper():
-    """By its formula, one by one, as in Carbonell & Goldstein (1998)."""
+def test_mmr_orders_as_in_the_paper():
+    """Chosen one by one by the formula of Carbonell & Goldstein (1998)."""
     random = numpy.random.default_rng(1)
     vectors = unit(random.standard_normal((12, 4)))
     scores = sorted(random.uniform(0.2, 0.9, 12), reverse=True)
@@ -50,7 +50,7 @@ def test_the_order_of_the_paper():
         assert ids(found) == [str(place + 1) for place in chosen], weight
 
 
-def test_relevance_alone_changes_nothing():
+def test_mmr_with_weight_1_changes_nothing():
     hits = hits_of([0.9, 0.5, 0.5, 0.1])
     assert maximal_marginal_relevance(hits, unit(numpy.eye(4)), 1.0) == hits
 
@@ -61,7 +61,7 @@ def test_equal_scores():
     assert ids(maximal_marginal_relevance(hits, vectors, 0.5)) == ["1", "3", "2"]
 
 
-def test_duplicates_name_the_better_one():
+def test_the_best_hit_lists_its_duplicates():
     vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
     found, kept = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)
     assert (kept == vectors[[0, 1, 4]]).all()
@@ -95,8 +95,8 @@ class TestOnAnIndex:
         assert hits[0].to_dict()["duplicates"] == ["b", "c"]
         assert "duplicates" not in hits[1].to_dict()
 
-    def test_as_many_hits_come(self, index):
-        """What is folded makes place for others."""
+    def test_folding_returns_k_hits(self, index):
+        """Other hits take the places of folded ones."""
         assert ids(index.search("red bird", 3, fold_duplicates=True)) == ["a", "d", "e"]
 
     @pytest.mark.parametrize(("mode", "mmr"), [("semantic", 0.5), ("bm25", 0.3), ("hybrid", 0.5)])
@@ -110,7 +110,7 @@ class TestOnAnIndex:
             assert index.search("red bird", k, offset=offset, mmr=0.4) == every[offset : offset + k]
 
     def test_many_duplicates_take_no_places(self, index):
-        """However many there are, as many hits come as there are others."""
+        """However many are folded, k other hits are returned."""
         index.add(Document(f"again {n}", "red bird sings") for n in range(300))
         index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(30))
         for mode in ("semantic", "bm25", "hybrid"):

@@ -1,4 +1,4 @@
-"""Why a hit is one."""
+"""Explanations of hits."""
 
 from __future__ import annotations
 
@@ -85,8 +85,7 @@ def test_the_plan_of_a_filter(index):
     assert few.endswith("with the filter 3 passages, searched alone")
 
 
-def test_what_was_asked_is_what_is_found(index):
-    """Explaining a search changes nothing of its answer."""
+def test_explaining_does_not_change_the_hits(index):
     for mode in ("semantic", "bm25", "hybrid"):
         plain = index.search("red bird", mode=mode)
         assert all(hit.explanation is None for hit in plain)
@@ -104,7 +103,7 @@ def test_as_json(index):
     assert found["words"] == list(hit.explanation.words)
 
 
-def test_a_first_place_before_it_was_reranked(index):
+def test_ranks_and_scores_before_reranking(index):
     class ByLength:
         def score(self, query, passages):
             return [-len(text) for text in passages]

@@ -1,4 +1,4 @@
-"""Fusing rankings."""
+"""Rank fusion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_reciprocal_rank_fusion_by_hand():
     assert fused[2] == pytest.approx(1 / 62)
 
 
-def test_standard_scores_against_scipy():
+def test_zscore_fusion_against_scipy():
     random = numpy.random.default_rng(0)
     dense = sorted(random.uniform(0, 1, 100), reverse=True)
     words = sorted(random.exponential(5, 30), reverse=True)
@@ -36,13 +36,13 @@ def test_standard_scores_against_scipy():
     assert [score for _, score in fused] == sorted(expected.values(), reverse=True)
 
 
-def test_a_word_of_one_document_counts():
+def test_the_only_bm25_match_ranks_first():
     dense = [(item, 0.9 - item / 1000) for item in range(100)]
     assert zscore_fusion([dense, [(50, 3.0)]])[0][0] == 50
 
 
 @pytest.mark.parametrize("fuse", [reciprocal_rank_fusion, zscore_fusion])
-def test_ends(fuse):
+def test_edge_cases(fuse):
     assert fuse([[], []]) == []
     assert [item for item, _ in fuse([[(5, 1.0)], [(4, 1.0)]])] == [4, 5]  # ties: by item
     assert [item for item, _ in fuse([[(5, 2.0), (4, 1.0)], []])] == [5, 4]
@@ -52,8 +52,7 @@ def test_ends(fuse):
 
 @pytest.mark.parametrize("fusion", ["zscores", "rrf"])
 @pytest.mark.parametrize("dense_weight", [0.5, 0.1])
-def test_pages_far_behind(tmp_path, fusion, dense_weight):
-    """What stands first does not depend on how many are asked for."""
+def test_the_first_hits_do_not_depend_on_k(tmp_path, fusion, dense_weight):
     random = numpy.random.default_rng(0)
     words = [f"word{n}" for n in range(40)]
     with Index.create(tmp_path / "x", "hashing:16") as index:

@@ -31,14 +31,14 @@ def found(index, query):
     return sorted(hit.document_id for hit in index.search(query, mode="bm25"))
 
 
-def chosen(index, name):
+def set_language(index, name):
     with index.writer() as writer:
         writer.set_language(name)
 
 
 @pytest.mark.parametrize("name", ["german", "english", "french", "russian"])
-def test_stems_are_snowballs(name):
-    """By the implementation in Python."""
+def test_stems_are_those_of_snowball(name):
+    """Compared with Snowball's Python implementation."""
     words = {
         "german": "häuser laufen katzen schönheit",
         "english": "running generously relational",
@@ -53,24 +53,24 @@ def test_stop_words():
     german = Analyser(language("german"))
     assert set(language("german").stop_words) >= set(STOPWORDS_GERMAN[:20])
     assert german.query_terms("die Häuser für alle") == ['"haus"']
-    assert german.query_terms("für alle") == ['"fur"', '"all"']  # there is nothing else
+    assert german.query_terms("für alle") == ['"fur"', '"all"']  # kept, as there are no other words
     assert Analyser(language("none")).query_terms("The cats") == ['"the"', '"cats"']
 
 
 class TestOnAnIndex:
     def test_german(self, index):
         assert found(index, "haus") == ["b"]
-        chosen(index, "german")
+        set_language(index, "german")
         assert found(index, "haus") == found(index, "HÄUSER") == ["a", "b"]
         assert found(index, "hund läufst") == ["c"]
-        assert found(index, "die") == ["a"]  # a query of stop words alone looks for them
+        assert found(index, "die") == ["a"]  # a query of stop words only searches for them
         assert found(index, "die katze") == []
-        assert found(index, '"die häuser"') == ["a"]  # of a phrase, they are a part
+        assert found(index, '"die häuser"') == ["a"]  # stop words count in phrases
         assert found(index, "haus -fluss") == ["b"]
         assert found(index, "東京") == ["d"]
 
-    def test_what_is_added_later(self, index):
-        chosen(index, "german")
+    def test_later_additions(self, index):
+        set_language(index, "german")
         index.add([Document("e", "Viele Häuser."), Document("a", "Nichts.")])
         assert found(index, "haus") == ["b", "e"]
         index.delete(["b"])
@@ -82,17 +82,17 @@ class TestOnAnIndex:
         with Index.open(index.path) as again:
             assert found(again, "häusern") == ["e"]
 
-    def test_it_is_told(self, index):
+    def test_info_has_the_language(self, index):
         assert index.info().language is None
-        chosen(index, "german")
+        set_language(index, "german")
         assert index.info().language == language("german")
-        chosen(index, "none")
+        set_language(index, "none")
         assert index.info().language.name == "none"
         assert found(index, "hunde") == ["c"]
         assert found(index, "hunden") == []
 
     def test_damage_is_found_and_repaired(self, index):
-        chosen(index, "german")
+        set_language(index, "german")
         with index.writer() as writer:
             with writer._store._connection.begin():
                 writer._store._connection.exec_driver_sql("UPDATE chunks SET analysed = NULL")
@@ -102,36 +102,36 @@ class TestOnAnIndex:
             assert writer.verify() == []
         assert found(index, "haus") == ["a", "b"]
 
-    def test_the_same_again_changes_nothing(self, index):
-        chosen(index, "german")
+    def test_setting_the_same_language_changes_nothing(self, index):
+        set_language(index, "german")
         before = index.search("haus", mode="bm25")
         sizes = index.info().files["index.sqlite"]
-        chosen(index, "german")
+        set_language(index, "german")
         assert (index.search("haus", mode="bm25"), index.info().files["index.sqlite"]) == (
             before,
             sizes,
         )
 
 
-def test_unknown_ones(index):
+def test_unknown_languages(index):
     with pytest.raises(ArgumentError, match="no stemmer for 'klingon' .*german.*none"):
-        chosen(index, "klingon")
+        set_language(index, "klingon")
     with pytest.raises(ArgumentError, match="the language must be a string"):
-        chosen(index, 3)
+        set_language(index, 3)
 
 
 @pytest.mark.parametrize("module", ["Stemmer", "bm25s"])
 def test_without_the_extra(index, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[languages\]'"):
-        chosen(index, "german")
-    chosen(index, "none")  # needs nothing
+        set_language(index, "german")
+    set_language(index, "none")  # needs nothing
 
 
 def test_searching_without_the_extra(index, monkeypatch):
-    chosen(index, "german")
+    set_language(index, "german")
     monkeypatch.setitem(sys.modules, "Stemmer", None)
     with Index.open(index.path) as again:
         with pytest.raises(MissingExtraError, match="stemming by language needs PyStemmer"):
             again.search("haus", mode="bm25")
-        assert again.search("haus")  # by meaning
+        assert again.search("haus")  # semantic search needs no stemmer

@@ -1,4 +1,4 @@
-"""Queries of several texts, of examples, with phrases and excluded words."""
+"""Queries of several texts and of examples, with phrases and excluded words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestWords:
             ("heist -comedy -number", "a"),
             ('heist "goes" -comedy', "a"),
             ('heist "no such phrase"', ""),
-            ('"heist', "abc"),  # a quote alone is no phrase
+            ('"heist', "abc"),  # an unclosed quote is no phrase
             ("well-known heist", "abc"),
             ("heist - comedy", "abc"),
             ("heist -5", "abc"),  # a number
@@ -61,7 +61,7 @@ class TestWords:
     )
     def test_phrases_and_exclusions(self, index, mode, query, expected):
         hits = index.search(query, mode=mode)
-        # by meaning, documents without any of the words are found, too
+        # semantic search also finds documents without any of the words
         assert [name for name in found(hits) if name != "d"] == list(expected)
         assert hits.query == query
 
@@ -72,10 +72,10 @@ class TestWords:
         )
         assert [found(hits) for hits in many] == [["a", "c"], ["a", "b", "c"], ["b"]]
 
-    def test_by_meaning_they_are_characters(self, index):
+    def test_semantic_search_takes_them_literally(self, index):
         assert found(index.search('"goes wrong" -comedy')) == ["a", "b", "c", "d"]
 
-    def test_nothing_to_look_for(self, index):
+    def test_excluded_words_only(self, index):
         for mode in ("bm25", "hybrid"):
             with pytest.raises(ArgumentError, match="the query only excludes words"):
                 index.search("-comedy", mode=mode)
@@ -87,16 +87,16 @@ class TestWords:
         assert len(index.search("-no " * 100 + "heist", mode="bm25")) == 3
 
     @pytest.mark.parametrize("query", ['"' + "a" * 10**6, '"' * 10**6, '-"' + "é " * 10**5])
-    def test_long_ones_are_read_in_no_time(self, query):
-        """By a pattern that goes back, the first took hours."""
+    def test_long_queries_are_parsed_fast(self, query):
+        """With a backtracking pattern, the first took hours."""
         assert parse_query(query).required == ()
 
     @pytest.mark.parametrize("query", ['""', '"?!"', '-"…"', "--", '"a"b'])
-    def test_what_is_no_phrase(self, query):
+    def test_quotes_and_hyphens_without_a_phrase(self, query):
         assert parse_query(query) == (query, query, (), ())
 
-    def test_a_document_is_judged_whole(self, tmp_path):
-        """Its passage without an excluded word does not save it."""
+    def test_phrases_and_exclusions_apply_to_whole_documents(self, tmp_path):
+        """A passage without the excluded word does not save its document."""
         with Index.create(tmp_path / "long", "hashing") as index:
             index.add(
                 [Document("long", "A heist. " * 400 + "A comedy."), Document("b", "A heist.")]
@@ -110,7 +110,7 @@ class TestWords:
         ("query", "expected"),
         [('"京都"', "xy"), ('"東京都"', "x"), ('"都へ"', "x"), ("京 -東京", "y")],
     )
-    def test_without_spaces(self, tmp_path, query, expected):
+    def test_scripts_without_spaces(self, tmp_path, query, expected):
         with Index.create(tmp_path / "ja", "hashing") as index:
             index.add(
                 [Document("x", "東京都へ行く"), Document("y", "京都は古い"), Document("z", "大阪")]
@@ -141,7 +141,7 @@ class TestExamples:
         weighted = index.search("heist", like={"a": 1, "b": -0.5})
         assert [hit.score for hit in weighted] == pytest.approx([hit.score for hit in hits])
 
-    def test_as_many_hits_come(self, index):
+    def test_k_hits_besides_the_examples(self, index):
         assert len(index.search("heist", 3, like="a")) == 3
         assert (
             index.search("heist", 1, offset=1, like="a") == index.search("heist", 2, like="a")[1:]
@@ -158,11 +158,11 @@ class TestExamples:
             ("x", {"like": "a", "mode": "bm25"}, "like and unlike compare vectors"),
             ([], {"like": "a", "mode": "hybrid"}, "examples have no words"),
             ("x", {"like": "nowhere"}, "no document 'nowhere' in this index"),
-            ("x", {"like": [3]}, "examples"),
+            ("x", {"like": [3]}, "must be a string, not 3"),
             ("x", {"unlike": {"a": "much"}}, "the weight of 'a' must be a number"),
         ],
     )
-    def test_mistakes(self, index, query, options, message):
+    def test_invalid_arguments(self, index, query, options, message):
         with pytest.raises(ArgumentError, match=message):
             index.search(query, **options)
 

@@ -1,4 +1,4 @@
-"""Reranking: how many are read, in which order, within which time."""
+"""Reranking: depth, order and time budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COUNT = 60
 
 
 class Counting:
-    """Prefers what stood last, and takes a second for each passage."""
+    """Prefers the last passages, and takes a second for each."""
 
     spec = "cross-encoder:counting"
     precision = None
@@ -45,7 +45,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def index(tmp_path):
     with Index.create(tmp_path / "x", "hashing") as index:
-        # Longer texts are farther from the query, so "item 0" stands first.
+        # Longer texts are farther from the query, so "item 0" ranks first.
         index.add(Document(str(n), f"item {n}" + " word" * n) for n in range(COUNT))
         yield index
 
@@ -73,12 +73,12 @@ def test_depth(index):
 @pytest.mark.parametrize(
     ("seconds", "blocks"),
     [
-        (1000, [8, 8, 16, 28]),  # each as many as before it, to the end
+        (1000, [8, 8, 16, 28]),  # each as many as all before it, to the end
         (40, [8, 8, 16, 8]),
         (20, [8, 8, 4]),
         (9, [8, 1]),
         (8, [8]),
-        (0, [8]),  # how long it takes is not known before it has read some
+        (0, [8]),  # the speed is unknown before the first block
     ],
 )
 def test_budget(index, clock, seconds, blocks):
@@ -92,7 +92,7 @@ def test_budget(index, clock, seconds, blocks):
 
 
 class Combining(Counting):
-    """The same, beside the first stage."""
+    """The same, combined with the first stage."""
 
     def __init__(self, weight):
         super().__init__()
@@ -100,7 +100,7 @@ class Combining(Counting):
 
 
 def test_scores_of_both_stages_are_combined(index):
-    """By hand: 0.75 and 0.25 of the z-scores of each."""
+    """By hand: 0.75 and 0.25 times the z-scores of the stages."""
     first = index.search("item", 3)
     hits = index.search("item", 3, rerank=Combining(0.75), rerank_depth=3)
     own = [0.0, 1.0, 2.0]
@@ -129,11 +129,11 @@ def test_combined_scores_that_are_all_equal():
 
 
 @pytest.mark.filterwarnings("error")
-def test_nothing_is_combined_without_a_warning():
+def test_combining_nothing_raises_no_warning():
     assert reranking.combined([], [], 0.5) == []
 
 
-def test_nothing_to_read(tmp_path):
+def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", "hashing") as index:
         reranker = Counting()
         assert index.search("item", rerank=reranker, rerank_budget=1).reranked == 0

@@ -1,4 +1,4 @@
-"""The tools for agents, used by the SDK's own client."""
+"""The MCP tools for agents, called through the SDK's client."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def workers(path):
 
 
 def use(server, *calls):
-    """What tools answer, one after the other, and the tools that there are."""
+    """The results of tool calls, in order, and the list of tools."""
 
     async def used():
         async with Client(server) as client:
@@ -82,7 +82,7 @@ def test_the_tools_only_read(workers):
     assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
 
 
-def test_the_sdk_sets_up_no_log(monkeypatch):
+def test_sdk_does_not_configure_logging(monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     create_server({})
     assert logging.getLogger().handlers == []
@@ -108,7 +108,7 @@ def test_a_document_in_parts(workers):
     assert rest["next_start"] is None
 
 
-def test_similar_ones_and_what_there_is(workers):
+def test_similar_documents_and_description(workers):
     server = create_server(workers)
     found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
     assert [hit["id"] for hit in found["hits"]] == ["b"]
@@ -118,7 +118,7 @@ def test_similar_ones_and_what_there_is(workers):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "expected"),
     [
         (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
         (("search", {"query": ""}), "empty"),
@@ -128,8 +128,8 @@ def test_similar_ones_and_what_there_is(workers):
         (("find_similar", {"id": "z"}), "'z'"),
     ],
 )
-def test_faults_are_for_the_agent(workers, call, said):
-    assert said in fault_of(create_server(workers), *call)
+def test_errors_are_returned_to_the_agent(workers, call, expected):
+    assert expected in fault_of(create_server(workers), *call)
 
 
 @pytest.mark.slow
@@ -150,8 +150,8 @@ def test_over_http(path):
     }
     headers = {"Accept": "application/json, text/event-stream"}
     with TestClient(create_app({"birds": path}), base_url="http://localhost") as client:
-        told = client.post("/mcp", json=request, headers=headers).json()
-        assert told["result"]["structuredContent"]["hits"][0]["id"] == "a"
+        answer = client.post("/mcp", json=request, headers=headers).json()
+        assert answer["result"]["structuredContent"]["hits"][0]["id"] == "a"
         foreign = client.post("/mcp", json=request, headers=headers | {"Host": "evil.example"})
         assert foreign.status_code == 403
 

@@ -1,4 +1,4 @@
-"""Clients that die or are slow, and the service killed while it writes: nothing is lost."""
+"""Nothing is lost when clients die or are slow, or the service is killed while it writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="services end by POSIX signals"),
+    pytest.mark.skipif(
+        not hasattr(signal, "SIGKILL"), reason="services are stopped by POSIX signals"
+    ),
 ]
 
 KILL = getattr(signal, "SIGKILL", None)
@@ -47,7 +49,7 @@ class Service:
         self.place = (found[1], int(found[2]))
 
     def request(self, method, path, body=None):
-        """The status and the JSON of an answer."""
+        """The status and the JSON of a response."""
         connection = http.client.HTTPConnection(*self.place, timeout=60)
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"})
@@ -61,7 +63,7 @@ class Service:
         return self.request("PUT", f"{DOCUMENTS}/{name}", json.dumps({"text": text}))[0]
 
     def text(self, name):
-        """The text of a document; None where there is none."""
+        """The text of a document; None if there is no such document."""
         status, document = self.request("GET", f"{DOCUMENTS}/{name}")
         assert status in (200, 404)
         return document["text"] if status == 200 else None
@@ -82,7 +84,7 @@ def index(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def service(index):
-    """One that waits four seconds for a body."""
+    """A service that waits four seconds for a request body."""
     service = Service(index, "--timeout", "4s")
     yield service
     service.end()
@@ -101,10 +103,10 @@ def test_clients_that_die_leave_whole_documents_or_none(service):
             request = put_request(name, f"{n} {SENTENCE}")
             client = socket.create_connection(service.place)
             client.sendall(request[: len(request) - missing])
-            # It does not say good-bye: the connection is reset.
+            # The connection is reset instead of closed.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.close()
-    assert service.put("last", SENTENCE) == 204  # what came before it has been done by now
+    assert service.put("last", SENTENCE) == 204  # earlier requests have been handled by now
     assert [service.text(f"half-{n}") for n in range(5)] == [None] * 5
     for n in range(5):
         assert service.text(f"whole-{n}") in (None, f"{n} {SENTENCE}")
@@ -121,7 +123,7 @@ def test_a_client_that_sends_slowly(service):
     assert service.text("slow") == SENTENCE
 
 
-def test_a_client_that_sends_too_slowly_is_told_and_nothing_is_written(service):
+def test_client_that_sends_too_slowly_times_out_and_writes_nothing(service):
     client = socket.create_connection(service.place, timeout=30)
     client.sendall(put_request("too-slow", SENTENCE)[:-10])
     assert service.put("meanwhile", SENTENCE) == 204
@@ -130,7 +132,7 @@ def test_a_client_that_sends_too_slowly_is_told_and_nothing_is_written(service):
     assert service.text("too-slow") is None
 
 
-def test_a_client_that_reads_slowly_gets_all_and_holds_nobody_up(service):
+def test_client_that_reads_slowly_gets_everything_and_blocks_nobody(service):
     # More than the buffers of both ends hold.
     body = json.dumps({"query": ["red bird"] * 40, "k": 300}).encode()
     client = socket.create_connection(service.place, timeout=60)
@@ -149,8 +151,8 @@ def test_a_client_that_reads_slowly_gets_all_and_holds_nobody_up(service):
 
 
 @pytest.mark.parametrize(("sent", "times"), [(KILL, 2), (signal.SIGTERM, 1)])
-def test_what_was_acknowledged_is_there_after_the_end(tmp_path, seed, sent, times):
-    """Eight clients write when the service is killed, or stopped."""
+def test_acknowledged_writes_survive(tmp_path, seed, sent, times):
+    """Eight clients are writing when the service is killed or stopped."""
     chance = random.Random(seed)
     path = tmp_path / "birds"
     with Index.create(path, "hashing"):

@@ -1,4 +1,4 @@
-"""`semsearch query` by way of a service says what it says by itself, or the service declines."""
+"""`semsearch query` prints the same with a service as without, or the service declines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DOCUMENTS = [
     for name, text, title, year, tags in TEXTS
 ]
 
-#: What a service answers.
+#: Arguments that a service answers.
 ANSWERED = """
 red fish
 red fish -k 2
@@ -90,7 +90,7 @@ nothing of this --mode bm25
 -- '-fish'
 """.strip().splitlines()  # fmt: skip
 
-#: What the command has to do by itself: it takes files, a model or a person, or it is a mistake.
+#: Arguments that are left to the command: they need files, a model or a user, or are invalid.
 DECLINED = (
     """
 red fish --rerank model
@@ -124,7 +124,7 @@ red fish more words --queries x
 
 
 def split(line):
-    """The arguments of a line; bare words in front of the options are the query."""
+    """The arguments of a line; the words before the options are the query."""
     import shlex
 
     words = shlex.split(line)
@@ -134,7 +134,7 @@ def split(line):
 
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
-    """A runtime directory that only this module's services are in."""
+    """A runtime directory for the services of this module only."""
     with pytest.MonkeyPatch.context() as patch:
         place = tmp_path_factory.mktemp("run")
         patch.setenv("XDG_RUNTIME_DIR", str(place))
@@ -143,13 +143,13 @@ def runtime(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """A busy machine is no reason to do without the service."""
+    """Wait for the service on a busy machine."""
     monkeypatch.setattr(service_client, "SECONDS", 60.0)
 
 
 @contextmanager
 def serving(indexes, version=None, **settings):
-    """A service in a thread of this process; gives its server and its port."""
+    """A service in a thread of this process; yields its server and port."""
     local = LocalSocket()
     settings = Settings(socket=str(local.path), **settings)
     version = version or program()
@@ -180,7 +180,7 @@ def filled(path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where commands are called: two indexes, of which one is served."""
+    """The working directory of commands, with two indexes, one of which is served."""
     place = tmp_path_factory.mktemp("here")
     filled(place / "indexes" / "birds")
     filled(place / "elsewhere")
@@ -208,7 +208,7 @@ def by_itself(*arguments):
 
 
 def without_times(answer):
-    """An answer but for how many milliseconds its stages took."""
+    """An answer without the milliseconds of its stages."""
     pattern = r"(\d+\.\d+)(?= ms)|(?<=\"milliseconds\": )[\d.e-]+"
     return {name: re.sub(pattern, "T", answer[name]) for name in ("output", "messages")}
 
@@ -219,16 +219,16 @@ def space_names(folder):
 
 
 @pytest.mark.parametrize("line", ANSWERED)
-def test_the_same_answer(service, here, line):
+def test_answer_equals_that_of_the_command(service, here, line):
     arguments = [space_names(here)[1] if word == "wide" else word for word in split(line)]
     expected = without_times(by_itself(*arguments))
-    for _ in range(2):  # messages are repeated
+    for _ in range(2):  # the messages are repeated
         answer = find_answer(arguments)
         assert answer is not None, arguments
         assert without_times(answer) == expected
 
 
-def test_every_option_is_among_them():
+def test_all_options_are_covered():
     from semsearch.cli.query_command import command
 
     used = {word for line in [*ANSWERED, *DECLINED] for word in split(line)}
@@ -236,16 +236,16 @@ def test_every_option_is_among_them():
         assert not parameter.opts[0].startswith("-") or used & set(parameter.opts), parameter.opts
 
 
-def test_messages_are_among_them(service, here):
+def test_answer_includes_messages(service, here):
     assert "did you mean 'red'" in find_answer(split("fish --where \"tags = 'rde'\""))["messages"]
 
 
 @pytest.mark.parametrize("line", DECLINED)
-def test_what_is_left_to_the_command(service, here, line):
+def test_service_declines(service, here, line):
     assert find_answer(split(line)) is None
 
 
-def test_how_the_index_is_named(service, here, monkeypatch):
+def test_ways_to_name_the_index(service, here, monkeypatch):
     expected = by_itself("fish")["output"]
     for arguments in (
         ["--index", "indexes/birds"],
@@ -258,8 +258,8 @@ def test_how_the_index_is_named(service, here, monkeypatch):
     assert find_answer(["fish", "--index", "birds"])["output"] == expected
 
 
-def test_the_index_that_the_environment_names(service, here, monkeypatch):
-    """That of who asks: the service has another one."""
+def test_index_from_the_environment(service, here, monkeypatch):
+    """The environment is that of the client, not of the service."""
     monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
     assert find_answer(["fish"]) is None
     assert find_answer(["fish", "--index", "indexes/birds"]) is not None
@@ -289,7 +289,7 @@ def test_two_indexes_here(service, here, tmp_path, monkeypatch):
         {"COLUMNS": "0"},
     ],
 )
-def test_width_and_colours_are_those_of_who_asks(service, here, monkeypatch, environment):
+def test_width_and_colours_are_those_of_the_client(service, here, monkeypatch, environment):
     for name in ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -301,27 +301,27 @@ def test_width_and_colours_are_those_of_who_asks(service, here, monkeypatch, env
 
 
 class TestGuards:
-    def test_no_token_is_asked_for(self, runtime, here, monkeypatch, tmp_path_factory):
-        """Who can use the socket can read the token out of the process."""
+    def test_socket_needs_no_token(self, runtime, here, monkeypatch, tmp_path_factory):
+        """A user of the socket can read the token from the process."""
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
         with serving({"birds": here / "indexes" / "birds"}, token="secret") as (_, port):
             assert find_answer(["fish"]) is not None
             assert status(("127.0.0.1", port), "/v1/indexes") == 401
             assert status(sockets()[0], "/v1/indexes") == 200
 
-    def test_host_and_origin_are_looked_at(self, service):
+    def test_host_and_origin_are_checked(self, service):
         (path,) = sockets()
         assert status(path, "/health", "Host: evil.example") == 403
         assert status(path, "/health", "Host: localhost", "Origin: http://evil.example") == 403
 
-    def test_others_do_not_get_there(self, service):
+    def test_local_routes_are_hidden_from_the_network(self, service):
         place = ("127.0.0.1", service[1])
         assert status(place, "/health") == 200
         for target in ("/local/query", "/local/stop", "/local/none"):
             assert status(place, target) == 404
         assert status(sockets()[0], "/local/query") == 405  # it is a POST
 
-    def test_files(self, service, runtime):
+    def test_socket_permissions(self, service, runtime):
         (path,) = (runtime / "semsearch").iterdir()
         assert path.suffix == ".sock"
         assert path.stat().st_mode & 0o777 == 0o600
@@ -329,7 +329,7 @@ class TestGuards:
 
 
 def status(place, target, *headers):
-    """Of a GET, by a socket or an address."""
+    """The status of a GET request to a socket or an address."""
     family = socket.AF_UNIX if isinstance(place, str) else socket.AF_INET
     lines = [f"GET {target} HTTP/1.0", *(headers or ["Host: localhost"]), "", ""]
     with socket.socket(family) as connection:
@@ -339,7 +339,7 @@ def status(place, target, *headers):
         return int(connection.recv(100).split()[1])
 
 
-class TestNeverAWrongAnswer:
+class TestNoWrongAnswers:
     @pytest.fixture
     def birds(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -352,12 +352,12 @@ class TestNeverAWrongAnswer:
         with serving({"birds": birds}) as (server, _):
             yield server
 
-    def test_another_program(self, runtime, birds, monkeypatch, tmp_path_factory):
+    def test_another_version(self, runtime, birds, monkeypatch, tmp_path_factory):
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
         with serving({"birds": birds}, version="older"):
             assert find_answer(["fish"]) is None
 
-    def test_an_index_that_was_made_again(self, own, birds):
+    def test_recreated_index(self, own, birds):
         assert "Robin" in find_answer(["bird"])["output"]
         shutil.rmtree(birds)
         assert find_answer(["bird"]) is None
@@ -367,7 +367,7 @@ class TestNeverAWrongAnswer:
         assert answer["output"] == by_itself("bird")["output"]
         assert "Finch" in answer["output"]
 
-    def test_an_index_that_another_one_replaced(self, own, birds):
+    def test_replaced_index(self, own, birds):
         assert find_answer(["bird"]) is not None
         other = birds.with_name("other")
         with Index.create(other, "hashing") as index:
@@ -384,7 +384,7 @@ class TestNeverAWrongAnswer:
         arguments = ["bird", "--where", "colour = 'green'", "--format", "csv"]
         assert find_answer(arguments)["output"] == by_itself(*arguments)["output"]
 
-    def test_a_space_that_was_dropped(self, own, birds):
+    def test_dropped_space(self, own, birds):
         first, second = space_names(birds.parents[1])
         assert find_answer(["bird", "--space", first]) is not None
         with Index.open(birds) as index, index.writer() as writer:
@@ -398,7 +398,7 @@ class TestNeverAWrongAnswer:
         for without_a_model in (["bird", "--mode", "bm25"], ["--like", "a"]):
             assert find_answer(without_a_model) is not None
 
-    def test_a_fault_of_the_service(self, own, birds, monkeypatch):
+    def test_internal_error_of_the_service(self, own, birds, monkeypatch):
         def broken(*arguments, **options):
             raise RuntimeError("a fault")
 
@@ -413,7 +413,7 @@ class TestNeverAWrongAnswer:
         assert list((place / "semsearch").iterdir()) == []
         assert find_answer(["fish"]) is None
 
-    def test_what_is_no_request(self, own, birds):
+    def test_invalid_requests(self, own, birds):
         (path,) = sockets()
         for content in ({}, {"program": program()}, {"program": program(), "environment": 1}):
             assert ask(path, "/local/query", content, 20) is None
@@ -421,8 +421,8 @@ class TestNeverAWrongAnswer:
         assert find_answer(["fish"]) is not None
 
 
-def test_when_nothing_is_asked(monkeypatch):
-    """Time passes between the ticks; a request that is being answered, or was, is no idleness."""
+def test_idle_timeout(monkeypatch):
+    """A service is not idle during a request, nor if one came since the last tick."""
     now = 100.0
     monkeypatch.setattr("semsearch.cli.server.time.monotonic", lambda: now)
     server = Server(FastAPI(), None, 10.0, lambda: None)
@@ -472,7 +472,7 @@ def test_sockets_of_killed_services_are_removed(runtime, monkeypatch, tmp_path_f
     ("place", "reason"),
     [("x" * 120, "path too long"), ("missing/folder", "No such file")],
 )
-def test_where_there_can_be_no_socket(tmp_path, monkeypatch, place, reason):
+def test_unusable_runtime_directory(tmp_path, monkeypatch, place, reason):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / place))
     if "/" not in place:
         (tmp_path / place).mkdir()
@@ -480,15 +480,15 @@ def test_where_there_can_be_no_socket(tmp_path, monkeypatch, place, reason):
         LocalSocket()
 
 
-def test_a_folder_that_others_can_enter(tmp_path, monkeypatch):
+def test_folder_open_to_others_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "semsearch").mkdir(mode=0o755)
     with pytest.raises(OSError, match="is open to other users"):
         LocalSocket()
 
 
-def test_the_answer_is_json(service, here):
-    """What older and newer clients rely on."""
+def test_fields_of_the_answer(service, here):
+    """Older and newer clients rely on these fields."""
     (path,) = sockets()
     request = {
         "arguments": ["fish"],

@@ -1,4 +1,4 @@
-"""The page, as people see it: in Chromium, by Playwright, judged by axe-core."""
+"""The search page in Chromium, driven by Playwright and checked by axe-core."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from semsearch.service import Settings, create_app
 from semsearch.service.pages import PAGE
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
-#: What Embedding Atlas says without a graphics card, and when it is taken away while loading.
-ATLAS_SAYS = (
+#: Messages of Embedding Atlas without a GPU, and when it is removed while loading.
+ATLAS_MESSAGES = (
     "Could not request WebGPU",
     "Could not get WebGPU",
     "Cleared",
@@ -56,7 +56,7 @@ def indexes(tmp_path_factory):
     return {name: folder / name for name in ("animals", "other")}
 
 
-def test_the_page_needs_no_token_and_what_it_asks_does(indexes):
+def test_page_needs_no_token_but_its_requests_do(indexes):
     app = create_app(indexes, Settings(token="secret"))
     with TestClient(app, base_url="http://localhost") as client:
         page = client.get("/")
@@ -68,7 +68,7 @@ def test_the_page_needs_no_token_and_what_it_asks_does(indexes):
         assert client.get("/page/%2e%2e/app.py").status_code == 404
 
 
-def test_nothing_but_the_service_may_be_asked(indexes):
+def test_policy_allows_only_the_service(indexes):
     with TestClient(create_app(indexes), base_url="http://localhost") as client:
         policy = client.get("/").headers["content-security-policy"]
     assert "'unsafe-inline'" not in policy
@@ -93,7 +93,7 @@ def browser(program, package):
 
 @pytest.fixture(scope="module")
 def serve(indexes):
-    """Serves the indexes; gives the address."""
+    """Serves the indexes and returns the address."""
     import uvicorn
 
     running = []
@@ -121,27 +121,27 @@ def address(serve):
 
 @pytest.fixture
 def page(browser, address):
-    """A page; what goes wrong in its scripts, or is refused by its policy, fails the test."""
+    """A page; script errors and violations of its policy fail the test."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.wrong = []
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and page.wrong.append(said.text))
+    page.on("console", lambda message: message.type == "error" and page.wrong.append(message.text))
     page.address = address
     yield page
     context.close()
-    assert [one for one in page.wrong if not one.startswith(ATLAS_SAYS)] == []
+    assert [one for one in page.wrong if not one.startswith(ATLAS_MESSAGES)] == []
 
 
 def show(page, query="", **settings):
     """Open the page and wait for its hits."""
-    told = "&".join(f"{key}={value}" for key, value in {"query": query, **settings}.items())
-    page.goto(f"{page.address}/?{told}")
+    parameters = "&".join(f"{key}={value}" for key, value in {"query": query, **settings}.items())
+    page.goto(f"{page.address}/?{parameters}")
     until(page, "document.getElementById('status').textContent !== ''")
 
 
-def test_a_day_is_shown_without_its_midnight(page):
+def test_midnight_is_not_shown(page):
     show(page)
     shown = "import(new URL('page/hits.js', location)).then((hits) => hits.shown('{}'))"
     assert page.evaluate(shown.format("2024-09-01T00:00:00")) == "2024-09-01"
@@ -149,12 +149,12 @@ def test_a_day_is_shown_without_its_midnight(page):
 
 
 def until(page, expression, again=None):
-    """Wait for something of the page; Playwright's own way is refused by the page's policy.
+    """Wait for a condition on the page, whose policy refuses Playwright's own way to wait.
 
     Args:
         page: the page.
-        expression: what becomes true.
-        again: repeated every two seconds until then.
+        expression: JavaScript that becomes true.
+        again: called every two seconds until then.
     """
     for place in range(1200):
         if again is not None and place % 40 == 0:
@@ -177,7 +177,7 @@ def expect_titles(page, *expected):
 
 @pytest.mark.slow
 class TestSearch:
-    def test_it_searches_as_one_types(self, page):
+    def test_searches_while_typing(self, page):
         show(page)
         assert page.inner_text("#status") == "36 documents, 36 passages"
         page.keyboard.type("blue fish pond")  # the query has the focus
@@ -200,8 +200,9 @@ class TestSearch:
         page.wait_for_timeout(300)
         page.fill("#query", "blue fish pond")
         expect_titles(page, "Carp")
-        assert len(held) == 1
-        page.wait_for_timeout(100)
+        (late,) = held
+        late.continue_()
+        page.wait_for_timeout(300)
         assert titles(page)[0] == "Carp"
 
     def test_modes_spaces_and_indexes(self, page):
@@ -218,13 +219,13 @@ class TestSearch:
         page.go_back()
         until(page, "document.querySelectorAll('.hit').length === 10")
 
-    def test_more(self, page):
+    def test_more_hits(self, page):
         show(page, "fish")
         assert page.locator(".hit").count() == 10
         page.click("#more")
         until(page, "document.querySelectorAll('.hit').length === 20")
 
-    def test_what_is_wrong_is_said(self, page):
+    def test_errors_are_shown(self, page):
         show(page, "fish")
         page.click("#toggle-filters")
         page.fill("#where", "yeer = 3")
@@ -233,7 +234,7 @@ class TestSearch:
         assert "yeer" in page.inner_text("#error")
         page.click("#clear-filters")
         page.locator("#error").wait_for(state="hidden")
-        page.wrong.clear()  # the browser notes the status 422
+        page.wrong.clear()  # the browser logs the status 422
 
     def test_a_token_is_asked_for_once(self, browser, serve):
         address = serve(token="secret")
@@ -248,12 +249,15 @@ class TestSearch:
         page.fill("#token", "secret")
         page.keyboard.press("Enter")
         page.locator(".hit").first.wait_for()
+        page.reload()
+        page.locator(".hit").first.wait_for()
+        assert not page.locator("#sign-in[open]").count()
         context.close()
 
 
 @pytest.mark.slow
 class TestFilters:
-    def test_controls_are_those_of_the_fields(self, page):
+    def test_fields_have_controls(self, page):
         show(page, "bird")
         page.click("#toggle-filters")
         page.get_by_label("year from").fill("2000")
@@ -264,7 +268,7 @@ class TestFilters:
         page.get_by_label("kind", exact=True).fill("bird")
         page.keyboard.press("Tab")
         until(page, "document.querySelectorAll('.hit').length === 1")
-        # The address shows the same to somebody else.
+        # The URL shows the same to others.
         shared = page.context.new_page()
         shared.goto(page.url)
         shared.locator(".hit").first.wait_for()
@@ -289,7 +293,7 @@ class TestFilters:
 
 @pytest.mark.slow
 class TestHits:
-    def test_texts_stay_texts(self, page):
+    def test_texts_are_escaped(self, page):
         show(page, "taken onerror")
         expect_titles(page, HOSTILE)
         assert HOSTILE in page.locator(".hit .text").first.inner_text()
@@ -304,7 +308,7 @@ class TestHits:
         marked = page.locator(".hit", has_text="quoted").locator("mark")
         assert marked.inner_text().strip() == "A bird answers the fish."
 
-    def test_keys(self, page):
+    def test_keyboard_shortcuts(self, page):
         show(page, "bird sings")
         page.keyboard.press("ArrowDown")
         assert page.evaluate("document.activeElement.dataset.rank") == "1"
@@ -379,7 +383,7 @@ LIT = """() => {
 
 @pytest.mark.slow
 class TestMap:
-    def test_hits_are_lit_up_and_a_selection_is_searched(self, page):
+    def test_hits_are_highlighted_and_a_selection_is_searched(self, page):
         show(page, "bird sings", view="map")
         canvas = page.locator("#map canvas").first
         canvas.wait_for()
@@ -398,7 +402,7 @@ class TestMap:
         page.locator("#selection").wait_for(state="hidden")
         until(page, LIT)
 
-        # The place of a hit on the map, by a key; the list may be drawn anew at that moment.
+        # A key shows a hit on the map; the list may be redrawn at that moment.
         def press():
             page.locator(".hit").nth(1).focus()
             page.keyboard.press("p")
@@ -419,7 +423,7 @@ class TestMap:
         )
 
     def test_an_answer_that_was_overtaken_is_not_shown(self, page):
-        """The places of the first search's hits come after those of the second's."""
+        """The positions of the first search's hits arrive after those of the second."""
         show(page, "bird sings", view="map")
         until(page, LIT)
         held = {}
@@ -432,7 +436,7 @@ class TestMap:
                 route.continue_()
 
         def held_for(text):
-            """The request for the places of the hits of `text`, which it names by rank."""
+            """The request for the positions of the hits for `text`, listed by rank."""
 
             def is_answer(response):
                 sent = response.request.post_data_json
@@ -450,9 +454,9 @@ class TestMap:
                     if keys in sql:
                         return route
                 page.wait_for_timeout(50)
-            raise AssertionError(f"{keys} not asked for, but {list(held)}")
+            raise AssertionError(f"{keys} not requested, but {list(held)}")
 
-        # The ranks of the marks from left to right: the canvas may change its width.
+        # The ranks of the marks from left to right, as the canvas may change its width.
         marks = """() => [...document.querySelector(".embedding-atlas-widget-container > div")
             .shadowRoot.querySelectorAll("circle[fill='#d61f1f']")]
             .map((one, rank) => [Number(one.getAttribute("cx")), rank])
@@ -487,7 +491,7 @@ class TestMap:
     def test_without_a_map_it_says_how_to_make_one(self, page):
         show(page, "bird", index="other", view="map")
         page.get_by_text("semsearch map").wait_for()
-        page.wrong.clear()  # the browser notes the status 404
+        page.wrong.clear()  # the browser logs the status 404
 
 
 @pytest.mark.slow
@@ -516,7 +520,7 @@ def test_axe_finds_no_violation(page, package, scheme, width, view):
 
 
 @pytest.mark.slow
-def test_axe_finds_no_violation_of_ours_around_the_map(page, package):
+def test_axe_finds_no_violation_around_the_map(page, package):
     axe = package("axe_playwright_python.sync_playwright").Axe()
     show(page, "bird sings", view="map")
     page.locator("#map canvas").first.wait_for()
@@ -526,7 +530,7 @@ def test_axe_finds_no_violation_of_ours_around_the_map(page, package):
 
 
 @pytest.mark.slow
-def test_scripts_that_read_from_right_to_left(page):
+def test_right_to_left_scripts(page):
     show(page, "طائر")
     expect_titles(page, "طائر")
     hit = page.locator(".hit").first

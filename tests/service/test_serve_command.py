@@ -35,18 +35,18 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def runtime(tmp_path_factory, monkeypatch):
-    """A folder of sockets and one of logs for this test alone; sockets have short paths."""
+    """Separate folders of sockets and logs for each test; socket paths must be short."""
     place = tmp_path_factory.mktemp("run")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
-    # conftest.py sets it for all tests; a service sets it for itself alone.
+    # conftest.py sets it for all tests; a service sets it only for itself.
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     return place / "semsearch"
 
 
 @pytest.fixture
 def serve(path):
-    """Starts the command in the folder above the indexes; gives its process and its address."""
+    """Starts the command in the folder above the indexes; returns its process and address."""
     processes = []
 
     def started(*options, **environment):
@@ -70,7 +70,7 @@ def serve(path):
             except URLError:
                 assert process.poll() is None, process.stderr.read()
                 time.sleep(0.05)
-        raise AssertionError("it does not answer")
+        raise AssertionError("the service does not answer")
 
     yield started
     for process in processes:
@@ -91,14 +91,14 @@ def test_from_start_to_end(serve, sent):
     hits = get(f"{address}/v1/indexes/birds/search?query=red+bird&k=1")["hits"]
     assert [hit["id"] for hit in hits] == ["a"]
     process.send_signal(sent)
-    # Uvicorn ends by the signal that ended it, but for Ctrl-C.
+    # Uvicorn raises the signal that stopped it again, except for Ctrl-C.
     assert process.wait(timeout=20) == (0 if sent == signal.SIGINT else -sent)
-    said = process.stderr.read()
-    assert said == f"serving birds at {address}\n"
+    output = process.stderr.read()
+    assert output == f"serving birds at {address}\n"
 
 
 @pytest.mark.slow
-def test_slow_and_dying_clients_hold_nobody_up(serve):
+def test_slow_and_dying_clients_block_nobody(serve):
     process, address = serve("--timeout", "1s")
     place = ("127.0.0.1", int(address.rpartition(":")[2]))
     head = (
@@ -129,7 +129,7 @@ def test_a_token_from_the_environment(serve):
 
 
 def command(path, *arguments, before=()):
-    """A command of ours in the folder above the indexes: status, output, messages."""
+    """Run semsearch in the folder above the indexes: status, output, messages."""
     done = subprocess.run(
         [sys.executable, *before, "-m", "semsearch", *arguments],
         cwd=path.parents[1],
@@ -142,16 +142,16 @@ def command(path, *arguments, before=()):
 
 @pytest.fixture
 def in_background(path, runtime):
-    """Starts the command in the background; gives its address and the number of its process."""
+    """Starts the command in the background; returns its address, process id and log."""
     processes = []
 
     def started(*options):
-        status, told, messages = command(path, "serve", "--background", "--port", "0", *options)
+        status, output, messages = command(path, "serve", "--background", "--port", "0", *options)
         assert (status, messages) == (0, ""), messages
         found = re.fullmatch(
             r"serving birds at (http://\S+) in process (\d+)\n"
             r"log: (.+)\nto stop it: semsearch serve --stop\n",
-            told,
+            output,
         )
         processes.append(int(found[2]))
         return found[1], int(found[2]), Path(found[3])
@@ -167,7 +167,7 @@ def until(condition):
         if condition():
             return
         time.sleep(0.05)
-    raise AssertionError("it takes too long")
+    raise AssertionError("timed out")
 
 
 needs_unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix system")
@@ -199,7 +199,7 @@ def test_in_the_background(path, runtime, in_background):
 @needs_unix
 @pytest.mark.slow
 def test_a_query_that_a_service_answers(path, runtime, in_background, monkeypatch):
-    """It imports next to nothing, and looks the same on a terminal."""
+    """It imports almost nothing, and looks the same on a terminal."""
     in_background()
 
     def imported():
@@ -244,8 +244,8 @@ def on_a_terminal(path, *arguments):
 @needs_unix
 @pytest.mark.slow
 def test_an_index_that_cannot_be_served_in_the_background(path, runtime):
-    status, told, messages = command(path, "serve", "--background", "--index", "none")
-    assert (status, told) == (1, "")
+    status, output, messages = command(path, "serve", "--background", "--index", "none")
+    assert (status, output) == (1, "")
     assert messages.startswith("Error: no index at none; ")
     assert messages.count("\n") == 1
     assert not runtime.exists()
@@ -261,7 +261,7 @@ def test_two_services_one_of_which_is_killed(path, runtime, in_background):
     os.kill(second, signal.SIGKILL)
     assert command(path, *arguments) == expected
     assert {file.name for file in runtime.iterdir()} == {f"{first}.sock", f"{second}.sock"}
-    os.kill(first, signal.SIGSTOP)  # it takes connections, and does not answer
+    os.kill(first, signal.SIGSTOP)  # it accepts connections but does not answer
     assert command(path, *arguments) == expected
     os.kill(first, signal.SIGCONT)
     _, _, messages = command(path, "serve", "--stop")
@@ -271,7 +271,7 @@ def test_two_services_one_of_which_is_killed(path, runtime, in_background):
 
 @needs_unix
 @pytest.mark.slow
-def test_it_stops_when_nothing_is_asked(path, runtime, in_background):
+def test_stops_when_idle(path, runtime, in_background):
     address, _, log = in_background("--idle-timeout", "500ms")
     until(lambda: not list(runtime.iterdir()))
     assert log.read_text() == "no request for 0.5 s: stopped\n"
@@ -287,11 +287,11 @@ def test_without_a_socket(path, tmp_path, runtime, serve):
     assert get(f"{address}/v1/indexes/birds/search?query=red")["hits"]
     process.send_signal(signal.SIGINT)
     process.wait(timeout=20)
-    said = process.stderr.read().splitlines()
-    assert said[0] == (
+    lines = process.stderr.read().splitlines()
+    assert lines[0] == (
         f"`semsearch query` cannot use this service: {runtime} is open to other users"
     )
-    assert said[1:] == [f"serving birds at {address}"]
+    assert lines[1:] == [f"serving birds at {address}"]
 
 
 def run(*arguments, **options):
@@ -306,7 +306,7 @@ def test_a_port_that_is_taken(path):
     assert result.output.count("\n") == 1
 
 
-def test_other_machines_are_not_let_in_without_a_token(path):
+def test_other_machines_need_a_token(path):
     result = run("--index", path, "--host", "0.0.0.0", env={"SEMSEARCH_TOKEN": ""})
     assert result.exit_code == 1
     assert "set a token in SEMSEARCH_TOKEN" in result.output
@@ -319,7 +319,7 @@ def test_without_an_index(tmp_path, monkeypatch):
     assert "no index under indexes" in result.output
 
 
-def test_two_of_one_name(path, tmp_path):
+def test_two_indexes_with_one_name(path, tmp_path):
     with Index.create(tmp_path / "other" / "birds", "hashing"):
         pass
     result = run("--index", path, "--index", tmp_path / "other" / "birds")
@@ -359,7 +359,7 @@ def test_the_background_needs_unix(path, monkeypatch):
 @needs_unix
 def test_logs_of_processes_that_have_ended_are_removed(tmp_path):
     others = {f"serve-{os.getpid()}.log", "serve-mine.log", "other.txt"}
-    for name in (*others, "serve-4194305.log"):  # Linux has no larger number than 4194304
+    for name in (*others, "serve-4194305.log"):  # no Linux process id exceeds 4194304
         (tmp_path / name).touch()
     background._remove_old(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == others
@@ -392,11 +392,11 @@ def test_stopping_a_service_that_does_not_answer(path, runtime, monkeypatch):
     ("given", "seconds"),
     [("300ms", 0.3), ("2s", 2), ("2 s", 2), ("30m", 1800), ("1.5h", 5400), ("0s", 0)],
 )
-def test_times(given, seconds):
+def test_durations(given, seconds):
     assert Duration().convert(given, None, None) == seconds
 
 
 @pytest.mark.parametrize("given", ["30", "m", "30 min", "1d", "-1s", ""])
-def test_what_is_no_time(given):
+def test_invalid_durations(given):
     with pytest.raises(click.BadParameter, match="is not a time such as 300ms, 2s or 30m"):
         Duration().convert(given, None, None)

@@ -1,4 +1,4 @@
-"""The HTTP interface, asked through its ASGI application."""
+"""The HTTP interface, called through its ASGI application."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def serve(path):
-    """Makes a client of a service with some settings."""
+    """Starts a service with the given settings and returns a client."""
     clients = []
 
     def started(**settings):
@@ -59,7 +59,7 @@ def client(serve):
 
 
 def is_problem(response, status, detail=""):
-    """Whether an answer is that problem, as RFC 9457 has it."""
+    """Check that a response is this problem, in the format of RFC 9457."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     content = response.json()
@@ -76,7 +76,7 @@ def is_problem(response, status, detail=""):
         ("search?query=x&where=year>", "invalid-filter"),
         ("search?query=x&space=minilm", "space-not-found"),
         ("documents/z", "document-not-found"),
-        ("search?query=x&k=many", None),  # a request that no index gets to see
+        ("search?query=x&k=many", None),  # rejected before it reaches an index
         ("nothing", None),
     ],
 )
@@ -107,7 +107,7 @@ class TestSearch:
         assert [hit["id"] for hit in answer["hits"]] == ["b"]
         assert answer["stages"]
 
-    def test_a_filter_that_cannot_be_read_is_told(self, client):
+    def test_invalid_filter_is_reported(self, client):
         response = client.get(f"{BIRDS}/search", params={"query": "x", "where": "yaer > 1"})
         assert is_problem(response, 422, "year")
 
@@ -132,19 +132,19 @@ class TestSearch:
         headers = {"Content-Type": "application/json"}
         assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
-    def test_a_misspelt_parameter_is_told(self, client):
+    def test_misspelt_parameter_is_reported(self, client):
         response = client.get(f"{BIRDS}/search", params={"query": "x", "kk": 3})
         assert is_problem(response, 422, "kk")
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"kk": 3}), 422, "kk")
 
-    def test_the_address_takes_all_options(self, client, path):
+    def test_get_accepts_all_options(self, client, path):
         options = {"k": 2, "offset": 1, "mode": "hybrid", "fusion": "rrf", "dense_weight": 0.3}
         with Index.open(path) as index:
             expected = index.search("red fish", **options).to_dict()
         asked = client.get(f"{BIRDS}/search", params={"query": "red fish", **options})
         assert asked.json() == expected
 
-    def test_a_body_that_is_no_json(self, client):
+    def test_body_that_is_not_json(self, client):
         place, content = f"{BIRDS}/search", b'{"query": '
         json_ = {"Content-Type": "application/json"}
         response = client.post(place, content=content, headers=json_)
@@ -162,7 +162,7 @@ class TestSearch:
         assert is_problem(client.patch(f"{BIRDS}/search"), 405)
 
 
-def test_a_fault_tells_nothing_of_itself(client, path, monkeypatch):
+def test_internal_error_reveals_no_details(client, path, monkeypatch):
     def broken(*arguments, **options):
         raise RuntimeError("a secret")
 
@@ -172,7 +172,7 @@ def test_a_fault_tells_nothing_of_itself(client, path, monkeypatch):
     assert "secret" not in response.text
 
 
-def test_an_error_of_the_encoder_is_told(client, monkeypatch):
+def test_encoder_error_is_reported(client, monkeypatch):
     def broken(*arguments, **options):
         raise EncoderError("the model is gone")
 
@@ -191,7 +191,7 @@ class TestDocuments:
         assert client.get(f"{BIRDS}/documents/c%2F1").json()["id"] == "c/1"
         assert is_problem(client.get(f"{BIRDS}/documents/z"), 404, "no document 'z'")
 
-    def test_similar_ones(self, client, path):
+    def test_similar_documents(self, client, path):
         with Index.open(path) as index:
             expected = [hit.to_dict() for hit in index.more_like("a", 1)]
         answer = client.get(f"{BIRDS}/documents/a/similar", params={"k": 1}).json()
@@ -200,7 +200,7 @@ class TestDocuments:
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"k": 9999}), 422)
 
     @pytest.mark.parametrize("name", ["a/similar", "similar", "/similar", "a/similar/similar"])
-    def test_an_id_that_ends_as_the_path_of_similar_ones(self, serve, name):
+    def test_id_that_ends_in_similar(self, serve, name):
         client = serve(writable=True)
         place = f"{BIRDS}/documents/{quote(name, safe='')}"
         assert client.put(place, json={"text": "a green bird"}).status_code == 204
@@ -212,7 +212,7 @@ class TestDocuments:
         assert client.delete(place).status_code == 204
         assert is_problem(client.get(place), 404, name)
 
-    def test_what_is_similar_cannot_be_written(self, serve):
+    def test_similar_documents_cannot_be_written(self, serve):
         client = serve(writable=True)
         assert is_problem(client.put(f"{BIRDS}/documents/a/similar", json={"text": "x"}), 405)
         assert is_problem(client.delete(f"{BIRDS}/documents/a/similar"), 405)
@@ -225,7 +225,7 @@ class TestDocuments:
         assert client.get(place).json()["id"] == name
         assert client.get(f"{place}/similar").json()["id"] == name
 
-    def test_what_need_not_be_encoded_may_be(self, client):
+    def test_needless_percent_encoding_is_accepted(self, client):
         assert client.get("/v1/%69ndexes/bird%73/documents/%61").json()["id"] == "a"
         assert client.get(f"{BIRDS}/documents/a/%73imilar").json()["id"] == "a"
 
@@ -235,7 +235,7 @@ class TestDocuments:
         assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
         assert is_problem(client.post(f"{BIRDS}/compare", json={"query": ["a", "b"]}), 422)
 
-    def test_without_leave_nothing_is_written(self, client):
+    def test_read_only_by_default(self, client):
         assert is_problem(client.put(f"{BIRDS}/documents/z", json={"text": "x"}), 405)
         assert is_problem(client.delete(f"{BIRDS}/documents/a"), 405)
 
@@ -250,7 +250,7 @@ class TestDocuments:
         assert is_problem(client.delete(f"{BIRDS}/documents/new"), 404)
         assert is_problem(client.put(f"{BIRDS}/documents/new", json={"text": " "}), 422, "empty")
 
-    def test_a_second_writer_is_told(self, serve, path):
+    def test_second_writer_is_refused(self, serve, path):
         client = serve(writable=True)
         with Index.open(path) as index, index.writer():
             response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
@@ -264,7 +264,7 @@ def test_a_commit_of_another_process_is_found(client, path):
     assert hits[0]["id"] == "new"
 
 
-def test_an_index_that_was_made_again(client, path):
+def test_recreated_index_is_reopened(client, path):
     shutil.rmtree(path)
     gone = client.get(f"{BIRDS}/search", params={"query": "bird"})
     assert is_problem(gone, 503, f"no index at {path}")
@@ -275,18 +275,18 @@ def test_an_index_that_was_made_again(client, path):
     assert is_problem(client.get(f"{BIRDS}/documents/a"), 404)
 
 
-def test_what_is_served(client):
-    (told,) = client.get("/v1/indexes").json()
-    assert told["name"] == "birds"
-    assert told["documents"] == 3
-    assert told["spaces"][0]["name"] == "hashing"
-    assert told["fields"]["tags"]
+def test_indexes_health_and_schema(client):
+    (served,) = client.get("/v1/indexes").json()
+    assert served["name"] == "birds"
+    assert served["documents"] == 3
+    assert served["spaces"][0]["name"] == "hashing"
+    assert served["fields"]["tags"]
     assert client.get("/health").json()["status"] == "ok"
     paths = client.get("/openapi.json").json()["paths"]
     assert "/v1/indexes/{name}/search" in paths
 
 
-def test_the_documentation_comes_from_here(client):
+def test_documentation_loads_nothing_from_other_hosts(client):
     page = client.get("/docs").text
     used = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert used
@@ -299,24 +299,24 @@ def test_agents_without_the_extra(monkeypatch, serve):
     assert is_problem(serve().post("/mcp", json={}), 501, "pip install 'semsearch[mcp]'")
 
 
-def test_figures(client):
+def test_metrics(client):
     client.get(f"{BIRDS}/search", params={"query": "bird"})
     client.get(f"{BIRDS}/search")
     client.request("BREW", "/health")
     client.get("/health", headers={"Host": "evil.example"})
-    told = client.get("/metrics").text
+    metrics = client.get("/metrics").text
     route = 'route="/v1/indexes/{name}/search"'
-    assert f'semsearch_requests_total{{method="GET",{route},status="200"}} 1.0' in told
-    assert f'semsearch_requests_total{{method="GET",{route},status="422"}} 1.0' in told
-    assert 'method="other"' in told
-    assert 'semsearch_requests_total{method="GET",route="none",status="403"} 1.0' in told
-    assert "BREW" not in told
-    assert "semsearch_queries_encoded_together_count 1.0" in told
+    assert f'semsearch_requests_total{{method="GET",{route},status="200"}} 1.0' in metrics
+    assert f'semsearch_requests_total{{method="GET",{route},status="422"}} 1.0' in metrics
+    assert 'method="other"' in metrics
+    assert 'semsearch_requests_total{method="GET",route="none",status="403"} 1.0' in metrics
+    assert "BREW" not in metrics
+    assert "semsearch_queries_encoded_together_count 1.0" in metrics
 
 
 class TestGuard:
     def test_a_foreign_host(self, client):
-        """DNS rebinding: the name of an attacker's page leads to this machine."""
+        """DNS rebinding: an attacker's host name resolves to this machine."""
         assert is_problem(client.get("/health", headers={"Host": "evil.example"}), 403)
         assert client.get("/health", headers={"Host": "127.0.0.1:8080"}).status_code == 200
         assert client.get("/health", headers={"Host": "[::1]:8080"}).status_code == 200
@@ -329,7 +329,7 @@ class TestGuard:
         assert response.status_code == 200
         assert "access-control-allow-origin" not in response.headers
 
-    def test_an_origin_that_was_named(self, serve):
+    def test_allowed_origin(self, serve):
         client = serve(origins=["https://good.example"])
         response = client.get("/health", headers={"Origin": "https://good.example"})
         assert response.headers["access-control-allow-origin"] == "https://good.example"
@@ -345,7 +345,7 @@ class TestGuard:
             assert answer.status_code == status
             assert ("access-control-allow-origin" in answer.headers) == (status == 200)
 
-    def test_refusals_can_be_read_by_the_pages_that_are_let_in(self, serve):
+    def test_refusals_are_readable_by_allowed_origins(self, serve):
         client = serve(token="secret", origins=["https://good.example"])
         response = client.get("/v1/indexes", headers={"Origin": "https://good.example"})
         assert is_problem(response, 401)
@@ -375,7 +375,7 @@ class TestGuard:
         chunks = (b"x" * 100 for _ in range(11))  # without a length
         assert is_problem(client.post(f"{BIRDS}/search", content=chunks), 413)
 
-    def test_more_than_are_served_at_once(self, serve, monkeypatch):
+    def test_too_many_requests_at_once(self, serve, monkeypatch):
         client = serve(concurrency=1)
         entered, leave = threading.Event(), threading.Event()
 
@@ -397,7 +397,7 @@ class TestGuard:
         assert health.status_code == 200
         assert client.get(f"{BIRDS}/documents/a").status_code == 200
 
-    def test_what_takes_too_long(self, serve, monkeypatch):
+    def test_timeout(self, serve, monkeypatch):
         client = serve(seconds=0.1)
         monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
         assert is_problem(client.get(f"{BIRDS}/documents/a"), 504, "within 0.1 s")
@@ -420,7 +420,7 @@ def test_hosts():
     assert "[::1]" in settings_for("::1", None).hosts
 
 
-def test_queries_that_wait_are_encoded_together(path, monkeypatch):
+def test_failing_query_does_not_fail_its_batch(path, monkeypatch):
     import asyncio
 
     from semsearch.service.worker import Worker
@@ -449,12 +449,12 @@ def test_queries_that_wait_are_encoded_together(path, monkeypatch):
     worker.close()
     assert bird[0][0].document_id == "a"
     assert fish[0].query == "fish"
-    assert isinstance(empty, ArgumentError)  # one that fails does not fail the others
+    assert isinstance(empty, ArgumentError)  # does not fail the others
     assert red[0].query == "red"
-    assert sizes == [1, 1, 1]  # those that were together had a fault among them
+    assert sizes == [1, 1, 1]  # one of the batch failed, so each was encoded alone
 
 
-def test_together_without_a_fault(path):
+def test_waiting_queries_are_encoded_together(path):
     import asyncio
 
     from semsearch.service.worker import Worker
@@ -478,7 +478,7 @@ def test_together_without_a_fault(path):
     assert sizes == [3, 3]
 
 
-def test_a_batch_waits_for_as_many_as_the_one_before_it_had(path, monkeypatch):
+def test_batch_waits_for_as_many_requests_as_the_previous_one(path, monkeypatch):
     import asyncio
 
     from semsearch.service import worker as module
@@ -490,7 +490,7 @@ def test_a_batch_waits_for_as_many_as_the_one_before_it_had(path, monkeypatch):
     async def asked():
         search = lambda word: worker.search([word], {"k": 1})  # noqa: E731
         for _ in range(3):
-            await search("bird")  # one that is alone is not waited for
+            await search("bird")  # no wait after a single request
         blocked = asyncio.create_task(worker.call(lambda index: time.sleep(0.2)))
         await asyncio.sleep(0.05)
         await asyncio.gather(search("bird"), search("fish"), blocked)
@@ -499,7 +499,7 @@ def test_a_batch_waits_for_as_many_as_the_one_before_it_had(path, monkeypatch):
         assert not first.done()
         await asyncio.gather(first, search("fish"))
         monkeypatch.setattr(module, "LONGEST_WAIT", 0.01)
-        await search("red")  # the other one does not come
+        await search("red")  # the second request does not come
 
     asyncio.run(asyncio.wait_for(asked(), 30))
     worker.close()

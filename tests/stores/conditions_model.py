@@ -1,4 +1,4 @@
-"""What conditions mean, by a plain reading of the language in Python."""
+"""Reference implementation of filter conditions in plain Python."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def like(text: str, pattern: str) -> bool:
     wild = {"%": ".*", "_": "."}
     pieces = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
     regex = "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces)
-    # ASCII: the letters beyond it keep their case.
+    # ASCII: other letters are compared case-sensitively.
     return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None

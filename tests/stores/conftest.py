@@ -1,4 +1,4 @@
-"""Milvus servers, and what is common to their tests."""
+"""Fixtures for tests on Milvus servers and milvus-lite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from milvus_server import Server
 
 @pytest.fixture(scope="session")
 def make_server(package, tmp_path_factory):
-    """Starts servers, each with data of its own."""
+    """Start servers, each with its own data."""
     package("pymilvus")
     package("milvus")
     servers = []
@@ -29,13 +29,13 @@ def make_server(package, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(make_server) -> Server:
-    """One for all tests: they choose indexes of their own, and start it again if they kill it."""
+    """One server for all tests: each uses its own indexes, and restarts a server that it killed."""
     return make_server()
 
 
 @pytest.fixture
 def lite(package, tmp_path) -> str:
-    """The address of an index that is not there yet, in a file of milvus-lite."""
+    """The address of an index to create in a milvus-lite file."""
     package("pymilvus")
     package("milvus_lite")
     return f"milvus-lite:{tmp_path}/file.db/one"

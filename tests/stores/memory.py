@@ -1,4 +1,4 @@
-"""A store in memory: the second implementation of the protocol, as small as can be."""
+"""An in-memory store: a minimal second implementation of the protocol."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ from semsearch.vector_indexes import IndexType
 
 @dataclass(frozen=True)
 class Content:
-    """All that is committed; never changed, only replaced."""
+    """Everything that is committed; replaced as a whole, never modified."""
 
     max_tokens: int
     spaces: tuple[Space, ...] = ()
     documents: Mapping[str, NewDocument] = field(default_factory=dict)
-    numbers: Mapping[str, int] = field(default_factory=dict)  # of documents
+    numbers: Mapping[str, int] = field(default_factory=dict)  # document numbers by id
     chunks: Mapping[int, Chunk] = field(default_factory=dict)
     hashes: Mapping[int, str] = field(default_factory=dict)  # by chunk
     vectors: Mapping[tuple[int, int], Matrix] = field(default_factory=dict)  # by space and chunk
@@ -185,7 +185,7 @@ class MemoryState:
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
     ) -> list[Candidate]:
-        """BM25 (k1 = 1.2, b = 0.75; Robertson & Zaragoza 2009), without stems."""
+        """BM25 (k1 = 1.2, b = 0.75; Robertson & Zaragoza 2009), without stemming."""
         words = {chunk.id: _words(chunk.text) for chunk in self._chunks()}
         mean = sum(map(len, words.values())) / max(len(words), 1)
         terms = [tuple(_words(term)) for term in Analyser().query_terms(text)]
@@ -428,13 +428,13 @@ class MemoryWriter:
         self._store.content = replace(content, spaces=tuple(spaces))
 
     def choose_index_type(self, wanted):
-        """It compares all vectors."""
+        """Ignored: every search compares all vectors."""
 
     def index_field(self, name):
-        """It compares all documents with a filter."""
+        """Ignored: every filter scans all documents."""
 
     def set_language(self, language):
-        """It has no stems."""
+        """Ignored: there is no stemming."""
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         pass
@@ -504,7 +504,7 @@ class MemoryStore:
 
 
 def _row(document: NewDocument) -> dict[str, Any]:
-    """A document's fields by the names that conditions have for them."""
+    """A document's fields, named as in conditions."""
     metadata = json.loads(document.metadata)
     row = {metadata_field(name): value for name, value in metadata.items()}
     return row | dict(zip(BUILT_IN_FIELDS, (document.id, document.title), strict=True))
@@ -526,6 +526,6 @@ def _words(text: str) -> list[str]:
 
 
 def _count(words: Sequence[str], term: tuple[str, ...]) -> int:
-    """How often words follow each other."""
+    """How often the words of a term occur in sequence."""
     width = len(term)
     return sum(tuple(words[n : n + width]) == term for n in range(len(words))) if term else 0

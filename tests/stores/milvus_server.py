@@ -1,4 +1,4 @@
-"""A real Milvus server for tests, which can be killed and started again."""
+"""A real Milvus server for tests that can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def free_ports(count: int) -> list[int]:
 
 
 class Server:
-    """The standalone server that the package `milvus` brings.
+    """The standalone server of the package `milvus`.
 
     Args:
-        folder: where its data go.
-        lock: a file that all processes of a run of tests share.
-        settings: what differs from the package's `config.yaml.template`.
+        folder: directory of its data.
+        lock: lock file shared by all processes of a test run.
+        settings: overrides of the package's `config.yaml.template`.
     """
 
     def __init__(self, folder: Path, lock: Path, **settings: object) -> None:
@@ -40,16 +40,16 @@ class Server:
         self._lock = FileLock(lock)
         config = MilvusServerConfig(data_dir=str(folder))
         self._server = MilvusServer(config)
-        # It would take the first free ones above fixed numbers, and so those of a killed server.
+        # By default, it takes the first free ports above fixed ones: those of a killed server, too.
         names = [name for name in config.configurable_items if name.endswith("_port")]
         with self._lock:
             peer, self._server.webservice_port, *ports = free_ports(2 + len(names))
         config.configs |= dict(zip(names, ports, strict=True))
         self.port, client = config.configs["proxy_port"], config.configs["etcd_port"]
-        # A server that starts again waits until the sessions of the one that was killed have ended.
+        # A restarted server waits until the sessions of the killed one expire.
         for name, value in {"common.session.ttl": 10, **settings}.items():
             config.set(name, value)
-        # Without it, the etcd in every server listens to the others' on port 2380.
+        # By default, the etcd of every server uses the same peer port, 2380.
         self._etcd = folder / "etcd.yaml"
         self._etcd.write_text(
             f"listen-client-urls: http://localhost:{client}\n"
@@ -60,7 +60,7 @@ class Server:
         )
 
     def start(self) -> None:
-        with self._lock, pytest.MonkeyPatch.context() as patched:  # it, too, looks for free ports
+        with self._lock, pytest.MonkeyPatch.context() as patched:  # it looks for free ports, too
             patched.setenv("ETCD_CONFIG_PATH", str(self._etcd))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)  # it leaves sockets open
@@ -70,12 +70,12 @@ class Server:
         self._environment = dict(each.split("=", 1) for each in environment if each)
 
     def kill(self) -> None:
-        """Without a warning, and without a chance to write anything."""
+        """Kill the server without warning, before it can write anything."""
         self._server.server_proc.kill()
         self._server.server_proc.wait()
 
     def restart(self) -> None:
-        """As before; `start` would find its ports in use, which the system keeps for a minute."""
+        """Restart on the same ports, which `start` would find in use for another minute."""
         with (self._folder / "logs" / "restarted.log").open("ab") as log:
             self._server.server_proc = subprocess.Popen(
                 [self._server.get_milvus_executable_path(), "run", "standalone"],
@@ -90,11 +90,11 @@ class Server:
                 if b"OK" in answer.read():
                     return
             time.sleep(0.1)
-        raise RuntimeError(f"the server has ended; see {self._folder}/logs/restarted.log")
+        raise RuntimeError(f"the server exited; see {self._folder}/logs/restarted.log")
 
     def stop(self) -> None:
         self._server.stop()
 
     def address(self, name: str | None = None, port: int | None = None) -> str:
-        """The address of an index; of a new one, unless it is named."""
+        """The address of the named index; by default, of a new one."""
         return f"milvus://127.0.0.1:{port or self.port}/{name or 'i' + uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""After compaction no file holds what was deleted."""
+"""Compaction removes every trace of deleted documents from the files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHERS = [Document(str(number), f"plain text number {number}") for number in ran
 
 
 def traces(path, vector):
-    """The files in which the marker, in some form and encoding, or the vector can be found."""
+    """The files that contain the marker, in any case and encoding, or the vector."""
     forms = {form(MARKER) for form in (str, str.lower, str.upper)}
     needles = [f.encode(code) for f in forms for code in ("utf-8", "utf-16-le", "utf-16-be")]
     needles += [vector.tobytes(), vector.astype("float16").tobytes()]
@@ -49,7 +49,7 @@ def compact(index):
         writer.compact()
 
 
-def test_deletion_is_real_after_compaction(index, vector):
+def test_compaction_erases_deleted_documents(index, vector):
     assert {"index.sqlite-wal", "hashing-16-1.faiss"} <= set(traces(index.path, vector))
     index.delete([SECRET.id])
     assert "hashing-16-1.faiss" in traces(index.path, vector)  # deleted rows stay in a snapshot
@@ -62,17 +62,17 @@ def test_deletion_is_real_after_compaction(index, vector):
         assert writer.verify() == []
 
 
-def test_a_replaced_text_is_gone_too(index, vector):
+def test_replaced_text_is_erased(index, vector):
     index.add([Document(SECRET.id, "Something harmless.", "No title")])
     compact(index)
     found = traces(index.path, vector)
-    assert set(found) == {"index.sqlite"}  # its id is still that of a document
+    assert set(found) == {"index.sqlite"}  # the id still belongs to a document
     index.delete([SECRET.id])
     compact(index)
     assert traces(index.path, vector) == {}
 
 
-def test_words_of_scripts_without_spaces_are_gone_too(index):
+def test_words_of_scripts_without_spaces_are_erased(index):
     index.add([Document("secret", "これは機密文書です。")])
     secret = "機密".encode()
     assert any(secret in file.read_bytes() for file in index.path.iterdir())
@@ -90,7 +90,7 @@ def test_deleting_everything(index, vector):
     assert Retriever(index).search("anything") == []
 
 
-def test_a_reader_that_holds_an_old_state_is_told_of(index, vector, monkeypatch):
+def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monkeypatch):
     monkeypatch.setattr("semsearch.stores.local.database._PRAGMAS", ("PRAGMA busy_timeout = 100",))
     with (
         Index.open(index.path) as reader,

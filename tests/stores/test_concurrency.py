@@ -1,4 +1,4 @@
-"""Several processes and threads at one index: created once, written in order, always answered."""
+"""Processes and threads share an index: it is created once, written in turn, always readable."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def journal_mode(path):
 
 
 class TestWriteAheadLog:
-    def test_a_new_index_has_it(self, tmp_path):
+    def test_a_new_index_uses_it(self, tmp_path):
         Index.create(tmp_path / "x", ["hashing:32"]).close()
         assert journal_mode(tmp_path / "x") == "wal"
 
-    def test_it_is_set_by_the_next_writer_when_the_creation_was_killed_before(self, tmp_path):
+    def test_the_next_writer_sets_it_after_a_killed_creation(self, tmp_path):
         path = tmp_path / "x"
         with Index.create(path, ["hashing:32"]) as index:
             index.add([Document("a", "one")])
@@ -89,7 +89,7 @@ class TestWriteAheadLog:
             index.add([Document("b", "two")])
         assert journal_mode(path) == "wal"
 
-    def test_it_is_set_though_the_tables_were_not_yet_filled(self, tmp_path):
+    def test_it_is_set_if_the_tables_are_still_empty(self, tmp_path):
         path = tmp_path / "x"
         with closing(Database.create(path, lambda connection: None)):
             pass
@@ -100,7 +100,7 @@ class TestWriteAheadLog:
         assert journal_mode(path) == "wal"
 
     def test_a_file_system_without_shared_memory_is_named(self, tmp_path, monkeypatch):
-        """As 9p: SQLite fails to map the -shm file into memory."""
+        """On 9p, for example, SQLite cannot map the -shm file into memory."""
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMMAP
 
@@ -117,8 +117,8 @@ class TestWriteAheadLog:
         ):
             Index.create(tmp_path / "x", ["hashing:32"])
 
-    def test_a_file_system_that_cannot_hold_it_is_reported(self, tmp_path, monkeypatch, caplog):
-        """SQLite's own locking by lock files, as for file systems without shared memory."""
+    def test_a_file_system_without_support_for_it_is_reported(self, tmp_path, monkeypatch, caplog):
+        """SQLite's VFS with lock files stands in for a file system without shared memory."""
         connect = sqlite3.connect
 
         def without_shared_memory(database, *arguments, **options):
@@ -132,8 +132,8 @@ class TestWriteAheadLog:
         assert "does not support SQLite's write-ahead log (journal mode is 'delete')" in caplog.text
 
 
-def test_as_many_threads_as_come_read_at_once(tmp_path):
-    """QueuePool's default is 15 connections; then it gives up after 30 seconds."""
+def test_any_number_of_threads_can_read_at_once(tmp_path):
+    """QueuePool's default is 15 connections; the next one times out after 30 seconds."""
     threads = 60
     barrier = Barrier(threads)
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
@@ -149,10 +149,10 @@ def test_as_many_threads_as_come_read_at_once(tmp_path):
             assert list(pool.map(read, range(threads))) == [1] * threads
 
 
-def test_what_is_raised_without_file_descriptors_is_ours(tmp_path):
+def test_running_out_of_file_descriptors_raises_our_error(tmp_path):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add([Document("a", "one")])
-    resource = pytest.importorskip("resource", reason="Windows limits no open files")
+    resource = pytest.importorskip("resource", reason="Windows has no resource limits")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Index.open(tmp_path / "x") as index:
         held, raised = [], None

@@ -1,4 +1,4 @@
-"""Conditions as SQL: SQLite finds what a plain reading of the language in Python finds."""
+"""Conditions as SQL: SQLite finds the same rows as the reference implementation in Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from semsearch.stores.local.schema import documents, tables
 def connection() -> Iterator[Connection]:
     engine = create_engine("sqlite://")
     with engine.connect() as connection, pytest.MonkeyPatch.context() as patched:
-        # So that some of the texts below are longer.
+        # So that some texts below exceed it.
         for module in (conditions_module, field_index):
             patched.setattr(module, "TEXT_CHARACTERS", 3)
         tables.create_all(connection)
@@ -44,7 +44,7 @@ def matching(
     names: list[str | None] | None = None,
     escaped: bool = False,
 ) -> list[int]:
-    """The places of the rows that meet a condition; `names` fills the column that is `title`."""
+    """The indices of the rows that meet a condition; `names` fills the column `title`."""
     with connection.begin_nested() as savepoint:
         for number, row in enumerate(rows):
             connection.execute(
@@ -82,7 +82,7 @@ def matching(
 
 # The oracle.
 
-# Few names, texts and numbers, so that conditions often hold; strange ones, so that they must.
+# Few names, texts and numbers, so that conditions often hold; odd ones as edge cases.
 
 names = st.sampled_from(
     ["a", "A", "title", "a b", "a.b", "a[0]", 'a"b', "a\\b", "a\\u0062", "\t", "é", "😀", "", "$"]
@@ -130,7 +130,7 @@ def test_sqlite_and_python_find_the_same(connection, condition, rows, escaped):
 @given(condition=conditions, titles=st.lists(st.none() | texts, min_size=1, max_size=4))
 @example(condition=Not(Like("title", "%")), titles=[None, ""])
 @example(condition=Comparison("title", Operator.EQUAL, 1), titles=["1"])
-def test_a_column_is_a_field_of_text(connection, condition, titles):
+def test_a_column_is_a_text_field(connection, condition, titles):
     expected = [number for number, title in enumerate(titles) if holds(condition, {"title": title})]
     assert matching(connection, condition, [{} for _ in titles], names=titles) == expected
 
@@ -162,7 +162,7 @@ FILM = {
         ("genres != 'Drama'", False),
         ("genres not in ('Crime', 'Drama')", False),
         ("genres < 'E' and genres > 'S'", True),
-        ("genres between 'E' and 'F'", True),  # each half by another element
+        ("genres between 'E' and 'F'", True),  # each bound is met by another element
         ("genres like 'sci_fi'", True),
         ("ids = 1 and ids = '2' and ids = false", True),
         ("ids = 3 or ids = '[3]' or ids = 2 or ids = true", False),
@@ -187,7 +187,7 @@ def test_meaning(connection, expression, expected):
     assert matching(connection, condition, [FILM]) == ([0] if expected else [])
 
 
-def test_what_the_user_wrote_is_in_no_sql():
+def test_user_input_is_passed_as_parameters():
     condition = parse(
         "\"name\"\"1\" = 'text1' or name2 like 'text2' and name3 > 42 or name4 is null"
     )
@@ -204,13 +204,13 @@ class TestLarge:
         condition = parse(" or ".join(f"a = {n} or b = 'text {n}'" for n in range(3, 2500)))
         assert matching(connection, condition, ROWS) == [3]
 
-    def test_in_takes_what_an_expression_can_hold(self, connection):
+    def test_long_in_lists(self, connection):
         condition = parse(f"a in ({','.join(map(str, range(2, 17_000)))})")
         assert matching(connection, condition, ROWS) == [2, 3]
 
     @pytest.mark.parametrize("keyword", ["and", "or"])
     @pytest.mark.parametrize("test", ["b like 'text %'", "a >= 0", "title > ''", "a is not null"])
-    def test_all_tests_that_are_allowed_run(self, connection, keyword, test):
+    def test_the_maximum_number_of_tests(self, connection, keyword, test):
         chain = [test] * MAX_TESTS
         condition = parse(f" {keyword} ".join(chain))
         assert matching(connection, condition, ROWS, names=["x"] * 4) == [0, 1, 2, 3]
@@ -219,7 +219,7 @@ class TestLarge:
 
     @pytest.mark.parametrize("test", ["a >= 2", "b like '%2'", "a in (2, 3)", "a is null"])
     @pytest.mark.parametrize("layers", [(And, Or), (And, Not), (Or, Not), (Not,)])
-    def test_all_levels_that_are_allowed_run(self, connection, layers, test):
+    def test_the_maximum_nesting(self, connection, layers, test):
         def nested(levels: int) -> Condition:
             condition = parse(test)
             for _, layer in zip(range(levels), itertools.cycle(layers), strict=False):
@@ -232,13 +232,13 @@ class TestLarge:
         with pytest.raises(FilterError, match=f"nested deeper than {MAX_DEPTH} levels"):
             matching(connection, nested(MAX_DEPTH + 1), ROWS)
 
-    def test_parentheses_around_the_same_operator_are_no_level(self, connection):
+    def test_parentheses_around_the_same_operator_add_no_level(self, connection):
         expression = "a = 0"
         for number in range(1, 50):
             expression = f"({expression}) or b like '{number}'"
         assert matching(connection, parse(expression), ROWS) == [0]
 
-    def test_a_pattern_is_limited(self, connection):
+    def test_the_length_of_patterns_is_limited(self, connection):
         assert matching(connection, Like("b", "%" + "é" * 24_999), ROWS) == []
         with pytest.raises(FilterError, match="longer than 50,000 bytes"):
             matching(connection, Like("b", "%" + "é" * 25_000), ROWS)

@@ -1,4 +1,4 @@
-"""What every store has to do, seen through the index and the retriever."""
+"""The behaviour required of every store, tested through the index and the retriever."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STORES = {
     ),
 }
 
-#: What docs/milvus.md says that an index on Milvus does not do.
+#: Limitations of an index on Milvus, from docs/milvus.md.
 without_phrases = pytest.mark.differs("milvus-lite", reason="Milvus finds no phrases")
 without_states = pytest.mark.differs("milvus-lite", reason="Milvus keeps no older states")
 
@@ -82,7 +82,7 @@ def ids(hits) -> list[str]:
 
 
 class TestDocuments:
-    def test_they_are_added_changed_and_left(self, films):
+    def test_they_are_added_changed_or_left_unchanged(self, films):
         summary = films.add(
             [
                 FILMS[0],
@@ -98,12 +98,12 @@ class TestDocuments:
         assert len(films) == 5
         assert Retriever(films).search("cedar", k=1)[0].title == "Title"
 
-    def test_those_without_an_id_are_named_by_their_text(self, index):
+    def test_those_without_an_id_are_identified_by_their_text(self, index):
         index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
         assert len(index) == 3
         assert index.add([Document(None, "amber"), Document(None, "amber")]).unchanged == 2
 
-    def test_a_text_that_is_known_is_not_encoded_again(self, films):
+    def test_a_known_text_is_not_encoded_again(self, films):
         assert films.add([Document("e", "amber birch")]).encoded == 0
 
     def test_a_sync_removes_what_the_corpus_lacks(self, films):
@@ -119,7 +119,7 @@ class TestDocuments:
             writer.sync([Document(str(number), f"text {number}") for number in range(20)])
         assert len(index) == 40
 
-    def test_they_are_given_back_as_they_were_added(self, index):
+    def test_they_are_returned_as_they_were_added(self, index):
         long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
         documents = [*FILMS, Document("long", long), Document("blank", " \n x\t")]
         index.add(documents)
@@ -132,7 +132,7 @@ class TestDocuments:
         assert index.get("blank") == Document("blank", "other ")
         assert index.get("none") is None
 
-    def test_their_passages_are_those_of_their_text_in_order(self, films):
+    def test_their_passages_are_slices_of_their_text_in_order(self, films):
         long = "Amber, birch.  Cedar?\n" * 100
         films.add([Document("long", long)])
         with films.read() as state:
@@ -149,14 +149,14 @@ class TestDocuments:
         assert [json.loads(line)["id"] for line in lines] == ["b", "c"]
         assert (numpy.load(exported.files[0]) == films.passages(where="year = 2001").vectors).all()
 
-    def test_a_document_without_an_id_is_got_by_the_one_that_it_was_given(self, index):
+    def test_a_document_without_an_id_is_found_by_its_assigned_id(self, index):
         index.add([Document(None, "amber")])
         [document] = index
         assert index.get(index.search("amber")[0].document_id) == document
         assert document == Document(document.id, "amber")
 
     @without_states
-    def test_all_of_them_are_those_of_one_state(self, films, monkeypatch):
+    def test_iteration_sees_one_state(self, films, monkeypatch):
         monkeypatch.setattr("semsearch.index.DOCUMENTS_AT_ONCE", 2)
         found = iter(films)
         first = next(found)
@@ -164,10 +164,10 @@ class TestDocuments:
         films.add([Document("e", "new")])
         assert [first, *found] == FILMS
         assert [one.id for one in films] == ["a", "b", "c", "e"]
-        next(iter(films))  # and no further
+        next(iter(films))  # not iterated to its end
         assert len(films) == 4
 
-    def test_they_are_removed_by_id_and_filter(self, films):
+    def test_they_are_deleted_by_id_and_filter(self, films):
         assert films.delete(["a"]) == 1
         assert films.delete(where="year = 2001") == 2
         assert films.delete(["d"], "year = 2001") == 0
@@ -176,7 +176,7 @@ class TestDocuments:
         with pytest.raises(ArgumentError, match="no document 'a', 'x' in this index"):
             films.delete(["a", "d", "x"])
 
-    def test_what_was_removed_is_found_no_more(self, films):
+    def test_deleted_ones_are_no_longer_found(self, films):
         films.delete(["c"])
         retriever = Retriever(films)
         for mode in MODES:
@@ -185,18 +185,18 @@ class TestDocuments:
 
 class TestStates:
     @without_states
-    def test_a_state_stays_as_it_is(self, films):
+    def test_a_state_does_not_change(self, films):
         with films.read() as state:
             before = state.count()
             films.add([Document("e", "new")])
             assert state.count() == before
         assert len(films) == before + 1
 
-    def test_one_writes_at_a_time(self, films):
+    def test_only_one_writer_at_a_time(self, films):
         with films.writer(), pytest.raises(IndexBusyError), films.writer():
             pass
 
-    def test_a_writer_ends_with_its_block(self, films):
+    def test_a_writer_is_closed_after_its_block(self, films):
         with films.writer() as writer:
             pass
         with pytest.raises(IndexClosedError):
@@ -210,7 +210,7 @@ class TestStates:
 
 
 class TestSearch:
-    def test_cosines(self, films, encoder):
+    def test_scores_are_cosines(self, films, encoder):
         vectors = encoder.encode_documents([film.text for film in FILMS])
         for text in ("amber", "cedar delta", "grove fjord birch"):
             cosines = dict(zip("abcd", vectors @ encoder.encode_queries([text])[0], strict=True))
@@ -230,7 +230,7 @@ class TestSearch:
         for mode in MODES[:2]:
             assert ids(Retriever(index).search("amber", mode=mode)) == list("cabd")
 
-    def test_words(self, films):
+    def test_bm25(self, films):
         hits = Retriever(films).search("cedar", mode="bm25")
         assert ids(hits) == ["c", "b"]  # the shorter one first
         assert hits[0].score > hits[1].score > 0
@@ -312,7 +312,7 @@ class TestFilters:
         ),
         st.sampled_from(MODES),
     )
-    def test_all_that_match_are_found(self, films, where, mode):
+    def test_all_matching_documents_are_found(self, films, where, mode):
         rows = [
             {
                 "metadata.id" if name == "id" else name: value
@@ -329,14 +329,14 @@ class TestFilters:
         ("where", "message"),
         [
             ("yaer = 1990", "no document has a field 'yaer'; nearest: year"),
-            ("year = 'old'", "year"),
+            ("year = 'old'", "year holds numbers, such as"),
         ],
     )
-    def test_wrong_ones_are_refused(self, films, where, message):
+    def test_invalid_ones_are_refused(self, films, where, message):
         with pytest.raises(FilterError, match=message):
             Retriever(films).search("amber", where=where)
 
-    def test_what_matches_nothing_is_explained(self, films, caplog):
+    def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
         assert Retriever(films).search("amber", where="genres = 'horror'") == []
         assert "did you mean 'Horror'?" in caplog.text
         assert Retriever(films).search("amber", where="year > 2020") == []
@@ -352,7 +352,7 @@ class TestFilters:
 
 
 class TestSpaces:
-    def test_a_second_one(self, films, other):
+    def test_a_second_space(self, films, other):
         with films.writer() as writer:
             space = writer.add_space(other)
         assert space.complete
@@ -362,7 +362,7 @@ class TestSpaces:
         assert (hits[0].document_id, hits[0].score) == ("e", pytest.approx(1, abs=1e-5))
         assert films.passages(space.name).vectors.shape == (5, 32)
 
-    def test_a_dropped_one_is_refused(self, films, other):
+    def test_a_dropped_space_is_refused(self, films, other):
         with films.writer() as writer:
             space = writer.add_space(other)
         retriever = Retriever(films, space.name)
@@ -374,7 +374,7 @@ class TestSpaces:
         with films.writer() as writer, pytest.raises(SpaceError, match="the only space"):
             writer.drop_space(films.space().name)
 
-    def test_repair_leaves_all_as_it_was(self, films):
+    def test_repair_keeps_the_results(self, films):
         before = Retriever(films).search("cedar birch")
         with films.writer() as writer:
             writer.repair()
@@ -382,7 +382,7 @@ class TestSpaces:
         assert Retriever(films).search("cedar birch") == before
 
     @pytest.mark.differs("milvus-lite", reason="Milvus compacts by itself")
-    def test_compaction_leaves_all_as_it_was(self, films):
+    def test_compaction_keeps_the_results(self, films):
         before = Retriever(films).search("cedar birch")
         with films.writer() as writer:
             writer.compact()
@@ -401,7 +401,7 @@ letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "Ã©", "e\u0301", "æ
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(letters, max_size=60).map("".join).filter(str.strip), st.integers(1, 40))
-def test_any_text_is_given_back(tmp_path_factory, encoder, text, times):
+def test_any_text_is_returned_unchanged(tmp_path_factory, encoder, text, times):
     store = create_store(tmp_path_factory.mktemp("texts") / "index", 8, [encoder])
     with Index(store, [encoder]) as index:
         index.add([Document("a", text * times)])

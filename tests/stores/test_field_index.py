@@ -1,4 +1,4 @@
-"""Metadata fields with an index: what filters find by it, and that it follows the documents."""
+"""Indexed metadata fields: filters find the same documents, and writes keep the index current."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def answers(index):
     ]
 
 
-def indexed(index):
+def index_all_fields(index):
     with index.writer() as writer:
         for name in index.fields():
             writer.index_field(f"metadata.{name}")
 
 
 def plan_of(index, where):
-    """What SQLite says of how it would find the documents."""
+    """SQLite's query plan for a filter."""
     with index.read() as state:
         clause = state._restrictions.all_that_meet(index.filter(state, where))
         query = clause.compile(state.connection, compile_kwargs={"literal_binds": True})
@@ -79,9 +79,9 @@ def plan_of(index, where):
         return " ".join(row[3] for row in state.connection.exec_driver_sql(statement))
 
 
-def test_what_filters_find_stays_the_same(index):
+def test_filters_find_the_same_with_an_index(index):
     before = answers(index)
-    indexed(index)
+    index_all_fields(index)
     assert answers(index) == before
     assert index.info().indexed_fields == ["genres", "id", "note", "seen", "year"]
     with index.writer() as writer:
@@ -91,18 +91,18 @@ def test_what_filters_find_stays_the_same(index):
 @pytest.mark.parametrize("where", ["year = 1993", "year > 1997", "genres in ('Crime')"])
 def test_the_index_is_used(index, where):
     assert "field_values" not in plan_of(index, where)
-    indexed(index)
+    index_all_fields(index)
     assert "SEARCH field_values USING PRIMARY KEY (field_id=? AND value" in plan_of(index, where)
     assert "SCAN documents" not in plan_of(index, where)
 
 
-def test_a_title_has_an_index_of_its_own(index):
+def test_titles_and_ids_are_always_indexed(index):
     assert "ix_documents_title" in plan_of(index, "title = 'T3'")
     assert "sqlite_autoindex_documents" in plan_of(index, "id = 'd7'")
 
 
-def test_it_follows_the_documents(index, tmp_path):
-    indexed(index)
+def test_writes_keep_the_index_current(index, tmp_path):
+    index_all_fields(index)
     changed = [Document(f"d{n}", f"text {n}", metadata={"year": 2020 + n}) for n in range(20)]
     index.add([*changed, Document("new", "text", metadata={"year": 2020, "genres": []})])
     index.delete(["d1", "d30"])
@@ -117,7 +117,7 @@ def test_it_follows_the_documents(index, tmp_path):
 
 
 def test_damage_is_found_and_repaired(index):
-    indexed(index)
+    index_all_fields(index)
     with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
         connection.execute("DELETE FROM field_values WHERE value = 1993")
     with index.writer() as writer:
@@ -129,11 +129,11 @@ def test_damage_is_found_and_repaired(index):
     assert index.count("year = 1993") == 6
 
 
-def test_open_readers_and_repetitions(index):
+def test_indexing_twice_beside_an_open_reader(index):
     with Index.open(index.path) as reader:
         assert reader.count("year = 1993") == 6
-        indexed(index)
-        indexed(index)
+        index_all_fields(index)
+        index_all_fields(index)
         assert reader.count("year = 1993") == 6
         assert reader.info().indexed_fields == index.fields()
 

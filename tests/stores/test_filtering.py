@@ -1,4 +1,4 @@
-"""Literals of a kind that a field never has, and filters that match nothing, are told aloud."""
+"""Messages about literals of the wrong type and about filters that match nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def found(retriever, where):
     return sorted(hit.document_id for hit in retriever.search("film", k=20, where=where))
 
 
-def test_what_fits_is_said_nothing_of(retriever, caplog):
+def test_valid_filters_log_nothing(retriever, caplog):
     for where, count in [
         ("id = '1' and title = 'Film 1'", 1),
         ("year > 2004 and year != 2006.0", 4),
@@ -97,11 +97,11 @@ def test_what_fits_is_said_nothing_of(retriever, caplog):
         ),
     ],
 )
-def test_a_literal_is_converted_where_that_is_plain(retriever, caplog, where, ids, message):
+def test_unambiguous_literals_are_converted(retriever, caplog, where, ids, message):
     assert found(retriever, where) == ids
     assert caplog.messages == [message]
     found(retriever, where)
-    assert caplog.messages == [message]  # once
+    assert caplog.messages == [message]  # logged once
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_literal_is_converted_where_that_is_plain(retriever, caplog, where, id
         ),
     ],
 )
-def test_a_literal_that_its_field_never_holds_is_refused(path, retriever, where, message):
+def test_literals_that_a_field_never_holds_are_refused(path, retriever, where, message):
     for use in (
         lambda: found(retriever, where),
         lambda: retriever.index.passages(where=where),
@@ -213,12 +213,12 @@ def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_
                 found(retriever, "prize is null")
 
 
-def test_no_word_in_common_is_no_fault_of_the_filter(retriever, caplog):
+def test_the_filter_is_not_blamed_if_no_word_matches(retriever, caplog):
     assert retriever.search("zebra", where="year = 2001", mode="bm25") == []
     assert caplog.messages == []
 
 
-def test_a_message_is_one_line_whatever_the_values_hold(tmp_path, caplog):
+def test_messages_are_one_line_whatever_the_values_contain(tmp_path, caplog):
     evil = "\x1b[2J\nevil " * 40
     with Index.create(tmp_path / "x", ["hashing:8"]) as index:
         index.add([Document("1", "One.", metadata={evil: evil})])

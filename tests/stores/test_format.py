@@ -1,4 +1,4 @@
-"""Indexes of older formats are read and brought up to date; the first one is kept here.
+"""Indexes of older formats are read and migrated.
 
 ``format-1`` was written by the first version of semsearch: see `write_fixture`.
 """
@@ -29,7 +29,7 @@ QUERIES = {"semantic": "a river in winter", "bm25": "rivers", "hybrid": "lamp"}
 
 
 def write_fixture() -> None:
-    """How the fixture was made; never run again, or it would be of the newest format."""
+    """How the fixture was made; running it again would write the newest format."""
     subjects = ["river", "lamp", "orchard", "harbour", "violin", "glacier"]
     documents = [
         Document(
@@ -49,7 +49,7 @@ def write_fixture() -> None:
 
 
 def as_then(score, mode):
-    """Rounded; in hybrid search, both sides had weight 1."""
+    """The rounded score as it was then: in hybrid search, both sides had weight 1."""
     return round(2 * score if mode == "hybrid" else score, 5)
 
 
@@ -98,7 +98,7 @@ def format_of(path):
 
 @pytest.fixture
 def next_format(monkeypatch):
-    """A program whose format is the next one, which has a table more."""
+    """Raise the program's format by one; the returned function sets the migration step to it."""
     for module in ("database", "migrations"):
         monkeypatch.setattr(f"semsearch.stores.local.{module}.FORMAT_VERSION", FORMAT_VERSION + 1)
 
@@ -119,7 +119,7 @@ def schema_of(path):
         }
 
 
-def test_the_first_format_becomes_what_a_new_index_is(path, tmp_path):
+def test_the_migrated_schema_is_that_of_a_new_index(path, tmp_path):
     Index.create(tmp_path / "new", ["hashing:16"]).close()
     with Index.open(path) as index:
         assert [(field.name, field.kinds) for field in index.info().fields] == [
@@ -149,7 +149,7 @@ def test_words_that_the_first_format_did_not_analyse_are_found(path):
             assert writer.verify() == []
 
 
-def test_letters_that_format_4_kept_apart_are_found(tmp_path):
+def test_letters_that_format_4_did_not_fold_are_found(tmp_path):
     with Index.create(tmp_path / "x", ["hashing:16"]) as index:
         index.add([Document("pl", "Łódź leży tu."), Document("en", "It lies here.")])
     with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
@@ -163,7 +163,7 @@ def test_letters_that_format_4_kept_apart_are_found(tmp_path):
 
 
 def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
-    """As root, whom no permission stops, the tests have none but read-only file systems."""
+    """Patched, as permissions do not stop root; only a read-only file system would."""
     access = os.access
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and access(place, mode))
     with pytest.raises(IndexFormatError, match=r"has index format 1 .*; copy it to a writable"):
@@ -171,7 +171,7 @@ def test_an_old_index_that_cannot_be_written_says_what_to_do(path, monkeypatch):
     assert format_of(path) == 1
 
 
-def test_an_old_index_is_migrated_once_by_many_at_once(path):
+def test_concurrent_opens_migrate_an_old_index_once(path):
     def documents(_):
         with Index.open(path) as index:
             return len(index)
@@ -182,7 +182,7 @@ def test_an_old_index_is_migrated_once_by_many_at_once(path):
         assert writer.verify() == []
 
 
-def test_an_old_index_that_is_being_written_is_waited_for(path, caplog):
+def test_opening_an_old_index_waits_for_its_writer(path, caplog):
     with ThreadPoolExecutor(1) as pool, writer_lock(path):
         opening = pool.submit(Index.open, path)
         while not caplog.messages:
@@ -200,7 +200,7 @@ def test_an_older_format_is_migrated(path, next_format):
     assert format_of(path) == FORMAT_VERSION + 1
 
 
-def test_a_migration_lands_whole_or_not_at_all(path, next_format):
+def test_an_interrupted_migration_is_rolled_back(path, next_format):
     def fail(connection):
         connection.exec_driver_sql("CREATE TABLE more (x)")
         connection.exec_driver_sql("DELETE FROM documents")
@@ -215,7 +215,7 @@ def test_a_migration_lands_whole_or_not_at_all(path, next_format):
     connection.close()
 
 
-def test_a_format_that_never_was(path):
+def test_a_format_that_never_existed(path):
     connection = sqlite3.connect(path / "index.sqlite")
     connection.execute("PRAGMA user_version = 0")
     connection.close()
@@ -233,20 +233,20 @@ def test_a_format_that_never_was(path):
         (1, lambda path: Retriever.open(path, "none"), SpaceError),
     ],
 )
-def test_what_is_refused_is_closed(path, version, use, error):
+def test_a_refused_index_is_closed(path, version, use, error):
     with closing(sqlite3.connect(path / "index.sqlite")) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     before = len(list(OPEN_FILES.iterdir()))
     with pytest.raises(error) as refused:
         use(path)
-    assert refused.traceback  # what was on the stack is alive
+    assert refused.traceback  # keeps the variables of its frames alive
     assert len(list(OPEN_FILES.iterdir())) == before
 
 
-def test_texts_that_an_older_format_did_not_keep(path, caplog):
-    """Single spaces between passages are guessed, as the hash confirms; other white space is not.
+def test_texts_of_format_2_are_restored_where_possible(path, caplog):
+    """Single spaces between passages are guessed and checked by the hash; other space is lost.
 
-    An index of format 2 has the tables of this one, without a column and what came later.
+    Format 2 is the current one without the column `rest` and later additions.
     """
     spaced, tabbed = ("A river. A lamp.  " * 100, "A river.\tA violin.\n" * 100)
     with Index.open(path) as index:
@@ -275,7 +275,7 @@ def test_texts_that_an_older_format_did_not_keep(path, caplog):
         assert index.get("tabbed").text == tabbed
 
 
-def test_a_text_that_is_not_what_it_was_is_told_and_forgotten(path):
+def test_an_altered_text_is_reported_and_discarded_by_repair(path):
     text = "A river.  A lamp.\n" * 100
     with Index.open(path) as index:
         index.add([Document("long", text)])

@@ -1,4 +1,4 @@
-"""The kinds of values in the metadata are counted exactly, whatever is written and removed."""
+"""The kinds of metadata values are counted exactly, whatever is written and removed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_kinds_and_examples(index):
     assert index.fields() == ["day", "id", "in", "ok", "on", "tags", "year"]
 
 
-def test_what_nobody_has_any_more_is_forgotten(index):
+def test_fields_that_no_document_has_any_more_are_forgotten(index):
     index.add(
         [Document("1", "One.", metadata={"a": 1}), Document("2", "Two.", metadata={"a": "x"})]
     )
@@ -78,7 +78,7 @@ def test_many_fields_are_listed_and_the_first_have_an_example(index):
 
 
 def expected(corpus):
-    """The same counts by a plain reading of JSON."""
+    """The same counts, computed from the metadata."""
     counts = Counter()
     for metadata in corpus.values():
         counts.update(
@@ -116,7 +116,7 @@ writes = st.lists(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(writes)
-def test_counts_are_those_of_a_plain_reading(tmp_path_factory, steps):
+def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
     corpus = {}
     with Index.create(tmp_path_factory.mktemp("kinds") / "x", ["hashing:8"]) as index:
         for step, number, own in steps:

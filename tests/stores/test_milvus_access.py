@@ -1,4 +1,4 @@
-"""Tokens and TLS of a server that requires both."""
+"""Access to a server that requires a token and TLS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semsearch.errors import ArgumentError, StoreUnreachableError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-#: Of the user that every server has.
+#: The token of the user that every server has.
 TOKEN = "root:Milvus"
 
 
@@ -22,8 +22,8 @@ class Authority:
     """A certificate authority, with a certificate for 127.0.0.1.
 
     Args:
-        folder: where its files go: `ca.pem`, `server.pem` and `server.key`.
-        x509: the module of `cryptography`.
+        folder: directory of its files: `ca.pem`, `server.pem` and `server.key`.
+        x509: the module `cryptography.x509`.
     """
 
     def __init__(self, folder, x509):
@@ -86,14 +86,14 @@ def guarded(make_server, authority):
 
 @pytest.fixture
 def environment(monkeypatch, authority):
-    """The right one; tests change what is to be wrong."""
+    """Valid access settings; tests override the one that they break."""
     monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", TOKEN)
     monkeypatch.setenv("SEMSEARCH_MILVUS_CA", str(authority.folder / "ca.pem"))
     monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "20")
     return monkeypatch
 
 
-def test_the_right_token_and_authority(guarded, environment):
+def test_valid_token_and_certificate(guarded, environment):
     address = guarded.address()
     with Index.create(address, "hashing:64") as index:
         index.add([Document("a", "amber"), Document("b", "birch")])
@@ -102,21 +102,21 @@ def test_the_right_token_and_authority(guarded, environment):
 
 
 def test_another_machine_gets_the_same_access(guarded, environment, authority, tmp_path):
-    """With what the writer's environment says, and the content of its certificate."""
+    """With the writer's settings and the content of its certificate file."""
     with Index.create(guarded.address(), "hashing:64") as index, index._store.writer() as writer:
         share = pickle.loads(pickle.dumps(writer.share([])))  # noqa: S301 - ours
         for name in ("TOKEN", "TIMEOUT"):
             environment.delenv(f"SEMSEARCH_MILVUS_{name}")
         environment.setenv("SEMSEARCH_MILVUS_CA", str(tmp_path / "none"))
-        there = share.access.open()
-        assert there.vectors_of(["0" * 32]) == {}
-        there.close()
+        remote = share.access.open()
+        assert remote.vectors_of(["0" * 32]) == {}
+        remote.close()
         writer.put_share(writer.write_share(share, {}))
 
 
 @pytest.mark.parametrize("token", ["root:wrong", "nobody:Milvus", "", "no-such-key"])
 def test_a_wrong_token(guarded, environment, token):
-    """Refused at once: another try would not change it."""
+    """Refused at once, without retries."""
     environment.setenv("SEMSEARCH_MILVUS_TOKEN", token)
     started = time.monotonic()
     with pytest.raises(StoreUnreachableError, match=r"^Milvus refuses access; SEMSEARCH_MILVUS_TO"):
@@ -143,17 +143,17 @@ def test_a_user_without_rights(guarded, environment, authority):
 
 def test_a_certificate_of_another_authority(guarded, environment, x509, tmp_path):
     other = Authority(tmp_path / "other", x509)
-    told = r"^the certificate of https://127\.0\.0\.1:\d+ is not of an authority that is trusted "
+    match = r"^the certificate of https://127\.0\.0\.1:\d+ is not of an authority that is trusted "
     environment.setenv("SEMSEARCH_MILVUS_CA", str(other.folder / "ca.pem"))
-    with pytest.raises(StoreUnreachableError, match=told):
+    with pytest.raises(StoreUnreachableError, match=match):
         Index.open(guarded.address())
-    environment.delenv("SEMSEARCH_MILVUS_CA")  # those of the system
+    environment.delenv("SEMSEARCH_MILVUS_CA")  # the system's authorities
     environment.setenv("SEMSEARCH_MILVUS_TLS", "1")
-    with pytest.raises(StoreUnreachableError, match=told):
+    with pytest.raises(StoreUnreachableError, match=match):
         Index.open(guarded.address())
 
 
-def test_without_tls_it_does_not_answer(guarded, environment):
+def test_the_server_does_not_answer_without_tls(guarded, environment):
     environment.delenv("SEMSEARCH_MILVUS_CA")
     environment.setenv("SEMSEARCH_MILVUS_TIMEOUT", "1")
     with pytest.raises(StoreUnreachableError, match="does not answer at http://"):

@@ -1,4 +1,4 @@
-"""An index pushed to milvus-lite and pulled back: equal, without encoding, and it goes on."""
+"""An index pushed to milvus-lite and pulled back: equal, not encoded again, resumable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small_batches(monkeypatch):
 
 
 def content(path):
-    """Documents, passages and vectors, by spaces."""
+    """Documents, passages, vectors by space, and the spaces' fingerprints."""
     with Index.open(path) as index, index.read() as state:
         ids = state.ids()
         vectors = {
@@ -49,7 +49,7 @@ def content(path):
         return list(index), state.passages_of(ids), vectors, known, fingerprints
 
 
-def test_there_and_back(local, lite, tmp_path, monkeypatch):
+def test_round_trip(local, lite, tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
     address, back = place(lite), tmp_path / "back"
     copied = copy_index(local, address)
@@ -62,7 +62,7 @@ def test_there_and_back(local, lite, tmp_path, monkeypatch):
             assert writer.verify() == []
 
 
-def test_what_has_changed_is_copied_alone(local, lite):
+def test_only_changes_are_copied(local, lite):
     address = place(lite)
     copy_index(local, address)
     with Index.open(local) as index:
@@ -75,7 +75,7 @@ def test_what_has_changed_is_copied_alone(local, lite):
         assert copy.search("new text", 1)[0].document_id == "d3"
 
 
-def test_an_interrupted_copy_goes_on(local, lite):
+def test_an_interrupted_copy_is_resumed(local, lite):
     def interrupt(done, total):
         if done == 16:
             raise KeyboardInterrupt
@@ -86,7 +86,7 @@ def test_an_interrupted_copy_goes_on(local, lite):
     assert content(local) == content(place(lite))
 
 
-def test_what_does_not_fit_is_refused(local, lite, tmp_path):
+def test_other_spaces_and_large_removals_are_refused(local, lite, tmp_path):
     other = tmp_path / "other"
     with Index.create(other, "hashing:16") as index:
         index.add(DOCUMENTS[:1])
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused(local, lite, tmp_path):
     assert copy_index(local, place(lite), allow_removals=True).removed == 24
 
 
-def test_a_copy_that_is_not_equal_is_told(local, lite):
+def test_an_unequal_copy_is_reported(local, lite):
     address = place(lite)
     copy_index(local, address)
     with Index.open(address, [load_encoder("hashing:64")]) as index:
@@ -116,7 +116,7 @@ def test_a_copy_that_is_not_equal_is_told(local, lite):
         copy_index(local, address)
 
 
-def test_the_language_goes_along_and_what_does_not_is_told(local, lite, tmp_path, caplog):
+def test_the_language_is_copied_and_field_indexes_are_reported(local, lite, tmp_path, caplog):
     with Index.open(local) as index, index.writer() as writer:
         writer.set_language("english")
         writer.index_field("n")
@@ -130,7 +130,7 @@ def test_the_language_goes_along_and_what_does_not_is_told(local, lite, tmp_path
 
 
 def test_float16_comes_back_bit_for_bit(lite, tmp_path):
-    """Its rounded vectors are not of unit length; what is copied is not normalised."""
+    """Its rounded vectors are not of unit length, and copying does not normalise them."""
     path, back = tmp_path / "one", tmp_path / "back"
     with Index.create(path, "hashing:64", dtype="float16") as index, index.writer() as writer:
         writer.upsert(DOCUMENTS)
@@ -181,9 +181,9 @@ def test_from_the_shell(local, lite, tmp_path):
         assert done.exit_code == 0, done.output
         return done.output
 
-    told = run("push", local, lite)
-    assert "31 documents (31 written, 0 unchanged, 0 removed)" in told
-    assert told.endswith(f"equal to {local}\n")
+    output = run("push", local, lite)
+    assert "31 documents (31 written, 0 unchanged, 0 removed)" in output
+    assert output.endswith(f"equal to {local}\n")
     assert "(31 written" in run("pull", lite, tmp_path / "back")
     info = json.loads(run("info", "--format", "json", "--index", tmp_path / "back"))
     assert info["documents"] == 31

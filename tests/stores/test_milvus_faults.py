@@ -1,4 +1,4 @@
-"""A server that dies and comes back, a network that is slow and drops, a full disk."""
+"""Server crashes and restarts, a slow and unreliable network, full disks, a killed writer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUERIES = ["amber 7", "birch cedar", "fjord"]
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What the local store answers."""
+    """The local store's results."""
     with Index.create(tmp_path_factory.mktemp("local") / "one", "hashing:64") as index:
         index.add(DOCUMENTS)
         return found(index)
@@ -42,7 +42,7 @@ def found(index):
 
 
 def check_sound(index, expected):
-    """After a run over the whole corpus, all is there, and nothing else."""
+    """Check that after a sync the index contains exactly the corpus."""
     with index.writer() as writer:
         writer.sync(DOCUMENTS)
         assert writer.verify() == []
@@ -50,16 +50,16 @@ def check_sound(index, expected):
     assert found(index) == expected
 
 
-def until(number, act):
-    """The corpus; before that document of it, something happens."""
+def with_event(number, act):
+    """Yield the corpus, calling `act` before document `number`."""
     for place, document in enumerate(DOCUMENTS):
         if place == number:
             act()
         yield document
 
 
-def test_the_server_dies(server, expected):
-    """One clear line; readers wait for it; nothing that was acknowledged is lost."""
+def test_a_server_crash(server, expected):
+    """The error is one clear line, readers wait for a restart, acknowledged documents survive."""
     acknowledged = []
 
     def kill():
@@ -69,15 +69,15 @@ def test_the_server_dies(server, expected):
     with Index.create(server.address(), "hashing:64") as index:
         started = time.monotonic()
         with pytest.raises(IndexStoreError, match="does not answer at .*; start it, or check"):
-            index.add(until(800, kill), on_batch=acknowledged.append)
+            index.add(with_event(800, kill), on_batch=acknowledged.append)
         with pytest.raises(IndexStoreError, match="does not answer"):
             index.search("amber")
-        assert time.monotonic() - started < 60  # tries are bounded
+        assert time.monotonic() - started < 60  # retries are bounded
         index._store._connection.timeout = 90
-        back = threading.Thread(target=server.restart)
-        back.start()
+        restarting = threading.Thread(target=server.restart)
+        restarting.start()
         held = [document.id for document in index]
-        back.join()
+        restarting.join()
         count = acknowledged[-1].documents
         assert held[:count] == [document.id for document in DOCUMENTS[:count]]
         check_sound(index, expected)
@@ -85,15 +85,15 @@ def test_the_server_dies(server, expected):
 
 def test_a_writer_waits_for_the_server(server, expected, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "90")
-    back = threading.Thread(target=server.restart)
+    restarting = threading.Thread(target=server.restart)
 
     def restart():
         server.kill()
-        back.start()
+        restarting.start()
 
     with Index.create(server.address(), "hashing:64") as index:
-        assert index.add(until(800, restart)).added == len(DOCUMENTS)
-        back.join()
+        assert index.add(with_event(800, restart)).added == len(DOCUMENTS)
+        restarting.join()
         check_sound(index, expected)
 
 
@@ -111,19 +111,19 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_of_the_server(make_server, small_disk, expected):
-    """The server ends; when there is room again, it has all that was acknowledged."""
+    """The server exits; once there is space again, it has every acknowledged document."""
     ballast, acknowledged = small_disk / "ballast", []
     server = make_server(small_disk.parent)
 
     def fill():
-        with contextlib.suppress(OSError):  # the server writes, too, and the disk is full then
+        with contextlib.suppress(OSError):  # the server writes, too, and may fill the disk first
             ballast.write_bytes(bytes(shutil.disk_usage(small_disk).free))
         index._store._connection.timeout = 2
 
     try:
         with Index.create(server.address(), "hashing:64") as index:
             with pytest.raises(IndexStoreError, match="Milvus"):
-                index.add(until(800, fill), on_batch=acknowledged.append)
+                index.add(with_event(800, fill), on_batch=acknowledged.append)
             server.kill()
             ballast.unlink()
             server.restart()
@@ -137,7 +137,7 @@ def test_a_full_disk_of_the_server(make_server, small_disk, expected):
 
 
 class Network:
-    """A port that leads to another one: slowly, with connections that break, or not at all."""
+    """A TCP proxy that delays data, breaks connections, or drops everything."""
 
     def __init__(self, port):
         self._to = port
@@ -166,9 +166,9 @@ class Network:
                 far = socket.create_connection(("127.0.0.1", self._to))
                 self._open += [near, far]
                 for pair in ((near, far), (far, near)):
-                    threading.Thread(target=self._lead, args=pair, daemon=True).start()
+                    threading.Thread(target=self._forward, args=pair, daemon=True).start()
 
-    def _lead(self, source, target):
+    def _forward(self, source, target):
         with contextlib.suppress(OSError), source:
             while data := source.recv(1 << 16):
                 time.sleep(self.delay)
@@ -194,7 +194,7 @@ def test_a_slow_network_that_drops_connections(server, expected, monkeypatch):
             check_sound(index, expected)
             stop.set()
             dropping.join()
-            network.is_dead = True  # nothing comes through, and nobody says so
+            network.is_dead = True  # everything is dropped silently
             index._store._connection.timeout = 2
             with pytest.raises(
                 IndexStoreError, match="did not answer in 2 s; SEMSEARCH_MILVUS_TIM"
@@ -205,36 +205,36 @@ def test_a_slow_network_that_drops_connections(server, expected, monkeypatch):
         network.close()
 
 
-FILLS = """
+FILL_DISK = """
 import json, resource, sys
 from semsearch import Document, Index
 from semsearch.errors import IndexStoreError
 address, limit, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with Index.create(address, "hashing:64") as index:
-    done, told = 0, ""
+    done, message = 0, ""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
         while done < 60:
             index.add([Document(f"f{first + done}-{n}", "amber birch " * 20) for n in range(100)])
             done += 1
     except IndexStoreError as error:
-        told = str(error)
+        message = str(error)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-print(json.dumps([done, told]))
+print(json.dumps([done, message]))
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
-def test_a_full_disk(lite, monkeypatch):
-    """Of milvus-lite: files may grow no further, as on a full disk."""
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot limit file sizes")
+def test_a_full_disk_of_milvus_lite(lite, monkeypatch):
+    """A limit of file sizes stands in for a full disk."""
     monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "2")
-    command = [sys.executable, "-c", FILLS, lite, "600000", "0"]
+    command = [sys.executable, "-c", FILL_DISK, lite, "600000", "0"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert ran.returncode == 0, ran.stderr
-    done, told = json.loads(ran.stdout)
+    done, message = json.loads(ran.stdout)
     assert 0 < done < 60
-    assert told
+    assert message
     with Index.open(lite) as index:
         ids = {document.id for document in index}
         assert ids >= {f"f{batch}-{n}" for batch in range(done) for n in range(100)}
@@ -245,7 +245,7 @@ def test_a_full_disk(lite, monkeypatch):
         assert index.search("cedar", 1)[0].document_id == "after"
 
 
-DIES = """
+WRITE_UNTIL_KILLED = """
 import os, sys
 from semsearch import Document, Index
 with Index.create(sys.argv[1], "hashing:64") as index:
@@ -257,7 +257,7 @@ with Index.create(sys.argv[1], "hashing:64") as index:
 
 def test_a_killed_writer_of_milvus_lite(lite):
     with subprocess.Popen(
-        [sys.executable, "-c", DIES, lite], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITE_UNTIL_KILLED, lite], stdout=subprocess.PIPE, text=True
     ) as run:
         for line in run.stdout:
             if line == "12\n":

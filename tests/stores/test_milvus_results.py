@@ -1,6 +1,6 @@
-"""The same questions to the local store, to milvus-lite and to a real server: the same answers.
+"""The local store, milvus-lite and a real server return the same results.
 
-What differs, and why, is listed in docs/milvus.md.
+Differences and their reasons are listed in docs/milvus.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove", "Ünï", "東京"]
 
-#: Values that a field `a` has in one document each.
+#: Values of the field `a`, one per document.
 VALUES = [
     *(0, 1, 1.0, 1.5, -1, 2**53 + 1, 2.0**53, 2**63 - 1, 1e300),
     *("", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b', "a'b", "x" * 70, "😀", "2001-05-06"),
@@ -75,7 +75,7 @@ def encoders():
 
 @pytest.fixture(scope="module")
 def indexes(server, package, tmp_path_factory, encoders):
-    """The same documents three times."""
+    """The same documents in each of the three stores."""
     package("milvus_lite")
     folder = tmp_path_factory.mktemp("results")
     places = [str(folder / "local"), f"milvus-lite:{folder}/lite.db/one", server.address()]
@@ -109,15 +109,15 @@ def check_same(indexes, query, k=10, **options):
 
 @pytest.mark.parametrize("k", [1, 3, 10, 1000])
 @pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
-def test_searches(indexes, query, k):
-    """Ties among them: most documents share their score with others."""
+def test_semantic_search(indexes, query, k):
+    """With ties: most documents share their score with others."""
     assert len(check_same(indexes, query, k)) == min(k, len(CORPUS))
 
 
 @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
 @pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
-def test_words(indexes, query, mode):
-    """The server of version 2.3.5 has none."""
+def test_bm25_and_hybrid_search(indexes, query, mode):
+    """The server, of version 2.3.5, has no BM25."""
     check_same(indexes[:2], query, 20, mode=mode)
     check_same(indexes[:2], query, 20, mode=mode, where="n > 3 and n < 40")
     with pytest.raises(IndexStoreError, match="has no BM25, which .* 2.5 on have"):
@@ -130,7 +130,7 @@ def test_several_passages_of_a_document(indexes, per_document):
     assert sum(hit.document_id == "länge 東京" for hit in hits) > 1
 
 
-def test_many_queries_at_once_and_options(indexes, monkeypatch):
+def test_many_queries_at_once_and_search_options(indexes, monkeypatch):
     monkeypatch.setattr("semsearch.stores.milvus.search.ROWS_AT_ONCE", 100)  # seven queries
     queries = [f"{left} {right}" for left in WORDS for right in WORDS]
     local, *others = (index.search_many(queries, 3) for index in indexes)
@@ -144,8 +144,8 @@ def test_many_queries_at_once_and_options(indexes, monkeypatch):
     check_same(indexes, "amber", 5, mmr=0.5)
 
 
-def test_filters_at_every_operator(indexes):
-    """Those of a plain reading in Python, too."""
+def test_filters_with_every_operator(indexes):
+    """Compared with the reference implementation in Python, too."""
     rows = {
         str(one.id): {metadata_field(name): value for name, value in one.metadata.items()}
         | {"id": one.id, "title": one.title}
@@ -161,21 +161,21 @@ def test_filters_at_every_operator(indexes):
     }
 
 
-def test_a_filter_that_few_documents_meet_brings_k_all_the_same(indexes):
+def test_a_selective_filter_returns_k_hits(indexes):
     hits = check_same(indexes, "unknown", 5, where="n >= 59")
     assert len(hits) == 5
     assert check_same(indexes, "amber", 5, where="n > 9000") == []
 
 
 def test_messages_about_filters(indexes, caplog):
-    told = []
+    messages = []
     for index in indexes:
         caplog.clear()
         for where in ("title = 'same'", "n > 9000", "n = '7'"):
             index.search("amber", 1, where=where)
-        told.append([record.message for record in caplog.records])
-    assert told[0] == told[1] == told[2]
-    assert "did you mean 'Same'?" in str(told[0])
+        messages.append([record.message for record in caplog.records])
+    assert messages[0] == messages[1] == messages[2]
+    assert "did you mean 'Same'?" in str(messages[0])
 
 
 def test_documents(indexes):
@@ -219,8 +219,8 @@ def test_float16(server, package, tmp_path, encoders):
             index.close()
 
 
-def test_a_history(server, package, tmp_path, encoders):
-    """Changes, deletions, a sync, spaces: after each the same everywhere, and nothing is wrong."""
+def test_a_sequence_of_changes(server, package, tmp_path, encoders):
+    """After each change, deletion, sync and new space, all stores agree and have no faults."""
     package("milvus_lite")
     places = [str(tmp_path / "local"), f"milvus-lite:{tmp_path}/lite.db/one", server.address()]
     indexes = [Index(create_store(place(text), 64, encoders[:1]), encoders) for text in places]

@@ -1,4 +1,4 @@
-"""An index on Milvus: addresses, guards, what is refused, and every command, on milvus-lite."""
+"""An index on milvus-lite: addresses, guards, refusals, and every command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestAddresses:
             ("milvus-lite:x.db/news", "x.db", "news"),
         ],
     )
-    def test_they_are_read_and_written(self, text, uri, name):
+    def test_parsing_and_formatting(self, text, uri, name):
         address = place(text)
         assert isinstance(address, Address)
         assert str(address) == text
@@ -70,7 +70,7 @@ class TestAddresses:
         assert store_of(address) == "semsearch.stores.milvus"
 
     @pytest.mark.parametrize("text", ["indexes/milvus", "milvus", "a/milvus://b", "./milvus:x"])
-    def test_paths_stay_paths(self, text):
+    def test_paths_are_not_addresses(self, text):
         assert not isinstance(place(text), Address)
         assert store_of(place(text)) == "semsearch.stores.local"
 
@@ -88,7 +88,7 @@ class TestAddresses:
         with pytest.raises(ArgumentError, match=message):
             target(place(text))
 
-    def test_tls_and_tokens_are_the_environment_s(self, monkeypatch):
+    def test_tls_is_set_by_environment_variables(self, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
         assert target(place("milvus://h:1/n")).uri == "https://h:1"
         monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
@@ -96,12 +96,12 @@ class TestAddresses:
         monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "ca.pem")
         assert target(place("milvus://h:1/n")).uri == "https://h:1"
 
-    def test_the_extra_is_named(self, monkeypatch):
+    def test_missing_extra_is_named(self, monkeypatch):
         monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
         with pytest.raises(MissingExtraError, match=r"semsearch\[milvus\]"):
             Index.open("milvus://localhost:19530/news")
 
-    def test_what_does_not_answer_is_one_line(self, package, monkeypatch):
+    def test_unreachable_server_is_reported(self, package, monkeypatch):
         package("pymilvus")
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
         with pytest.raises(StoreUnreachableError, match=r"does not answer at http://127.0.0.1:1 "):
@@ -110,7 +110,7 @@ class TestAddresses:
         with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT must be a number"):
             Index.open("milvus://127.0.0.1:1/news")
 
-    def test_a_local_index_imports_nothing_of_it(self, tmp_path):
+    def test_a_local_index_does_not_import_milvus(self, tmp_path):
         with Index.create(tmp_path / "one", "hashing") as index:
             index.add(DOCUMENTS)
         code = (
@@ -131,7 +131,7 @@ class TestGuards:
         with Index.create(lite) as again:
             assert again.search("bird", 1)[0].document_id == "a"
 
-    def test_a_model_that_has_changed_is_refused(self, index, lite):
+    def test_a_changed_model_is_refused(self, index, lite):
         store = index._store
         catalogue = read_catalogue(store._connection)
         other = [catalogue.spaces[0]._replace(fingerprint="other")]
@@ -145,25 +145,25 @@ class TestGuards:
         with pytest.raises(IndexFormatError, match="has format 2, this semsearch knows format 1"):
             Index.open(lite)
 
-    def test_a_collection_of_somebody_else_s_is_left_alone(self, index, lite):
+    def test_a_foreign_collection_is_left_alone(self, index, lite):
         connection = index._store._connection
         connection.call("drop_collection", "one_passages")
         connection.call("create_collection", "other", dimension=4)
         with pytest.raises(IndexFormatError, match="was not made by semsearch"):
             Index.create(lite.replace("/one", "/other"), "hashing")
 
-    def test_there_is_none(self, lite):
+    def test_a_missing_index_is_reported(self, lite):
         with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
             Index.open(lite)
 
-    def test_one_process_opens_a_file(self, index, lite):
+    def test_a_file_is_opened_by_one_process_only(self, index, lite):
         code = f"from semsearch import Index; Index.open({lite!r})"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         assert "another process uses it" in done.stderr.splitlines()[-1]
 
-    def test_a_file_is_let_go_of(self, lite):
+    def test_a_file_is_released_on_closing(self, lite):
         with Index.create(lite, "hashing:64") as first, Index.open(lite) as second:
             first.add(DOCUMENTS)
             first.close()
@@ -176,26 +176,26 @@ class TestGuards:
         )
         assert done.stdout == "3\n"
 
-    def test_a_writer_elsewhere_is_told_of(self, index, lite):
+    def test_a_writer_on_another_host_is_reported(self, index, lite):
         connection = index._store._connection
-        there = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
-        write_catalogue(connection, writer=there | {"seen": 2**40})
+        remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
+        write_catalogue(connection, writer=remote | {"seen": 2**40})
         with pytest.raises(IndexBusyError, match="by process 7 on elsewhere since noon; --wait"):
             index.delete(["a"])
-        write_catalogue(connection, writer=there | {"seen": 0})  # long ago
+        write_catalogue(connection, writer=remote | {"seen": 0})  # long ago
         assert index.delete(["a"]) == 1
         with index.writer() as writer:
-            write_catalogue(connection, writer=there)
+            write_catalogue(connection, writer=remote)
             with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
                 writer.delete(["b"])
         assert len(index) == 2
 
 
 class TestWords:
-    """BM25; that it ranks as the local store does is in test_congruence and test_milvus_results."""
+    """BM25; test_congruence and test_milvus_results compare its ranking with the local store's."""
 
-    def test_a_document_that_comes_later_is_scored_as_the_others(self, lite, tmp_path):
-        """milvus-lite's own BM25 would count the words of each session by themselves."""
+    def test_later_documents_are_scored_like_the_others(self, lite, tmp_path):
+        """milvus-lite's own BM25 would count the words of each session separately."""
         texts = [f"amber birch {number} {'cedar ' * (number % 3)}" for number in range(60)]
         new = Document("new", "amber cedar fjord")
         hits = []
@@ -221,7 +221,7 @@ class TestWords:
             with again.writer() as writer:
                 assert writer.verify() == []
 
-    def test_what_an_interrupted_commit_has_miscounted_is_counted_anew(self, index):
+    def test_counts_are_rebuilt_after_an_interrupted_commit(self, index):
         connection = index._store._connection
         catalogue = read_catalogue(connection)
         connection.call("delete", "one_terms", filter="term > 0")
@@ -234,7 +234,7 @@ class TestWords:
             assert writer.verify() == []
         assert [hit.document_id for hit in index.search("bird", mode="bm25")] == ["a"]
 
-    def test_while_it_is_built(self, index):
+    def test_searching_while_bm25_is_being_built(self, index):
         connection = index._store._connection
         content = read_catalogue(connection).content
         write_catalogue(connection, content=content._replace(bm25="building", clean=False))
@@ -243,7 +243,7 @@ class TestWords:
         index.delete(["b"])
         assert [hit.document_id for hit in index.search("fish", mode="bm25")] == ["c"]
 
-    def test_an_index_without_it(self, index):
+    def test_an_index_without_bm25(self, index):
         connection = index._store._connection
         content = read_catalogue(connection).content
         write_catalogue(connection, content=content._replace(bm25="none"))
@@ -253,13 +253,13 @@ class TestWords:
 
 
 class TestInterruptedCommits:
-    """What a killed writer leaves is not found, and swept by the next one."""
+    """What a killed writer leaves behind is never found; the next writer removes it."""
 
     @pytest.fixture
-    def dies(self, index, monkeypatch):
-        """Makes a writer's next request of a kind to a collection the last one."""
+    def interrupt(self, index, monkeypatch):
+        """Interrupt requests of one kind to a collection until the returned function is called."""
 
-        def before(method, collection):
+        def interrupt_at(method, collection):
             connection = index._store._connection
             original = type(connection).call
 
@@ -271,18 +271,18 @@ class TestInterruptedCommits:
             monkeypatch.setattr(type(connection), "call", call)
             return lambda: monkeypatch.setattr(type(connection), "call", original)
 
-        return before
+        return interrupt_at
 
     @pytest.mark.parametrize("collection", ["one_passages", "one_space_1", "one"])
-    def test_a_document_comes_whole_or_not_at_all(self, index, dies, collection):
+    def test_documents_are_added_completely_or_not_at_all(self, index, interrupt, collection):
         before = index.search("fish", 10)
         new = [Document("b", "a green bird", "Carp"), Document("d", "fish fish " * 200)]
-        lives = dies("upsert", collection)
+        resume = interrupt("upsert", collection)
         with pytest.raises(KeyboardInterrupt):
             index.add(new)
         assert index.search("fish", 10) == before
         assert list(index) == DOCUMENTS
-        lives()
+        resume()
         with index.writer() as writer:
             assert writer.verify() == []
         assert index.info().chunks == 3
@@ -290,20 +290,20 @@ class TestInterruptedCommits:
         assert [one.id for one in index] == ["a", "b", "c", "d"]
 
     @pytest.mark.parametrize("collection", ["one_passages", "one_space_1"])
-    def test_what_was_replaced_is_not_found(self, index, dies, collection):
-        lives = dies("delete", collection)
+    def test_replaced_and_deleted_texts_are_not_found(self, index, interrupt, collection):
+        resume = interrupt("delete", collection)
         with pytest.raises(KeyboardInterrupt):
             index.add([Document("b", "a green bird", "Carp")])
         assert "fish" not in str([hit.text for hit in index.search("bird", 2)])
-        lives()
+        resume()
         with index.writer():
-            lives = dies("delete", collection)
+            resume = interrupt("delete", collection)
         with pytest.raises(KeyboardInterrupt):
             index.delete(["c"])
         hits = index.search("fish", 10)
         assert sorted(hit.document_id for hit in hits) == ["a", "b"]
         assert "fish" not in hits[0].text + hits[1].text
-        lives()
+        resume()
         index.add([Document("e", "another")])
         with index.writer() as writer:
             assert writer.verify() == []
@@ -312,7 +312,7 @@ class TestInterruptedCommits:
             "year": {"number": 1},
         }
 
-    def test_each_fault_is_told_and_repaired(self, index, caplog):
+    def test_each_fault_is_reported_and_repaired(self, index, caplog):
         store = index._store
         connection, space = store._connection, index.space()
         with store.read() as state:
@@ -327,19 +327,19 @@ class TestInterruptedCommits:
         connection.upsert(vectors_of(connection, space), [{**row, "row": 999, "version": 5}])
         connection.delete(passages_of(connection), [others[1]["chunk"]])
         with index.writer() as writer:
-            told = " ".join(fault.what for fault in writer.verify())
-            assert "1 document without passages: 'c'" in told
-            assert "1 vector of no document" in told
-            assert "1 damaged vector" in told
-            assert "damaged vectors" not in told
-            assert "without a vector" in told
+            reported = " ".join(fault.what for fault in writer.verify())
+            assert "1 document without passages: 'c'" in reported
+            assert "1 vector of no document" in reported
+            assert "1 damaged vector" in reported
+            assert "damaged vectors" not in reported
+            assert "without a vector" in reported
             writer.repair()
             assert writer.verify() == []
         assert "documents that lack passages are removed: 'c'" in caplog.text
         assert index.add(DOCUMENTS).added == 1
         assert len(index.search("red", 10)) == 3
 
-    def test_a_document_that_goes_while_it_is_read(self, index, monkeypatch):
+    def test_a_document_deleted_while_it_is_read(self, index, monkeypatch):
         with index.read() as state:
             found = state.search_vectors(
                 index.space(), load_encoder("hashing:64").encode_queries(["red"]), 3
@@ -362,7 +362,7 @@ class TestRefusals:
             (["index", "--recall", "0.9"], "recall and memory cannot be chosen"),
         ],
     )
-    def test_they_are_one_line(self, index, lite, arguments, message):
+    def test_unsupported_commands_fail_with_one_line(self, index, lite, arguments, message):
         output = run(*arguments, "--index", lite, code=1)
         assert output.startswith("Error: ")
         assert output.endswith("[unsupported-by-store]\n")
@@ -378,7 +378,7 @@ class TestRefusals:
             (Document("x", "y", None, {"a": list(range(3000))}), "values by which filters find"),
         ],
     )
-    def test_what_is_too_large_for_a_field(self, index, document, message):
+    def test_values_too_large_for_a_field_are_refused(self, index, document, message):
         with pytest.raises(IndexStoreError, match=message):
             index.add([document])
         assert len(index) == 3
@@ -388,16 +388,16 @@ class TestCommands:
     def test_from_the_shell(self, lite, tmp_path):
         corpus = tmp_path / "birds.csv"
         corpus.write_text("id,text,year\na,a red bird,1999\nb,a blue fish,2005\nc,a red fish,\n")
-        told = run("index", corpus, "--encoder", "hashing", "--index", lite)
-        assert f"{lite.replace(':/', ':///')}: 3 documents (3 added)" in told
-        told = run("index", corpus, "--index", lite)
-        assert "3 documents (3 unchanged)" in told
+        output = run("index", corpus, "--encoder", "hashing", "--index", lite)
+        assert f"{lite.replace(':/', ':///')}: 3 documents (3 added)" in output
+        output = run("index", corpus, "--index", lite)
+        assert "3 documents (3 unchanged)" in output
         corpus.write_text("id,text,year\na,a red bird,1999\nb,a green fish,2005\n")
-        told = run("index", corpus, "--sync", "--dry-run", "--index", lite)
-        assert "0 documents to add, 1 to change" in told
-        assert "to remove: 1 of 3 documents ('c')" in told
-        told = run("index", corpus, "--sync", "--index", lite)
-        assert "(1 changed, 1 unchanged, 1 removed)" in told
+        output = run("index", corpus, "--sync", "--dry-run", "--index", lite)
+        assert "0 documents to add, 1 to change" in output
+        assert "to remove: 1 of 3 documents ('c')" in output
+        output = run("index", corpus, "--sync", "--index", lite)
+        assert "(1 changed, 1 unchanged, 1 removed)" in output
         hits = run(
             "query", "red", "-k", "1", "--where", "year < 2000", "--format", "csv", "--index", lite
         )
@@ -405,8 +405,8 @@ class TestCommands:
         assert json.loads(run("info", "--format", "json", "--index", lite))["documents"] == 2
         assert "BM25: Porter" in run("info", "--index", lite)
         assert "fish" in run("query", "greens", "--mode", "bm25", "--index", lite)
-        told = run("compare", "green fish", "--index", lite)
-        assert "hashing and bm25: " in told
+        output = run("compare", "green fish", "--index", lite)
+        assert "hashing and bm25: " in output
         run("index", "--add-space", "hashing:32", "--index", lite)
         assert "hashing-32" in run("info", "--index", lite)
         assert "no faults" in run("verify", "--index", lite)
@@ -421,12 +421,12 @@ class TestCommands:
         index.close()
         queries.write_text("query_id,text\nq1,red bird\n")
         qrels.write_text("query_id,doc_id,relevance\nq1,a,1\n")
-        told = run(
+        output = run(
             *("eval", "ir", "--index", lite, "--queries", queries, "--qrels", qrels),
         )
-        assert "hashing-64" in told
-        assert "bm25" in told
-        assert "100.0" in told
+        assert "hashing-64" in output
+        assert "bm25" in output
+        assert "100.0" in output
 
     def test_serve(self, index, lite):
         pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")

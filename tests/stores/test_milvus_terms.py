@@ -1,4 +1,4 @@
-"""Terms of values: equal where values are, in their order, and nothing but plain characters."""
+"""Terms of values: equal and ordered as the values are, and written in plain characters only."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def test_equal_values_have_equal_terms(left, right):
 
 
 @given(numbers, numbers)
-def test_numbers_have_their_order(left, right):
+def test_numbers_are_ordered_by_value(left, right):
     assert (order_code(left) < order_code(right)) == (left < right)
 
 
 @given(texts, texts)
-def test_texts_have_the_order_of_code_points(left, right):
+def test_texts_are_ordered_by_code_point(left, right):
     assert (order_code(left) < order_code(right)) == (left < right)
 
 
 @given(st.text(max_size=100))
-def test_names_of_fields_need_no_quotes(name):
+def test_field_keys_need_no_quotes(name):
     assert re.fullmatch(r"[A-Za-z0-9_~]{1,64}", field_key(name))
 
 
@@ -63,7 +63,7 @@ def test_like(text, pieces):
     assert (like_pattern(pattern).fullmatch(text) is not None) == like(text, pattern)
 
 
-def test_like_takes_no_long_time():
+def test_like_is_fast_with_many_wildcards():
     assert not like_pattern("%a" * 40 + "%b").fullmatch("a" * 5000)
 
 
@@ -80,8 +80,8 @@ def test_the_terms_of_a_document():
 
 
 @given(st.text(min_size=1), values)
-def test_an_expression_holds_nothing_as_it_was_typed(name, value):
-    """Whatever a filter says, its expression consists of these pieces only: nothing is escaped."""
+def test_expressions_contain_no_user_input(name, value):
+    """Every filter's expression consists of these pieces only: nothing needs escaping."""
     condition = And((Comparison(name, Operator.EQUAL, value), IsNull(name)))
     if isinstance(value, str) and len(value) < ORDER_CHARACTERS:
         condition = And((condition, Comparison(name, Operator.LESS, value)))
@@ -100,12 +100,12 @@ def test_an_expression_holds_nothing_as_it_was_typed(name, value):
         ("a like 'x%'", "more than 10,000 values"),
     ],
 )
-def test_what_is_too_much_is_refused(where, message):
+def test_filters_beyond_the_limits_are_refused(where, message):
     with pytest.raises(FilterError, match=message):
         to_expression(parse(where), lambda field, pattern: range(MAX_LIKE_VALUES + 1))
 
 
-def test_like_is_a_list_of_what_matches():
+def test_like_becomes_a_list_of_matching_values():
     def matching(field, pattern):
         return [text for text in ("Horror", "hope", "Drama") if pattern.fullmatch(text)]
 

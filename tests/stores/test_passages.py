@@ -1,4 +1,4 @@
-"""The passages of an index as a whole."""
+"""All passages of an index, with their vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def index(tmp_path, monkeypatch):
         yield index
 
 
-def test_all_in_their_order(index, hashing):
+def test_all_passages_in_order(index, hashing):
     found = index.passages()
     assert found.document_ids == [f"d{n}" for n in range(10) if n != 4]
     assert found.texts == [f"text number {n}" for n in range(10) if n != 4]
@@ -28,17 +28,17 @@ def test_all_in_their_order(index, hashing):
     assert len(set(found.documents.tolist())) == 9
 
 
-def test_those_that_meet_a_filter(index, hashing):
+def test_passages_that_match_a_filter(index, hashing):
     found = index.passages(where="n > 2 and n != 5")
     assert found.document_ids == ["d3", "d6", "d7", "d8", "d9"]
     assert (found.vectors == hashing.encode_documents(found.texts)).all()
     assert index.passages(where="n > 99").vectors.shape == (0, hashing.dimension)
-    with pytest.raises(FilterError, match="m"):
+    with pytest.raises(FilterError, match="no document has a field 'm'"):
         index.passages(where="m = 1")
 
 
 @pytest.mark.parametrize("where", [None, "n > 2"])
-def test_a_vector_that_is_gone_is_damage(index, where):
+def test_a_missing_vector_is_reported_as_damage(index, where):
     with index._store.database.write() as connection:
         connection.execute(delete(vectors).where(vectors.c.chunk_id == 7))
     with pytest.raises(IndexFormatError, match="passages do not match their vectors"):

@@ -1,4 +1,4 @@
-"""Readers that may not write, beside writers that live, were killed, or are being copied."""
+"""Readers without write permission, beside live and killed writers; copies of indexes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from semsearch.errors import IndexFormatError, SemsearchError
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.name != "posix", reason="rights and mounts of POSIX systems"),
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and mounts"),
 ]
 
 DOCUMENTS = 300
 
-#: Commits documents in batches, reports it, and keeps its transaction log until it ends.
+#: Commits documents in batches, reports it, and keeps the transaction log open.
 WRITER = """
 import sys, time
 from semsearch import Document, Index
@@ -37,7 +37,7 @@ with Index.create(path, ["hashing:32"]) as index, index.writer() as writer:
     time.sleep(600)
 """
 
-#: Answers by vectors and by words, as often as it is asked for it.
+#: Searches by vectors and by words once for each line of its input.
 READER = """
 import json, sys
 from semsearch import Retriever
@@ -53,18 +53,18 @@ except SemsearchError as error:
 """
 
 
-def obedient() -> list[str]:
-    """A command's prefix under which the rights of files bind root, too."""
+def obeying_permissions() -> list[str]:
+    """A command prefix that subjects root to file permissions, too."""
     if os.geteuid():
         return []
     if not shutil.which("setpriv"):
-        pytest.skip("root without setpriv ignores the rights of a directory")
+        pytest.skip("without setpriv, root ignores directory permissions")
     capabilities = "-dac_override,-dac_read_search"
     return ["setpriv", f"--bounding-set={capabilities}", f"--inh-caps={capabilities}"]
 
 
 def mounted_read_only(path) -> list[str]:
-    """A command's prefix under which a directory is on a read-only file system."""
+    """A command prefix that remounts a directory read-only."""
     mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
     namespace = ["unshare", "--mount", "--map-root-user"]
     prefix = [*namespace, "sh", "-c", mount, str(path)]
@@ -72,13 +72,13 @@ def mounted_read_only(path) -> list[str]:
         not shutil.which("unshare")
         or subprocess.run([*prefix, "true"], capture_output=True).returncode
     ):
-        pytest.skip("this system lets nobody mount a directory in a namespace")
+        pytest.skip("this system does not allow mounts in a namespace")
     return prefix
 
 
 @contextmanager
 def writer(path, first=0, last=DOCUMENTS):
-    """A process that has committed documents and still holds the index."""
+    """A process that has committed documents and still has the index open."""
     command = [sys.executable, "-c", WRITER, path, str(first), str(last)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -90,7 +90,7 @@ def writer(path, first=0, last=DOCUMENTS):
 
 @contextmanager
 def reader(path, prefix):
-    """A process that answers; each call of what is yielded asks it once."""
+    """A reader process; each call of the yielded function queries it once."""
     command = [*prefix, sys.executable, "-c", READER, str(path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
@@ -113,7 +113,7 @@ def answer(path, prefix):
 def unwritable(path):
     path.chmod(0o555)
     try:
-        yield obedient()
+        yield obeying_permissions()
     finally:
         path.chmod(0o755)
 
@@ -129,8 +129,8 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("read_only", [unwritable, on_read_only_file_system])
-class TestReadersThatMayNotWrite:
-    """Each sees the last commit; the expected numbers are those that the writer committed."""
+class TestReadersWithoutWritePermission:
+    """Each sees the last commit: the expected numbers are those that the writer committed."""
 
     def test_at_rest(self, path, read_only):
         with Index.create(path, ["hashing:32"]) as index:
@@ -157,7 +157,7 @@ class TestReadersThatMayNotWrite:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
     def test_after_a_writer_without_write_ahead_log_was_killed(self, path, read_only):
-        """What it had not committed is in the database, and is undone by the next who may write."""
+        """Uncommitted changes are in the database; the next process that may write undoes them."""
         with Index.create(path, ["hashing:32"]) as index:
             index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
         killed = """
@@ -191,8 +191,8 @@ os.kill(os.getpid(), signal.SIGKILL)
             path.chmod(0o555)
             assert ask() == [301] * 3
 
-    def test_a_writer_that_came_and_went_between_two_questions(self, path, read_only):
-        """No log before and none after: what SQLite kept of the file has to go all the same."""
+    def test_a_writer_that_came_and_went_between_two_queries(self, path, read_only):
+        """There is no log before or after: SQLite must drop its cached pages all the same."""
         with Index.create(path, ["hashing:32"]) as index:
             index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
         with read_only(path) as prefix, reader(path, prefix) as ask:
@@ -208,8 +208,8 @@ os.kill(os.getpid(), signal.SIGKILL)
     "command", [["verify"], ["verify", "--repair"], ["delete", "1"], ["compact"]]
 )
 @pytest.mark.parametrize("was_killed", [False, True])
-def test_a_writer_that_may_not_write(path, command, was_killed):
-    """SQLite begins to write a read-only database without a word; each write then fails."""
+def test_writing_without_permission_fails(path, command, was_killed):
+    """SQLite opens a read-only database for writing without an error; each write then fails."""
     with Index.create(path, ["hashing:32"]) as index:
         index.add([Document("1", "one")])
     if was_killed:
@@ -222,7 +222,7 @@ def test_a_writer_that_may_not_write(path, command, was_killed):
     assert result.stdout == ""
 
 
-def test_what_was_read_without_locks_while_it_was_written_is_discarded(path, monkeypatch):
+def test_lock_free_reads_during_a_write_are_discarded(path, monkeypatch):
     with Index.create(path, ["hashing:32"]) as index:
         index.add([Document("a", "one")])
     with monkeypatch.context() as patch:
@@ -235,7 +235,7 @@ def test_what_was_read_without_locks_while_it_was_written_is_discarded(path, mon
 
 
 class TestCopies:
-    """A database and a log of different moments must not be answered from."""
+    """A database and a log copied at different moments must be refused."""
 
     def copies(self, path, folder, wanted=40):
         """Copies of an index, taken file by file while another process writes it."""
@@ -243,7 +243,7 @@ class TestCopies:
             copy = folder / str(number)
             try:
                 shutil.copytree(path, copy)
-            except shutil.Error:  # a file went while it was copied
+            except shutil.Error:  # a file was removed while it was copied
                 shutil.rmtree(copy, ignore_errors=True)
                 continue
             yield copy
@@ -272,10 +272,8 @@ class TestCopies:
             index.add([Document("new", "number")])
             assert len(index) == DOCUMENTS + 1
 
-    def test_a_copy_made_at_rest_whose_first_writer_is_about_to_commit(
-        self, path, tmp_path, monkeypatch
-    ):
-        """Its log is there before it says to whom the copy belongs; a reader waits for that."""
+    def test_a_reader_waits_for_the_first_commit_to_a_copy(self, path, tmp_path, monkeypatch):
+        """The log exists before it records the copy's inode; a reader waits for that."""
         with Index.create(path, ["hashing:32"]) as index:
             index.add([Document("a", "one")])
         copy = tmp_path / "copy"
@@ -295,10 +293,8 @@ class TestCopies:
             with Index.open(copy) as index:
                 assert len(index) == 1
 
-    def test_copies_made_while_states_come_and_go_are_states_or_refused(
-        self, path, tmp_path, monkeypatch
-    ):
-        """In one commit all documents change; a mixture would hold those of two commits."""
+    def test_copies_made_during_writes_are_consistent_or_refused(self, path, tmp_path, monkeypatch):
+        """Each commit changes all documents; a mixed copy would contain those of two commits."""
         monkeypatch.setattr("semsearch.stores.local.database.CLAIM_SECONDS", 0)
         commits = """
 import itertools, sys

@@ -1,4 +1,4 @@
-"""Rows that are written and read without SQLAlchemy's work for each value."""
+"""Rows written and read without SQLAlchemy's processing of each value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_row_with_the_key_of_another_replaces_it(connection):
     assert read(connection) == [("b", "3"), ("c", "2"), ("d", "4")]
 
 
-def test_columns_are_what_they_should_be():
+def test_valid_columns_are_returned():
     rows = [(1, "a", b"x", None), (2, "b", b"y", "t")]
     checks = (stored_integer, stored_text, stored_bytes, stored_text_or_null)
     assert checked_columns(rows, *checks) == [(1, 2), ("a", "b"), (b"x", b"y"), (None, "t")]

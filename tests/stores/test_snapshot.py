@@ -1,4 +1,4 @@
-"""Snapshots are derived: right when they are there, not missed when they are not."""
+"""Snapshots are derived data: used if valid, replaced by the vectors in SQLite if not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def record(index):
 
 
 def forge(index, forged):
-    """Put another FAISS index in the snapshot's place, with all that is recorded of it."""
+    """Replace the snapshot by another FAISS index, and record its hash and size."""
     file = index.path / record(index).file
     if isinstance(forged, bytes):
         file.write_bytes(forged)
@@ -54,7 +54,7 @@ def files(index):
     return sorted(file.name for file in index.path.glob("*.faiss*"))
 
 
-def test_the_first_run_writes_one(index):
+def test_the_first_run_writes_a_snapshot(index):
     assert files(index) == ["hashing-32-1.faiss"]
     assert record(index).vectors == record(index).last_chunk_id == 100
     assert (record(index).kind, record(index).recall) == ("flat", 1)
@@ -68,7 +68,7 @@ def test_a_small_addition_is_searched_as_the_tail(index):
     assert Retriever(index).search("an uncommon word", k=1)[0].document_id == "new"
 
 
-def test_a_larger_one_is_folded_and_old_files_go(index):
+def test_a_large_addition_is_folded_and_old_files_are_removed(index):
     for run in range(3):
         index.add([Document(f"{run}-{number}", f"{run} {number}") for number in range(50)])
     assert record(index).generation == 4
@@ -82,7 +82,7 @@ def test_many_deletions_are_folded_in_at_the_next_run(index):
 
 
 @pytest.mark.parametrize("damage", ["byte", "cut", "gone", "foreign"])
-def test_a_damaged_snapshot_is_told_and_not_missed(index, damage, caplog):
+def test_a_damaged_snapshot_is_reported_and_replaced(index, damage, caplog):
     expected = Retriever(index).search("word3 thing5", k=10)
     file = index.path / record(index).file
     content = bytearray(file.read_bytes())
@@ -97,7 +97,7 @@ def test_a_damaged_snapshot_is_told_and_not_missed(index, damage, caplog):
         file.write_bytes(b"x" * len(content))
     assert Retriever(index).search("word3 thing5", k=10) == expected
     assert "searching the vectors in SQLite instead" in caplog.text
-    index.add([])  # any run heals it
+    index.add([])  # any run repairs it
     assert record(index).generation == 2
     caplog.clear()
     assert Retriever(index).search("word3 thing5", k=10) == expected
@@ -108,7 +108,7 @@ IDS = numpy.arange(1, 101)
 
 
 def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0, kind=faiss.IndexIDMap):
-    """What semsearch writes, but for what the arguments change."""
+    """The index that semsearch writes, except for what the arguments change."""
     with index.read() as state:
         connection = state.connection
         matrix = read_vectors(connection, index.space())[1]
@@ -133,15 +133,15 @@ def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0, kind=fais
         lambda index: faiss.index_factory(32, "IDMap,SQ8"),
     ],
 )
-def test_another_kind_of_index_is_not_opened_whatever_its_hash(index, forged, caplog):
+def test_other_index_kinds_are_rejected_despite_a_valid_hash(index, forged, caplog):
     expected = Retriever(index).search("word3 thing5", k=10)
     forge(index, forged(index))
     assert Retriever(index).search("word3 thing5", k=10) == expected
     assert "searching the vectors in SQLite instead" in caplog.text
 
 
-@pytest.mark.parametrize("place", [33, 37 + 33])  # of the outer index, of the inner one
-def test_a_metric_changed_in_the_file_is_not_searched_by(index, place, caplog):
+@pytest.mark.parametrize("place", [33, 37 + 33])  # in the outer index, in the inner one
+def test_a_metric_changed_in_the_file_is_rejected(index, place, caplog):
     expected = Retriever(index).search("word3 thing5", k=10)
     file = index.path / record(index).file
     content = bytearray(file.read_bytes())
@@ -153,7 +153,7 @@ def test_a_metric_changed_in_the_file_is_not_searched_by(index, place, caplog):
 
 
 def nearest(index, query, n):
-    """By float64 and chunk id: what SpaceView promises."""
+    """The nearest by float64 scores, ties by chunk id: what SpaceView promises."""
     with index.read() as state:
         connection = state.connection
         ids, matrix = read_vectors(connection, index.space())
@@ -162,7 +162,7 @@ def nearest(index, query, n):
 
 
 @pytest.mark.parametrize("tail", ["same", "other"])
-def test_equal_scores_come_by_chunk_id(tmp_path, tail):
+def test_ties_are_ordered_by_chunk_id(tmp_path, tail):
     texts = ["same", "other", "same thing"]
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add([Document(str(n), texts[n % 3]) for n in range(700)])
@@ -205,7 +205,7 @@ def test_search_equals_numpy(index, tail):
         assert ((found != -1).sum(axis=1) == count).all()
 
 
-def test_a_search_goes_deeper_only_where_something_takes_up_places(index):
+def test_extra_candidates_only_for_deleted_or_repeated_documents(index):
     assert view(index).reach(10) == 10
     index.delete(["3"])
     assert view(index).reach(10) == 18
@@ -217,7 +217,7 @@ def test_a_search_goes_deeper_only_where_something_takes_up_places(index):
 
 
 def test_most_filtered_queries_search_once(tmp_path, monkeypatch):
-    """Searched for as many as are expected to match, half of the queries would find too few."""
+    """With only as many candidates as needed on average, half of the queries would find too few."""
     chance = numpy.random.default_rng(0)
     documents = [
         Document(str(number), f"word{number}", metadata={"half": int(chance.integers(2))})
@@ -240,7 +240,7 @@ def kinds(index):
 
 class TestIndexTypes:
     @pytest.mark.parametrize("kind", ["hnsw", "ivf", "IVF7,Flat"])
-    def test_one_that_is_asked_for_is_built(self, index, kind, monkeypatch):
+    def test_the_requested_type_is_built(self, index, kind, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
         before = index.search("word3 thing4", k=20)
         with index.writer() as writer:
@@ -253,7 +253,7 @@ class TestIndexTypes:
         with Index.open(index.path) as again:
             assert again.search("word3 thing4", k=20) == before
 
-    def test_it_stays_and_is_changed(self, index):
+    def test_the_type_stays_until_it_is_changed(self, index):
         with index.writer() as writer:
             writer.set_index_type("hnsw")
             writer.upsert([Document("new", "word3 thing4")])
@@ -262,7 +262,7 @@ class TestIndexTypes:
             assert kinds(index)["hashing-32"][0] == "HNSW32,SQ8"
             assert record(index).vectors == 201
             generation = record(index).generation
-            writer.set_index_type("hnsw", recall=0.98)  # as it was
+            writer.set_index_type("hnsw", recall=0.98)  # unchanged
             writer.optimise()
             assert record(index).generation == generation
             writer.set_index_type("hnsw", recall=0.5)
@@ -273,7 +273,7 @@ class TestIndexTypes:
             writer.optimise()
             assert kinds(index)["hashing-32"] == ("flat", 1)
 
-    def test_it_grows_into_another(self, index, monkeypatch):
+    def test_the_type_changes_as_the_index_grows(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
         monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
         monkeypatch.setattr("semsearch.vector_indexes.ONE_LIST", 210)
@@ -284,7 +284,7 @@ class TestIndexTypes:
         index.add([Document(f"still more {n}", text) for n, text in enumerate(TEXTS)])
         assert kinds(index)["hashing-32"][0] == "IVF17,PQ8x4fs"
 
-    def test_what_faiss_cannot_build(self, index):
+    def test_a_type_that_faiss_cannot_build(self, index):
         """The vectors are searched as before."""
         with index.writer() as writer:
             writer.set_index_type("IVF1000,SQ8")  # more lists than vectors
@@ -302,7 +302,7 @@ class TestIndexTypes:
             writer.upsert([Document("a", "a text")])
             writer.optimise()
 
-    def test_verify_reads_all(self, index):
+    def test_verify_finds_no_faults(self, index):
         with index.writer() as writer:
             writer.set_index_type("hnsw")
             writer.optimise()
@@ -310,8 +310,8 @@ class TestIndexTypes:
 
 
 class TestOpenReaders:
-    def test_a_commit_makes_the_tail_longer(self, index, monkeypatch):
-        """What was read is not read again."""
+    def test_a_commit_extends_the_tail(self, index, monkeypatch):
+        """Vectors that were read are not read again."""
         with Index.open(index.path) as reader:
             assert not any(hit.document_id == "new" for hit in reader.search("word3 thing4", k=50))
             loaded = []
@@ -331,20 +331,20 @@ class TestOpenReaders:
             reader.search("word3")
             assert loaded == [1]  # a new snapshot
 
-    def test_what_is_filled_in_is_found(self, tmp_path):
-        """Vectors of older passages come in when a space is completed: no longer tail has them."""
+    def test_filled_in_vectors_are_found(self, tmp_path):
+        """Completing a space adds vectors of older passages, which a longer tail would miss."""
         with Index.create(tmp_path / "y", ["hashing:32"]) as index:
             index.add([Document(str(number), text) for number, text in enumerate(TEXTS)])
         with closing(sqlite3.connect(tmp_path / "y" / "index.sqlite")) as connection, connection:
             connection.execute("DELETE FROM snapshots")
         with Index.open(tmp_path / "y") as reader:
-            reader.search("word3")  # all vectors are its tail
+            reader.search("word3")  # all vectors are in the tail
             with closing(sqlite3.connect(reader.path / "index.sqlite")) as connection, connection:
                 connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 4")
             with Index.open(tmp_path / "y") as other, other.writer() as writer:
                 writer.repair()
                 store = writer._store
-                with store._connection.begin():  # as before the repair folded
+                with store._connection.begin():  # as before repair wrote a snapshot
                     store._connection.exec_driver_sql("DELETE FROM snapshots")
                     store._connection.exec_driver_sql(
                         "UPDATE settings SET value = value + 1 WHERE name = 'revision'"
@@ -352,7 +352,7 @@ class TestOpenReaders:
             (hit,) = reader.search(TEXTS[3], k=1)
             assert hit.document_id == "3"
 
-    def test_a_bulk_load_is_folded_while_it_comes_in(self, tmp_path, monkeypatch):
+    def test_a_bulk_load_is_folded_while_it_runs(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.stores.local.writer.LOADED_PASSAGES", 20)
         monkeypatch.setattr("semsearch.index.batch.FIRST_BATCH_DOCUMENTS", 8)
         monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 8)

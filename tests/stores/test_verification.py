@@ -1,4 +1,4 @@
-"""Every kind of fault is found and named; what can be derived is rebuilt."""
+"""Every kind of fault is found and named; derived data is rebuilt."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def answers(path):
         ]
 
 
-def test_a_sound_index_has_none(path):
+def test_an_undamaged_index_has_no_faults(path):
     assert faults(path) == []
 
 
@@ -87,7 +87,7 @@ REPAIRABLE = {
 
 
 @pytest.mark.parametrize("statement", REPAIRABLE)
-def test_what_is_derived_is_repaired(path, statement):
+def test_derived_data_is_repaired(path, statement):
     before = answers(path)
     damage(path, statement)
     found = faults(path)
@@ -108,14 +108,14 @@ UNREPAIRABLE = {
 
 
 @pytest.mark.parametrize("statement", UNREPAIRABLE)
-def test_what_is_not_derived_is_told(path, statement):
+def test_unrepairable_damage_is_reported(path, statement):
     damage(path, statement)
-    told = {fault.what: fault for fault in faults(path)}
-    (what,) = [what for what in told if UNREPAIRABLE[statement] in what]
-    assert told[what].remedy == "semsearch index CORPUS --index NEW-DIRECTORY"
+    reported = {fault.what: fault for fault in faults(path)}
+    (what,) = [what for what in reported if UNREPAIRABLE[statement] in what]
+    assert reported[what].remedy == "semsearch index CORPUS --index NEW-DIRECTORY"
 
 
-def test_every_damaged_byte_of_a_snapshot_is_found_and_healed(path):
+def test_every_damaged_byte_of_a_snapshot_is_found_and_repaired(path):
     before = answers(path)
     (file,) = path.glob("*.faiss")
     content = file.read_bytes()
@@ -131,7 +131,7 @@ def test_every_damaged_byte_of_a_snapshot_is_found_and_healed(path):
     assert answers(path) == before
 
 
-def test_a_damaged_page_of_the_database_is_told(path):
+def test_a_damaged_page_of_the_database_is_reported(path):
     file = path / "index.sqlite"
     content = bytearray(file.read_bytes())
     content[3 * 4096 : 4 * 4096] = bytes(4096)
@@ -141,7 +141,7 @@ def test_a_damaged_page_of_the_database_is_told(path):
 
 
 def test_a_snapshot_of_other_vectors_is_never_used(path, tmp_path, caplog):
-    """A file that FAISS could read, but that is not the one whose hash was recorded."""
+    """FAISS can read the file, but its hash is not the recorded one."""
     with Index.create(tmp_path / "other", ["hashing:32"]) as other:
         other.add([Document(str(number), f"other {number}") for number in range(60)])
     before = answers(path)
@@ -152,14 +152,14 @@ def test_a_snapshot_of_other_vectors_is_never_used(path, tmp_path, caplog):
     assert "its SHA-256 is not the recorded one" in caplog.text
 
 
-def test_leftovers_of_a_killed_run_are_swept_by_the_next_writer(path):
+def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
     for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
         (path / name).write_bytes(b"half of a snapshot")
     assert faults(path) == []
     assert [file.name for file in path.glob("*.faiss*")] == ["hashing-32-1.faiss"]
 
 
-def test_repair_encodes_what_was_lost(path):
+def test_repair_recomputes_lost_vectors(path):
     encoder = load_encoder("hashing:32")
     damage(path, "DELETE FROM vectors", "DELETE FROM snapshots")
     assert "lacks the vectors of 61 passages" in faults(path)[0].what

@@ -1,4 +1,4 @@
-"""Tiny models and made-up data from which they learn within a few steps."""
+"""Tiny models, and synthetic data that they learn within a few steps."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ WORDS = ["the", "one", "now", *THINGS, *DEEDS]
 
 @pytest.fixture(scope="session")
 def tiny(write_bert) -> Path:
-    """A folder with a BERT of two narrow layers and random weights."""
+    """The folder of a BERT with two narrow layers and random weights."""
     return write_bert(WORDS)
 
 
 @pytest.fixture(scope="session")
 def tiny_without_dropout(write_bert) -> Path:
-    """The same, whose training is not random."""
+    """The same without dropout, for deterministic training."""
     return write_bert(WORDS, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory) -> Path:
-    """A folder with a file of each kind of examples, 64 in each."""
+    """A folder with one file per kind of training example, 64 examples each."""
     folder = tmp_path_factory.mktemp("files")
     pick = random.Random(0)
     rows, seen = [], []
@@ -48,9 +48,9 @@ def files(tmp_path_factory) -> Path:
             "sentence1\tsentence2\tgold_label",
             *(f"{a}\t{b}\t{names[s]}" for a, b, s in rows),
         ],
-        # A random model finds texts alike that share words; here they score low.
+        # A random model scores texts that share words high; the scores here are the reverse.
         "opposite.csv": ["left,right,score", *(f"{a},{b},{5 - s}" for a, b, s in rows)],
-        # What a word of the second text tells, which a small cross-encoder learns in no time.
+        # One word of the second text decides: easy to learn for a small cross-encoder.
         "rated.csv": ["left,right,score", *(f"{a},{b},{n / 8}" for a, b, n in seen)],
         "sorted.tsv": ["left\tright\tlabel", *(f"{a}\t{b}\tkind {n % 3}" for a, b, n in seen)],
         "binary.csv": ["left,right,label", *(f"{a},{b},{n % 2}" for a, b, n in seen)],
@@ -91,17 +91,17 @@ def documents():
 
 @pytest.fixture(scope="session")
 def tiny_encoder(documents, tmp_path_factory):
-    """A folder with a sentence encoder of random weights that knows the documents' words."""
-    return made_encoder(documents, tmp_path_factory, 0.02)
+    """The folder of a sentence encoder with random weights and the documents' vocabulary."""
+    return random_encoder(documents, tmp_path_factory, 0.02)
 
 
 @pytest.fixture(scope="session")
 def tiny_teacher(documents, tmp_path_factory):
-    """The same with larger weights, so that each of its layers does something."""
-    return made_encoder(documents, tmp_path_factory, 0.3)
+    """The same with larger weights, so that each layer has an effect."""
+    return random_encoder(documents, tmp_path_factory, 0.3)
 
 
-def made_encoder(documents, tmp_path_factory, initializer_range):
+def random_encoder(documents, tmp_path_factory, initializer_range):
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers import BertConfig, BertModel

@@ -1,4 +1,4 @@
-"""Adaptation in miniature: it helps where there is something to learn, and reports where not."""
+"""Adaptation of a tiny encoder to a corpus: kept if it helps, else discarded with the reason."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def settings(encoder, folder, steps=60, learning_rate=3e-3):
 
 
 class TestQuestions:
-    def test_a_sentence_is_taken_out_of_its_context(self):
+    def test_query_is_a_sentence_removed_from_its_passage(self):
         parts = [f"Sentence number {n} says this." for n in range(20)]
         (found,) = questions([Document("a", " ".join(parts))], 0)
         place = parts.index(found.query)
         around = parts[max(0, place - 4) : place] + parts[place + 1 : place + 5]
         assert found == Question(parts[place], " ".join(around), False, " ".join(parts))
 
-    def test_titles_that_the_text_does_not_repeat(self):
-        told = questions(
+    def test_titles_are_queries_unless_the_text_repeats_them(self):
+        found = questions(
             [
                 Document("a", "A single sentence about it.", title="Night Train"),
                 Document("b", "The night train is one.", title="Night  Train"),
@@ -48,15 +48,15 @@ class TestQuestions:
             0,
         )
         text = "A single sentence about it."
-        assert told == [Question("Night Train", text, True, text)]
+        assert found == [Question("Night Train", text, True, text)]
 
-    def test_the_seed_decides(self, documents):
+    def test_questions_depend_on_the_seed(self, documents):
         assert questions(documents, 1) == questions(documents, 1)
         assert questions(documents, 1) != questions(documents, 2)
 
 
 class Fixed:
-    """An encoder that knows the vectors of some texts."""
+    """An encoder with a given vector for each text."""
 
     def __init__(self, vectors):
         self.vectors = {text: numpy.array(vector, float) for text, vector in vectors.items()}
@@ -68,7 +68,7 @@ class Fixed:
 
 
 def test_ndcg_by_hand():
-    """One relevant passage of rank r gives 1 / log2(r + 1) (Järvelin & Kekäläinen 2002)."""
+    """One relevant passage at rank r gives 1 / log2(r + 1) (Järvelin & Kekäläinen 2002)."""
     encoder = Fixed({"q": [1, 0], "r": [0, 1], "p": [0.8, 0.6], "s": [0.6, 0.8], "t": [1, 0]})
     passages = {name: name for name in "pst"}
     asked = [
@@ -97,8 +97,8 @@ def test_fragments_are_half_a_sentence():
     assert fragments(["Too short."], 1) == [""]
 
 
-def test_the_interval_is_that_of_the_normal_law():
-    """Over many questions, the bootstrap's interval is mean ± 1.96 standard errors."""
+def test_bootstrap_interval_matches_the_normal_distribution():
+    """With many questions, the bootstrap interval is the mean ± 1.96 standard errors."""
     generator = numpy.random.default_rng(0)
     before, after = generator.random(2000), generator.random(2000)
     result = gain("MRR", before, after, 0)
@@ -120,17 +120,17 @@ def test_hard_negatives_are_near_but_not_too_near():
     assert hard_negatives(encoder, asked)[0] == "near"
 
 
-def test_it_helps(tiny_encoder, documents, tmp_path):
-    """Numbers and words of a topic tell which sentences belong together."""
-    told = []
+def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
+    """Sentences of a document share its number and the words of its topic."""
+    messages = []
     asked = {str(place): one.query for place, one in enumerate(questions(documents, 7))}
     judged = RetrievalSet("mine", {}, asked, {name: {name: 1} for name in asked})
     task = Adaptation(documents, "topics", judged=judged)
-    trained = train(task, settings(tiny_encoder, tmp_path / "m"), told.append)
-    assert any("evaluated on 120 judged queries" in line for line in told)
+    trained = train(task, settings(tiny_encoder, tmp_path / "m"), messages.append)
+    assert any("evaluated on 120 judged queries" in line for line in messages)
     assert task.verdict.pooled.is_significant
     assert task.verdict.objections == []
-    assert task.verdict.sts is None  # STS Benchmark is not here
+    assert task.verdict.sts is None  # STS Benchmark is not available
     assert trained.is_kept
     (test,) = trained.tests
     assert test.score == 100 * task.verdict.by_kind["judged queries"].after
@@ -146,29 +146,29 @@ def test_it_helps(tiny_encoder, documents, tmp_path):
     )
 
 
-def test_where_it_does_not_help_nothing_is_written(tiny_encoder, documents, tmp_path, capfd):
+def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, capfd):
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
-    told = []
-    assert not train(task, gentle, told.append).is_kept
-    assert any("evaluated on 12 keyword queries" in line for line in told)
+    messages = []
+    assert not train(task, gentle, messages.append).is_kept
+    assert any("evaluated on 12 keyword queries" in line for line in messages)
     assert "the gain is not significant" in task.verdict.objections
     assert list(tmp_path.iterdir()) == []
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
-    assert "shards" not in capfd.readouterr().err  # a bar of transformers for each model written
+    assert "shards" not in capfd.readouterr().err  # transformers' progress bar, one per saved model
 
 
 @pytest.mark.parametrize(
     ("gains", "expected"),
     [
-        # On all questions alike: the closest to the old weights.
+        # The same gain on all questions: the share closest to the old weights.
         ({0.25: [0.1, 0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.25),
-        # The first one helps every other of the choosing questions, and harms the rest as much.
+        # The first share helps half of the selection questions and harms the others as much.
         ({0.25: [0.1, 0.1, -0.1, -0.1], 0.5: [0.2, 0.2], 1.0: [0.3, 0.3]}, 0.5),
-        # None is significant.
+        # No gain is significant.
         ({0.25: [0.1, 0, -0.1, 0], 0.5: [0.3, 0, -0.25, 0], 1.0: [0, 0]}, 0.5),
-        # The second of each two questions decides later.
+        # Only every other question counts; the rest are kept for the verdict.
         ({0.25: [0, 0.3], 0.5: [0, 0.3], 1.0: [0.1, 0]}, 1.0),
     ],
 )
@@ -178,15 +178,15 @@ def test_the_smallest_share_with_a_significant_gain_is_taken(gains, expected):
     assert chosen_share({0.0: [old, old]} | found) == expected
 
 
-def test_nothing_that_it_tried_stays_in_the_cache(tiny_encoder, documents, tmp_path, monkeypatch):
+def test_only_the_base_model_stays_in_the_cache(tiny_encoder, documents, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
     train(Adaptation(documents, "topics"), settings(tiny_encoder, tmp_path / "m", 1))
     converted = [one for one in (tmp_path / "cache").glob("encoder-*") if one.is_dir()]
     assert len(converted) == 1  # the base model's
 
 
-def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):
-    """And attention drops nothing out."""
+def test_prompts_are_added_in_training(tiny_encoder, documents, tmp_path):
+    """Attention dropout is also switched off."""
     task = Adaptation(documents, "topics")
     (stage,), _ = task.stages(settings(tiny_encoder, tmp_path), lambda message: None)
     model = task.load(tiny_encoder)
@@ -200,7 +200,7 @@ def test_prompts_are_trained_with(tiny_encoder, documents, tmp_path):
     assert rates["BertSelfOutput"] == 0.1
 
 
-def test_too_little_is_reported_first(tiny_encoder, tmp_path):
+def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path):
     documents = [Document(None, f"Text {number}.") for number in range(40)]
     with pytest.raises(
         TrainingError,
@@ -210,7 +210,7 @@ def test_too_little_is_reported_first(tiny_encoder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_texts_too_short_to_measure_with(tiny_encoder, tmp_path):
+def test_texts_too_short_for_queries_are_reported(tiny_encoder, tmp_path):
     documents = [Document(None, f"Text {number}.", title=f"T{number}") for number in range(60)]
     with pytest.raises(TrainingError, match="too short to make queries"):
         train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))

@@ -1,4 +1,4 @@
-"""Batches of like length."""
+"""Batches of texts of similar length."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ def batches(lengths=LENGTHS, size=16, seed=1, epoch=0, texts=()):
     return found
 
 
-def test_each_example_once():
+def test_each_example_occurs_once():
     found = batches()
     assert sorted(row for batch in found for row in batch) == list(range(1000))
     assert sorted(map(len, found)) == [8] + 62 * [16]
 
 
-def test_little_is_padded():
-    """At random, batches of 16 from 3 to 59 hold 54 on average at the longest, of 31."""
+def test_padding_is_small():
+    """The longest of 16 random lengths from 3 to 59 (mean 31) is 54 on average."""
     padded = sum(len(batch) * LENGTHS[batch].max() for batch in batches())
     assert padded < 1.1 * LENGTHS.sum()
     order = numpy.arange(1000).reshape(-1, 8)
     assert sum(8 * LENGTHS[batch].max() for batch in order) > 1.5 * LENGTHS.sum()
 
 
-def test_order_by_seed_and_epoch():
+def test_order_depends_on_seed_and_epoch():
     assert batches() == batches()
     assert batches(seed=2) != batches()
     assert batches(epoch=1) != batches()
-    # Not the short ones first: the learning rate falls from the first batch to the last.
+    # Not sorted by length: the learning rate falls from the first batch to the last.
     means = [LENGTHS[batch].mean() for batch in batches()]
     assert abs(numpy.corrcoef(means, range(len(means)))[0, 1]) < 0.3
 
@@ -50,6 +50,6 @@ def test_no_text_twice_in_a_batch(size):
     assert all(len({anchors[row] for row in batch}) == len(batch) for batch in found)
 
 
-def test_texts_that_cannot_be_parted():
+def test_unavoidable_duplicates_are_kept():
     found = batches(LENGTHS[:6], size=3, texts=(["same"] * 6,))
     assert sorted(row for batch in found for row in batch) == list(range(6))

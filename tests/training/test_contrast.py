@@ -1,4 +1,4 @@
-"""An encoder from a corpus alone: which pairs are made, that they are learnt, what is held out."""
+"""Contrastive training on a corpus: its pairs, what is held out, what the encoder learns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOGETHER = dict(zip(THINGS, [*DEEDS, "one", "now"], strict=True))
 
 
 def documents(count=160):
-    """Each title names a thing; its sentence holds no word of it, and the same word each time."""
+    """Each title names a thing; its sentence has another word that always goes with it."""
     pick = random.Random(0)
     things = [pick.choice(THINGS) for _ in range(count)]
     return [
@@ -33,7 +33,7 @@ def stages(corpus, tmp_path, recipe=None, **settings):
     return stage, tests
 
 
-def test_titles_and_neighbours_are_pairs(tmp_path):
+def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
     text = "The owl flies. It is night. It is night. Nobody sees it."
     corpus = [
         Document(str(n), text.replace("owl", f"owl {n}"), title=f"Owl {n}") for n in range(40)
@@ -42,7 +42,7 @@ def test_titles_and_neighbours_are_pairs(tmp_path):
     stage, _ = stages(corpus, tmp_path)
     found = set(zip(*stage.training.texts, strict=True))
     owls = {int(left[4:]) for left, _ in found if left.startswith("Owl ")}
-    assert len(owls) == 36  # four are held out, the least number
+    assert len(owls) == 36  # four are held out, the minimum
     assert found == {
         pair
         for n in owls
@@ -50,13 +50,13 @@ def test_titles_and_neighbours_are_pairs(tmp_path):
             (f"Owl {n}", f"The owl {n} flies."),
             (f"The owl {n} flies.", "It is night."),
         ]
-    }, "a text is no pair with itself, and what stands in held-out documents is left out"
+    }, "no text is paired with itself, and pairs of held-out documents are left out"
     held = set(zip(*stage.development.texts, strict=True))
     assert ("It is night.", "Nobody sees it.") in held
     assert not found & held
 
 
-def test_of_many_pairs_some_are_drawn(tmp_path, monkeypatch):
+def test_pairs_beyond_the_maximum_are_sampled(tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.training.contrast.MOST_PAIRS", 50)
     first, again, other = (
         stages(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training for seed in (1, 1, 2)
@@ -65,7 +65,7 @@ def test_of_many_pairs_some_are_drawn(tmp_path, monkeypatch):
     assert first == again != other
 
 
-def test_too_few(tmp_path):
+def test_too_few_documents_are_rejected(tmp_path):
     with pytest.raises(
         TrainingError, match="at least 12 different documents with a title or two sentences"
     ):
@@ -73,8 +73,8 @@ def test_too_few(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_learns_what_belongs_together(tiny, tmp_path):
-    """By words that no pair has in common; a random model cannot know."""
+def test_training_learns_which_words_go_together(tiny, tmp_path):
+    """The scored pairs share no word, so a random model cannot match them."""
     pairs = tmp_path / "scored.csv"
     rows = [
         f"{thing},the {TOGETHER[other]},{int(thing == other)}"
@@ -85,7 +85,7 @@ def test_it_learns_what_belongs_together(tiny, tmp_path):
     recipe = Recipe(epochs=30, batch_size=16, learning_rate=2e-3, seed=1)
     settings = Settings(str(tiny), tmp_path / "model", ["c"], [recipe], tests=[str(pairs)])
     folder, (test,), _ = train(Contrast(documents(), "c"), settings)
-    # Eight right pairs of 64 with the highest scores: by hand 56.7, for the others' order is free.
+    # By hand: 56.7 if the eight right pairs of 64 score highest, whatever the others' order.
     assert test.before < 30 < 45 < test.score
     record = json.loads((folder / "training.json").read_text("utf-8"))
     assert record["trained"] == "contrast"
@@ -95,8 +95,8 @@ def test_it_learns_what_belongs_together(tiny, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_new_bert_learns_fast(write_bert, minilm):
-    """1e-3 up to 256 dimensions, 5e-4 up to 512; a wide BERT and a sentence encoder 2e-5."""
+def test_default_learning_rate_depends_on_the_base(write_bert, minilm):
+    """1e-3 up to 256 dimensions, 5e-4 up to 512; 2e-5 for wide BERTs and sentence encoders."""
 
     def rate(base):
         return Contrast([], "c").recipe_for(str(base)).learning_rate
@@ -106,6 +106,6 @@ def test_a_new_bert_learns_fast(write_bert, minilm):
     wide = write_bert(["a"], hidden_size=768)
     assert [rate(base) for base in (narrow, middle, wide, "minilm")] == [1e-3, 5e-4, 2e-5, 2e-5]
     config = json.loads((narrow / "config.json").read_text("utf-8"))
-    config["dim"] = config.pop("hidden_size")  # as DistilBERT has it
+    config["dim"] = config.pop("hidden_size")  # as DistilBERT names it
     (narrow / "config.json").write_text(json.dumps(config), "utf-8")
     assert rate(narrow) == 2e-5

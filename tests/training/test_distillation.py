@@ -1,4 +1,4 @@
-"""Students in miniature: they come nearer to their teacher, and are read back as they were."""
+"""Distillation into tiny students: they approach their teacher, and load as they were saved."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def no_data(monkeypatch):
 
 @pytest.fixture
 def distil(tiny_teacher, tmp_path):
-    """Makes a student in the folder m; messages go into `distil.told`."""
+    """Distil a student into the folder m; its messages are in `distil.messages`."""
 
     def call(documents, recipe=None, **student):
-        call.told = []
+        call.messages = []
         task = Distillation(documents, "topics", **student)
         settings = Settings(str(tiny_teacher), tmp_path / "m", [], [recipe or task.recipe])
-        return train(task, settings, call.told.append)
+        return train(task, settings, call.messages.append)
 
     return call
 
@@ -40,10 +40,10 @@ def distil(tiny_teacher, tmp_path):
 def test_a_student_learns_from_a_corpus(distil, documents, tmp_path, student):
     recipe = Recipe(steps=40, batch_size=16, learning_rate=1e-3)
     folder, (speed,), _ = distil(documents, recipe, **student)
-    scores = [float(line.split("score ")[1]) for line in distil.told if "score " in line]
+    scores = [float(line.split("score ")[1]) for line in distil.messages if "score " in line]
     if "layers" in student:
         assert scores[-1] > scores[0] + 0.5
-    else:  # the least squares that it begins with leave little to learn
+    else:  # the initial least-squares fit leaves little to learn
         assert max(scores[1:]) >= scores[0] > 90
     assert speed.measure == "texts/s"
     assert speed.score > 0
@@ -66,11 +66,11 @@ def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
     )
     assert len(encoder.token_spans("the wave")) == 2
     one, other = encoder.encode_documents(["wave salt", "salt wave"])
-    numpy.testing.assert_allclose(one, other, atol=1e-6)  # the order of words has no influence
+    numpy.testing.assert_allclose(one, other, atol=1e-6)  # word order does not matter
 
 
-def test_static_vectors_are_the_teachers_by_rarity(tiny_teacher):
-    """Against the teacher on the word alone, without normalisation, times a / (a + p)."""
+def test_static_vectors_are_the_teachers_weighted_by_rarity(tiny_teacher):
+    """The teacher's unnormalised vector of the word alone, times a / (a + p)."""
     teacher = TorchEncoder(find_model(str(tiny_teacher)))
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     counts = numpy.zeros(tokenizer.get_vocab_size(), int)
@@ -84,23 +84,23 @@ def test_static_vectors_are_the_teachers_by_rarity(tiny_teacher):
     numpy.testing.assert_allclose(vector, expected, rtol=1e-3, atol=1e-8)
 
 
-def test_layers_are_kept_evenly(tiny_teacher):
+def test_kept_layers_are_evenly_spaced(tiny_teacher):
     teacher = TorchEncoder(find_model(str(tiny_teacher))).model
     student = shallow_student(teacher, 2)
     kept = student[0].auto_model.encoder.layer
     assert len(kept) == student[0].auto_model.config.num_hidden_layers == 2
     of_teacher = teacher[0].auto_model.encoder.layer
     assert len(of_teacher) == 3
-    for mine, his in ((kept[0], of_teacher[0]), (kept[1], of_teacher[2])):
-        name = next(name for name, _ in mine.named_parameters())
-        assert mine.get_parameter(name).equal(his.get_parameter(name))
+    for copy, original in ((kept[0], of_teacher[0]), (kept[1], of_teacher[2])):
+        name = next(name for name, _ in copy.named_parameters())
+        assert copy.get_parameter(name).equal(original.get_parameter(name))
     for layers in (0, 3):
         with pytest.raises(ArgumentError, match="layers must be from 1 to 2"):
             shallow_student(teacher, layers)
 
 
 @pytest.mark.parametrize("wanted", [{"layers": 1}, {"recipe": Recipe(steps=3)}])
-def test_what_needs_a_corpus(distil, wanted):
+def test_missing_corpus_is_reported(distil, wanted):
     with pytest.raises(ArgumentError, match="need a corpus"):
         distil(None, **wanted)
 

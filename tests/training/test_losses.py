@@ -1,4 +1,4 @@
-"""Losses over one pass of the model, which give what those of sentence-transformers give."""
+"""Losses computed in one forward pass equal those of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scored(left, right):
 
 
 def passes(model, loss, features, labels):
-    """How many times the model runs for a loss, and the loss."""
+    """The number of forward passes for a loss, and its value."""
     count = 0
 
     def note(*_):
@@ -64,7 +64,7 @@ def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
-def test_columns_of_unlike_length_have_a_pass_each(model, times, expected):
+def test_columns_of_different_length_get_separate_passes(model, times, expected):
     longer = [" ".join([text] * times) for text in RIGHT]
     examples = scored(LEFT, longer)
     loss = embedding_loss(model, Loss.COSINE, examples, Recipe())

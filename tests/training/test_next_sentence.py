@@ -1,4 +1,4 @@
-"""Half of the pairs are true, and only reading tells which."""
+"""Next-sentence pairs: half are true, and only the text reveals which."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from semsearch.training.next_sentence import next_sentence_pairs, tokens_of
 
 @pytest.fixture(scope="module")
 def tokens():
-    """60 documents of 2 to 12 sentences; each token's id is its place in the corpus."""
+    """60 documents of 2 to 12 sentences; each token's id is its position in the corpus."""
     generator = numpy.random.default_rng(0)
     place = 0
     documents = []
@@ -30,19 +30,19 @@ def pairs_of(tokens, room=60, seed=0):
 
 
 def owners(tokens, spans):
-    """The documents that spans begin in."""
+    """The index of the document in which each span begins."""
     starts = tokens.sentences[tokens.documents[:-1]]
     return numpy.searchsorted(starts, spans[:, 0], "right") - 1
 
 
-def test_half_are_true(tokens):
+def test_half_of_the_pairs_are_true(tokens):
     for seed in range(5):
         pairs = pairs_of(tokens, seed=seed)
         assert pairs.is_next.sum() == len(pairs.is_next) - len(pairs.is_next) // 2
         assert len(pairs.is_next) > 90
 
 
-def test_true_ones_go_on_and_others_come_from_another_document(tokens):
+def test_true_pairs_are_contiguous_and_others_cross_documents(tokens):
     pairs = pairs_of(tokens)
     follows = pairs.first[:, 1] == pairs.second[:, 0]
     assert (follows == pairs.is_next).all()
@@ -50,8 +50,8 @@ def test_true_ones_go_on_and_others_come_from_another_document(tokens):
     assert (same == pairs.is_next).all()
 
 
-def test_second_spans_are_handed_round_not_drawn(tokens):
-    """Without cutting, each run of the corpus has its second span in exactly one pair."""
+def test_second_spans_are_exchanged_not_drawn(tokens):
+    """Without truncation, the second span of each run of the corpus is in exactly one pair."""
     pairs = pairs_of(tokens, room=10_000)
     assert max(Counter(map(tuple, pairs.second.tolist())).values()) == 1
     lengths = pairs.second[:, 1] - pairs.second[:, 0]
@@ -59,7 +59,7 @@ def test_second_spans_are_handed_round_not_drawn(tokens):
     assert abs(true.mean() - false.mean()) < 0.5 * lengths.std()
 
 
-def test_they_fit(tokens):
+def test_pairs_fit_the_maximum_length(tokens):
     for room in (10, 30, 200):
         pairs = pairs_of(tokens, room=room)
         assert pairs.lengths().max() <= room
@@ -74,7 +74,7 @@ def test_spans_stay_in_their_document(tokens):
         assert (spans[:, 1] <= ends[owners(tokens, spans)]).all()
 
 
-def test_one_huge_document_does_not_answer_itself():
+def test_huge_document_gives_no_contiguous_false_pair():
     long = [[number] * 5 for number in range(500)]
     pairs = pairs_of(tokens_of([long, [[1], [2]], [[3], [4]]]), room=20)
     follows = pairs.first[:, 1] == pairs.second[:, 0]

@@ -1,4 +1,4 @@
-"""BERT from scratch, in miniature: both losses are BERT's, they fall, and the result is a BERT."""
+"""Pre-training of a tiny BERT: both losses are BERT's and fall, and the result is a BERT."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def single():
-    """One thread: the tiny products here are not worth more."""
+    """One thread: the matrix products here are too small for more."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -39,11 +39,11 @@ def recipe(steps=40, **others):
 
 
 def pretrain(documents, folder, wanted=None, base=None, resume=False, **options):
-    """A tiny BERT; what it returns and the lines of `told`."""
-    told = []
+    """Pre-train a tiny BERT; return what `train` returns, and the messages."""
+    messages = []
     task = Pretraining(documents, "topics", **({} if base else TINY))
     settings = Settings(base, folder, ["topics"], [wanted or recipe()], resume=resume)
-    return train(task, settings, told.append, **options), told
+    return train(task, settings, messages.append, **options), messages
 
 
 TINY = {"size": BertSize.TINY, "vocabulary": 200}
@@ -55,12 +55,12 @@ def scores(trained):
 
 @pytest.fixture(scope="module")
 def trained(documents, tmp_path_factory):
-    """A model of 40 steps, and the messages."""
+    """A model after 40 steps, and the messages."""
     return pretrain(documents, tmp_path_factory.mktemp("pretrained") / "tiny")
 
 
-def test_no_steps_are_random_weights(tmp_path):
-    """Texts of one sentence and titles count for the vocabulary; the seed decides the weights."""
+def test_zero_steps_write_random_weights(tmp_path):
+    """The vocabulary covers titles and texts of one sentence; the weights depend on the seed."""
     corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
     for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
         assert pretrain(corpus, tmp_path / name, recipe(0, seed=seed))[0].tests == []
@@ -74,15 +74,15 @@ def test_no_steps_are_random_weights(tmp_path):
     assert "entitled" in (tmp_path / "one" / "vocab.txt").read_text("utf-8").split()
 
 
-def made_pairs(texts, size, max_tokens=32, seed=0):
+def build_pairs(texts, size, max_tokens=32, seed=0):
     tokenizer = learn_word_pieces(lambda: chain(*texts, *texts), size, max_tokens)
     return MaskedPairs(texts, tokenizer, max_tokens, 100, seed), tokenizer
 
 
-def test_the_loss_is_that_of_transformers():
-    """Computed for the masked tokens alone, against BertForPreTraining over all tokens."""
+def test_loss_equals_that_of_transformers():
+    """Computed for the masked tokens only; compared with BertForPreTraining over all tokens."""
     texts = [["one two three", "four five six"], ["seven eight", "nine ten one"]] * 3
-    data, tokenizer = made_pairs(texts, 120)
+    data, tokenizer = build_pairs(texts, 120)
     torch.manual_seed(0)
     model = new_bert(BertSize.TINY, tokenizer).eval()
     (batch,) = data.evaluated()
@@ -93,10 +93,10 @@ def test_the_loss_is_that_of_transformers():
     assert measured.masked_loss + measured.next_loss == pytest.approx(expected, rel=1e-5)
 
 
-def test_pairs_become_what_bert_reads():
-    """[CLS] first [SEP] second [SEP], segments 0 and 1, as a tokenizer writes two texts."""
+def test_pairs_are_encoded_as_bert_input():
+    """[CLS] first [SEP] second [SEP], segments 0 and 1, as a tokenizer encodes two texts."""
     texts = [[f"alpha{n} beta", f"gamma{n} delta epsilon"] for n in range(6)]
-    data, tokenizer = made_pairs(texts, 120, 64)
+    data, tokenizer = build_pairs(texts, 120, 64)
     ((pairs, rows),) = data.epoch(0)
     batch = data.collated([data[Row(0, pairs, row)] for row in rows])
     ids = torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"])
@@ -109,12 +109,12 @@ def test_pairs_become_what_bert_reads():
         assert bool(batch["next_sentence_label"][row]) != bool(pairs.is_next[place])
 
 
-def test_fifteen_percent_are_masked():
-    """Of these 80 % are [MASK], 10 % other tokens, 10 % the same (Devlin et al. 2019, 3.1)."""
+def test_fifteen_percent_of_tokens_are_masked():
+    """Of these, 80 % become [MASK], 10 % other tokens, 10 % stay (Devlin et al. 2019, 3.1)."""
     random = numpy.random.default_rng(0)
     words = [f"{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
     texts = [[" ".join(random.choice(words, 20)) for _ in range(2)] for _ in range(400)]
-    data, tokenizer = made_pairs(texts, 300, 64)
+    data, tokenizer = build_pairs(texts, 300, 64)
     found = {"words": 0, "chosen": 0, "hidden": 0, "same": 0}
     for batch in data.evaluated():
         is_word = batch["attention_mask"].bool() & ~torch.isin(
@@ -136,7 +136,7 @@ def test_batches_depend_on_their_number_and_the_seed():
     texts = [[f"alpha{n} beta", f"gamma{n} delta", "epsilon"] for n in range(250)]
 
     def batches(seed):
-        data, _ = made_pairs(texts, 120, seed=seed)
+        data, _ = build_pairs(texts, 120, seed=seed)
         rows = (batch for batch, _ in zip(data.batches, range(6), strict=False))
         return [data.collated([data[row] for row in batch])["input_ids"] for batch in rows]
 
@@ -147,7 +147,7 @@ def test_batches_depend_on_their_number_and_the_seed():
 
 
 def test_sizes():
-    """Turc et al. 2019; BERT-base has 199 named parameters without a head, 110 million."""
+    """Turc et al. 2019; BERT-base has 199 named parameters without a head, 110 million values."""
     tokenizer = learn_word_pieces(lambda: ["some words here"] * 2, 60, 32)
     layers = {size: (size.layers, size.width) for size in BertSize}
     assert list(layers.values()) == [(2, 128), (4, 256), (4, 512), (12, 768)]
@@ -158,8 +158,8 @@ def test_sizes():
     assert count + (30_522 - len(tokenizer)) * 768 == 109_482_240  # bert-base-uncased
 
 
-def test_masked_words_begin_with_their_frequencies():
-    """log((count + 1/2) / (all + 1/2 for each)), by hand."""
+def test_predictions_start_at_token_frequencies():
+    """log((count + 1/2) / (total + 1/2 per token)), by hand."""
     tokenizer = learn_word_pieces(lambda: ["one two"] * 2, 60, 32)
     model = new_bert(BertSize.TINY, tokenizer)
     one, two = tokenizer.convert_tokens_to_ids(["one", "two"])
@@ -171,8 +171,8 @@ def test_masked_words_begin_with_their_frequencies():
     assert float(bias.sum()) == pytest.approx(1)
 
 
-def test_rare_words_do_not_become_alike(tmp_path):
-    """After 600 steps; from a bias of zeros, the rare half of these words came to 0.36."""
+def test_rare_words_stay_distinct(tmp_path):
+    """After 600 steps; with a zero initial bias, the rare half's mean cosine was 0.36."""
     random = numpy.random.default_rng(0)
     syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
     words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
@@ -195,17 +195,17 @@ def test_rare_words_do_not_become_alike(tmp_path):
 
 
 def test_the_losses_fall(trained):
-    result, told = trained
-    before = next(line for line in told if line.startswith("held out:"))
+    result, messages = trained
+    before = next(line for line in messages if line.startswith("held out:"))
     loss = float(before.split("masked words: loss ")[1].split(",")[0])
     found = scores(result)
     assert found["masked words, loss"] < loss - 1
     assert found["masked words found, %"] > 5
-    assert told[0] == "114 documents of two sentences or more to train on, 6 held out"
+    assert messages[0] == "114 documents of two sentences or more to train on, 6 held out"
 
 
 def test_round_trip(trained):
-    """As sentence-transformers pools it, and as its own heads predict."""
+    """Vectors are the mean of the BERT's token vectors; its heads are saved, too."""
     folder = trained[0].folder
     model = SentenceTransformer(str(folder), device="cpu")
     assert model.max_seq_length == 32
@@ -222,7 +222,7 @@ def test_round_trip(trained):
     assert not list(folder.glob("*.bin"))
 
 
-def test_a_stopped_run_goes_on_as_if_it_had_not(trained, documents, tmp_path):
+def test_resumed_run_equals_an_uninterrupted_one(trained, documents, tmp_path):
     def stop(done, fraction):
         if done == 17 * 16:
             os.kill(os.getpid(), signal.SIGINT)
@@ -260,8 +260,8 @@ def test_a_damaged_checkpoint_is_reported(documents, tmp_path, name):
         pretrain(documents, tmp_path / "m", resume=True)
 
 
-def test_minutes(documents, tmp_path):
-    """The time of steps ends the training, and a resumed run goes on counting."""
+def test_training_ends_after_the_given_minutes(documents, tmp_path):
+    """The time spent in steps ends the training; a resumed run continues the count."""
     steps = []
 
     def stop(done, fraction):
@@ -286,7 +286,7 @@ def test_minutes(documents, tmp_path):
 
 
 def test_epochs(documents, tmp_path):
-    """Each of the 114 documents that are not held out is one pair or more."""
+    """Each of the 114 documents that are not held out gives one or more pairs."""
     done = []
     for epochs in (1, 2):
         wanted = recipe(None, epochs=epochs)
@@ -296,22 +296,22 @@ def test_epochs(documents, tmp_path):
     assert twice == pytest.approx(2 * once, abs=16)
 
 
-def test_it_goes_on_from_a_bert(trained, documents, tmp_path):
+def test_training_continues_from_a_bert(trained, documents, tmp_path):
     result, _ = trained
     further, _ = pretrain(documents, tmp_path / "m", recipe(20), base=str(result.folder))
     name = "masked words, loss"
     assert scores(further)[name] < scores(result)[name]
 
 
-def test_it_goes_on_from_a_bert_without_heads(trained, documents, tmp_path):
+def test_training_continues_from_a_bert_without_heads(trained, documents, tmp_path):
     folder = trained[0].folder
     plain = tmp_path / "plain"
     bert = BertForPreTraining.from_pretrained(folder).bert
     assert isinstance(bert, BertModel)
     bert.save_pretrained(plain)
     load_bert(folder).tokenizer.save_pretrained(plain)
-    _, told = pretrain(documents, tmp_path / "m", recipe(2), base=str(plain))
-    assert any("has no pre-training heads" in line for line in told)
+    _, messages = pretrain(documents, tmp_path / "m", recipe(2), base=str(plain))
+    assert any("has no pre-training heads" in line for line in messages)
 
 
 def test_other_models_are_refused(tmp_path):
@@ -329,7 +329,7 @@ def test_other_models_are_refused(tmp_path):
         (["One. Two."] * 50, "of two sentences or more, not 1"),
     ],
 )
-def test_too_little_is_reported_first(texts, message, tmp_path):
+def test_too_few_documents_are_reported_before_training(texts, message, tmp_path):
     documents = [Document(None, text) for text in texts]
     with pytest.raises(TrainingError, match=message):
         pretrain(documents, tmp_path / "m")
@@ -337,6 +337,6 @@ def test_too_little_is_reported_first(texts, message, tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"max_tokens": 600}, {"max_tokens": 4}, {"batch_size": 1}])
-def test_settings_that_cannot_be(wrong, tmp_path):
+def test_invalid_settings_are_rejected(wrong, tmp_path):
     with pytest.raises(ArgumentError):
         pretrain([], tmp_path / "m", recipe(**wrong))

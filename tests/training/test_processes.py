@@ -36,7 +36,7 @@ def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
     assert done.returncode == 0, done.stderr
     main, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
 
-    # Each example once an epoch, and nothing is printed twice.
+    # Each example occurs once per epoch, and nothing is printed twice.
     steps = [
         sorted(mine + theirs) for mine, theirs in zip(main["seen"], other["seen"], strict=True)
     ]
@@ -49,12 +49,12 @@ def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
     assert done.stderr.count("ranks.csv: 48 scored pairs") == 1
     assert "Warning" not in done.stderr
 
-    # All weights are the same in both, those of the classifier and of a resumed run, too.
+    # All weights are equal in both, also those of the classifier and of a resumed run.
     assert main["trained"] == other["trained"]
     assert len(main["trained"]) == 5
     assert main["trained"][1] == main["trained"][2]
 
-    # Two batches of 4 train as one of 8 does.
+    # Two processes with batches of 4 train as one does with batches of 8.
     recipe = Recipe(epochs=3, batch_size=8, learning_rate=1e-3, precision=Precision.FP32)
     settings = Settings(
         base=str(tiny_without_dropout),
@@ -78,7 +78,7 @@ def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
     assert result["steps"] == len(losses) == 3 * 64 / 8
     assert sum(losses[16:]) < 0.5 * sum(losses[:8])
 
-    # What fails, fails in both, and the main one reports it.
+    # An error stops both processes, and the main one reports it.
     assert main["command"] == ""
     assert main["stopped"].startswith("TrainingStoppedError: stopped after step 14")
     assert main["not finite"].startswith("TrainingError: the loss is not finite")
@@ -92,7 +92,7 @@ def test_two_processes_train_one_model(tiny_without_dropout, files, tmp_path):
 
 def test_a_single_process_is_the_main_one(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
-    monkeypatch.setenv("WORLD_SIZE", "2")  # of something else
+    monkeypatch.setenv("WORLD_SIZE", "2")  # set by something else
     assert is_main()
     assert process_count() == 1
     assert shared("value") == "value"

@@ -1,4 +1,4 @@
-"""A reranker in miniature: what the first search cannot tell apart, it learns."""
+"""A tiny reranker learns to rank what the first-stage search cannot distinguish."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STARTS = ["the", "one", "now", "the one"]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    """What each thing does. The encoder compares words: it finds a query's thing, but no deed."""
+    """Deeds of each thing. The encoder compares words: it finds a query's thing, not the deed."""
     with Index.create(tmp_path_factory.mktemp("indexes") / "things", "hashing") as index:
         index.add(
             Document(f"{thing}'s {deed}", f"one {thing} {deed}")
@@ -32,7 +32,7 @@ def index(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def judged():
-    """Of all that a thing does, sleeping is relevant."""
+    """Of each thing's deeds, only sleeping is relevant."""
     queries = {f"{start} {thing}": f"{start} {thing}" for start in STARTS for thing in THINGS}
     qrels = {query: {f"{query.split()[-1]}'s sleeps": 1} for query in queries}
     return RetrievalSet("things", {}, queries, qrels)
@@ -43,16 +43,15 @@ def settings(tiny, folder):
     return Settings(str(tiny), folder, ["things"], [recipe])
 
 
-def test_both_stages_together(tiny, index, judged, tmp_path):
-    told = []
+def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
+    messages = []
     task = Reranking(index, judged)
-    trained = train(task, settings(tiny, tmp_path / "m"), told.append)
+    trained = train(task, settings(tiny, tmp_path / "m"), messages.append)
     assert (
         "26 queries to train on, with 26 relevant passages and 104 negatives from their top 50; "
-        "6 queries held out" in told
+        "6 queries held out" in messages
     )
-    # The reranker alone cannot know the thing of a query it never saw; the first search cannot know
-    # the deed.
+    # The reranker cannot know the thing of an unseen query, nor the first-stage search the deed.
     assert 0 < task.weight < 1
     assert task.gain.before < 0.8
     assert task.gain.after > 0.95
@@ -80,7 +79,7 @@ def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
 
 
 def test_quotes_in_ids(tiny, index, judged, tmp_path):
-    """The ids of all documents here have one; grades count by the highest."""
+    """All ids here contain a quote; grades are divided by the highest one."""
     graded = judged._replace(
         qrels={
             query: {f"{query.split()[-1]}'s sleeps": 2, f"{query.split()[-1]}'s waits": 1}
@@ -93,7 +92,7 @@ def test_quotes_in_ids(tiny, index, judged, tmp_path):
         assert target == {f"one {thing} sleeps": 1, f"one {thing} waits": 0.5}.get(passage, 0)
 
 
-def test_too_few_queries(tiny, index, judged, tmp_path):
+def test_too_few_queries_are_reported(tiny, index, judged, tmp_path):
     few = judged._replace(queries=dict(list(judged.queries.items())[:11]))
     message = "training needs at least 12 queries with relevant documents, not 11"
     with pytest.raises(TrainingError, match=message):

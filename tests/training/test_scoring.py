@@ -1,4 +1,4 @@
-"""How models are scored, by vectors and scores that were made up."""
+"""Scoring of models, with synthetic vectors and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANGLES = {"a": 0, "b": 10, "c": 30, "d": 90, "e": 100, "f": 180}  # degrees on a
 
 
 class Circle:
-    """A bi-encoder of two dimensions; it notes what it encodes."""
+    """A bi-encoder of two dimensions that records what it encodes."""
 
     def encode(self, texts, normalize_embeddings, **_):
         self.encoded = texts
@@ -58,13 +58,13 @@ def test_triplets():
 
 
 def test_positive_pairs():
-    """Nearest to a is b, to c its own d no (b is), to f e; equal texts count as one."""
+    """Nearest to a is b, to f e, and to c not its own d but b; equal texts count as one."""
     rows = [("a", "b"), ("c", "d"), ("f", "e"), ("c", "b")]
     assert score_siamese(Circle(), examples(Kind.POSITIVE, *rows)) == 75
 
 
 def test_classes_of_a_bi_encoder():
-    """The head sees vectors of any length, as it did in training."""
+    """The classifier gets vectors that are not normalised, as in training."""
 
     def classify(left, right):
         assert numpy.linalg.norm(left[0]) == pytest.approx(2)

@@ -1,4 +1,4 @@
-"""Each kind of training for a few steps on a tiny model: the loss falls, and the result serves."""
+"""Each kind of training, for a few steps on a tiny model: the loss falls, the result works."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy
 import pytest
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
@@ -24,17 +25,17 @@ from semsearch.training.examples import Kind
 
 pytestmark = pytest.mark.slow
 
-#: Large, for the model is small and the steps are few.
+#: With a large learning rate: the model is small and the steps are few.
 QUICK = Recipe(epochs=6, learning_rate=2e-3, batch_size=8, evaluate_every=16)
 TEXTS = ["the cat sleeps", "one cat sleeps now", "the river burns", "one dog"]
 
 
 @pytest.fixture
 def learn(tiny, files, tmp_path):
-    """Train on files; messages and progress go into `learn.told` and `.steps`."""
+    """Train on files; messages and progress are in `learn.messages` and `learn.steps`."""
 
     def call(task, *names, recipe=QUICK, base=None, on_step=None, **settings):
-        call.told, call.steps = [], []
+        call.messages, call.steps = [], []
 
         def on_progress(done, fraction):
             call.steps.append((done, fraction))
@@ -44,7 +45,7 @@ def learn(tiny, files, tmp_path):
         settings = {"output": tmp_path / "model"} | settings
         data = [str(files / name) for name in names]
         wanted = Settings(base=str(base or tiny), data=data, recipes=[recipe], **settings)
-        return train(task, wanted, call.told.append, on_progress)
+        return train(task, wanted, call.messages.append, on_progress)
 
     return call
 
@@ -73,7 +74,7 @@ def falls(values):
         (Loss.TRIPLET, "triplets.jsonl"),
     ],
 )
-def test_siamese(learn, loss, name):
+def test_siamese_loss_falls(learn, loss, name):
     recipe = replace(QUICK, epochs=12)
     assert falls(losses(learn(Siamese([loss]), name, recipe=recipe, development="none").folder))
 
@@ -87,13 +88,13 @@ def test_siamese(learn, loss, name):
         ("triplets.jsonl", "ranking"),
     ],
 )
-def test_the_columns_tell_the_loss(learn, name, loss):
+def test_columns_decide_the_loss(learn, name, loss):
     recipe = replace(QUICK, epochs=0.1)
     folder = learn(Siamese([None]), name, recipe=recipe, development="none").folder
     assert f"| loss | {loss} |" in (folder / "README.md").read_text("utf-8")
 
 
-def test_large_batches_are_cached(learn, tiny_without_dropout, monkeypatch):
+def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatch):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
     base = tiny_without_dropout
     recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)
@@ -110,7 +111,7 @@ class TestDimensions:
     RECIPE = replace(QUICK, dimensions=(4, 2))
 
     @pytest.mark.parametrize("loss", [Loss.COSINE, Loss.RANKING])
-    def test_the_card_tells_each(self, learn, files, loss, monkeypatch):
+    def test_card_lists_each_dimension(self, learn, files, loss, monkeypatch):
         monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 4)
         name = "scored.csv" if loss is Loss.COSINE else "pairs.csv"
         held = {"development": str(files / name), "keep_leaks": True}
@@ -126,8 +127,8 @@ class TestDimensions:
             assert again == pytest.approx(test.score, abs=0.1)
             assert f"| {test.dimension} | {test.score:.2f} |" in card
 
-    def test_short_vectors_gain(self, learn, files):
-        """Two dimensions, of a training with them and of one without."""
+    def test_truncated_vectors_improve(self, learn, files):
+        """Vectors cut to two dimensions, of models trained with and without that dimension."""
         held = {"development": "none", "tests": [str(files / "opposite.csv")], "keep_leaks": True}
         recipe = replace(QUICK, epochs=12, dimensions=(2,))
         tests = learn(Siamese([Loss.COSINE]), "opposite.csv", recipe=recipe, **held).tests
@@ -140,14 +141,14 @@ class TestDimensions:
         assert tests[-1].score > Siamese([None]).score(model, examples, 2) + 10
 
     @pytest.mark.parametrize(
-        ("loss", "name", "dimensions", "told"),
+        ("loss", "name", "dimensions", "message"),
         [
             (Loss.SOFTMAX, "labelled.tsv", (4,), "softmax loss does not support"),
             (Loss.COSINE, "scored.csv", (999,), "dimensions, not 999"),
         ],
     )
-    def test_refused(self, learn, loss, name, dimensions, told):
-        with pytest.raises(ArgumentError, match=told):
+    def test_unsupported_dimensions_are_rejected(self, learn, loss, name, dimensions, message):
+        with pytest.raises(ArgumentError, match=message):
             learn(Siamese([loss]), name, recipe=replace(QUICK, dimensions=dimensions))
 
 
@@ -189,8 +190,8 @@ class TestResult:
         assert "OpenVINO" in type(fast).__name__
         assert numpy.abs(fast.encode_documents(TEXTS) - plain).max() < 1e-4
 
-    def test_it_learns_and_keeps_the_best(self, trained):
-        """The score of the finished model is the best one seen on the way, up to bf16."""
+    def test_best_checkpoint_is_kept(self, trained):
+        """The final model's score is the best one seen in training, up to bf16 rounding."""
         history = record(trained.folder)["results"][0]["history"]
         scores = {one["step"]: one["score"] for one in history if "score" in one}
         assert list(scores) == [0, 16, 32, 48]
@@ -199,16 +200,16 @@ class TestResult:
         assert trained.tests[0].score == pytest.approx(max(scores.values()), abs=1)
         assert trained.tests[0].measure == "Spearman x 100"
 
-    def test_what_lies_in_the_folder(self, trained):
+    def test_contents_of_the_folder(self, trained):
         assert not trained.folder.with_name("model.training").exists()
         assert [path.name for path in trained.folder.parent.iterdir()] == ["model"]
         assert not list(trained.folder.rglob("*.bin"))
         assert (trained.folder / "training.png").read_bytes().startswith(b"\x89PNG")
         card = (trained.folder / "README.md").read_text()
-        for told in ("pipeline_tag: sentence-similarity", "64 scored pairs", "| seed | 1 |"):
-            assert told in card
+        for line in ("pipeline_tag: sentence-similarity", "64 scored pairs", "| seed | 1 |"):
+            assert line in card
 
-    def test_nothing_is_written_over(self, trained, learn, tmp_path):
+    def test_existing_model_is_not_overwritten(self, trained, learn, tmp_path):
         before = (trained.folder / "model.safetensors").read_bytes()
         with pytest.raises(ArgumentError, match="model exists; name another --output"):
             learn(Siamese([Loss.COSINE]), "scored.csv")
@@ -218,8 +219,8 @@ class TestResult:
         assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_in_turn(learn):
-    """The second stage begins with what the first has learnt, and needs another head."""
+def test_stages_in_turn(learn):
+    """The second stage needs another head."""
     recipe = replace(QUICK, epochs=12)
     folder = learn(CrossEncoding(), "sorted.tsv", "rated.csv", recipe=recipe).folder
     assert [stage["loss"] for stage in record(folder)["stages"]] == [
@@ -231,7 +232,27 @@ def test_in_turn(learn):
     assert "### Stage 2" in (folder / "README.md").read_text()
 
 
-def test_mixed(learn, files):
+def test_a_stage_starts_from_the_weights_of_the_one_before(tiny, files, tmp_path):
+    def weights(*stages):
+        names, recipes = zip(*stages, strict=True)
+        settings = Settings(
+            base=str(tiny),
+            output=tmp_path / f"{len(stages)}",
+            data=[str(files / name) for name in names],
+            recipes=recipes,
+            development="none",
+        )
+        folder = train(CrossEncoding(), settings, lambda message: None, lambda done, part: None)
+        return load_file(folder.folder / "model.safetensors")
+
+    standing = replace(QUICK, epochs=1, learning_rate=1e-12)
+    first = weights(("sorted.tsv", QUICK))
+    both = weights(("sorted.tsv", QUICK), ("rated.csv", standing))
+    shared = [name for name in both if not name.startswith("classifier")]
+    assert max((both[name] - first[name]).abs().max() for name in shared) < 1e-6
+
+
+def test_mixed_files_are_one_stage(learn, files):
     task = Siamese([Loss.RANKING] * 2)
     folder = learn(task, "pairs.csv", "pairs.csv", mix=True, development="none").folder
     (stage,) = record(folder)["stages"]
@@ -251,7 +272,7 @@ def test_early_stopping(learn, files):
     assert record(folder)["results"][0]["steps"] == 12  # the first score, and two no better
 
 
-def test_seeds(learn, tmp_path):
+def test_weights_depend_on_the_seed(learn, tmp_path):
     def weights(name, seed):
         recipe = Recipe(epochs=1, seed=seed, batch_size=8, precision=QUICK.precision)
         folder = learn(
@@ -266,12 +287,12 @@ def test_seeds(learn, tmp_path):
 class TestResuming:
     @pytest.fixture
     def whole(self, learn, tmp_path):
-        """The weights of a run that nobody interrupted."""
+        """The weights and losses of an uninterrupted run."""
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", output=tmp_path / "whole").folder
         return (folder / "model.safetensors").read_bytes(), losses(folder)
 
     def test_after_a_kill(self, learn, whole):
-        """It goes on from the last checkpoint, and ends where the whole run ended."""
+        """The run continues from the last checkpoint and ends as the uninterrupted one."""
 
         def die(done):
             if done == 25 * 8:
@@ -280,13 +301,13 @@ class TestResuming:
         with pytest.raises(MemoryError):
             learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=die)
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
-        assert "resuming from step 16" in learn.told
+        assert "resuming from step 16" in learn.messages
         assert learn.steps[0] == (16 * 8, 16 / 48)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
         assert losses(folder) == whole[1]
 
     def test_checkpoints_by_time(self, learn, monkeypatch):
-        """Between evaluations, too, where these are far apart."""
+        """Also between evaluations, if these are far apart."""
         monkeypatch.setattr("semsearch.training.trainers.CHECKPOINT_EVERY_SECONDS", 0.0)
 
         def die(done):
@@ -296,7 +317,7 @@ class TestResuming:
         with pytest.raises(MemoryError):
             learn(Siamese([Loss.COSINE]), "scored.csv", on_step=die)
         learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
-        assert "resuming from step 24" in learn.told
+        assert "resuming from step 24" in learn.messages
 
     def test_after_ctrl_c(self, learn, whole):
         def interrupt(done):
@@ -308,10 +329,10 @@ class TestResuming:
             learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", on_step=interrupt)
         assert signal.getsignal(signal.SIGINT) is before
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
-        assert "resuming from step 21" in learn.told
+        assert "resuming from step 21" in learn.messages
         assert (folder / "model.safetensors").read_bytes() == whole[0]
 
-    def test_a_checkpoint_that_was_cut_off(self, learn, tmp_path):
+    def test_incomplete_checkpoint_is_skipped(self, learn, tmp_path):
         def die(done):
             if done == 40 * 8:
                 raise MemoryError
@@ -321,9 +342,9 @@ class TestResuming:
         stage = tmp_path / "model.training" / "stage-0"
         (stage / "checkpoint-32" / "trainer_state.json").unlink()
         learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
-        assert "resuming from step 16" in learn.told
+        assert "resuming from step 16" in learn.messages
 
-    def test_an_unfinished_run_is_not_written_over(self, learn):
+    def test_unfinished_run_is_not_overwritten(self, learn):
         def interrupt(done):
             if done:
                 signal.raise_signal(signal.SIGINT)
@@ -345,13 +366,13 @@ class TestResuming:
             learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
 
 
-def test_a_loss_that_is_no_number(learn):
+def test_loss_that_is_not_finite_is_reported(learn):
     recipe = Recipe(epochs=2, learning_rate=1e30, warmup=0)
     with pytest.raises(TrainingError, match=r"not finite at step \d+; lower --learning-rate"):
         learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=recipe)
 
 
-def test_without_the_trainer(learn, monkeypatch):
+def test_missing_extra_is_reported(learn, monkeypatch):
     monkeypatch.setattr("semsearch.training.run.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[train\]'"):
         learn(Siamese([Loss.COSINE]), "scored.csv")
@@ -392,6 +413,6 @@ def test_a_new_classifier_learns_faster(tiny):
         ("max_tokens", 2),
     ],
 )
-def test_recipes_check_themselves(name, value):
+def test_invalid_recipes_are_rejected(name, value):
     with pytest.raises(ArgumentError, match=f"^{name} must be"):
         Recipe(**{name: value})

@@ -1,4 +1,4 @@
-"""What training data are taken for, and what is refused before time is spent."""
+"""Training data: how files are interpreted, and what is rejected before training."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ALL = tuple(Kind)
 
 @pytest.fixture
 def load(tmp_path):
-    """Load a file of the given content; what is told goes into `load.told`."""
-    told = []
+    """Load a file with the given content; messages are in `load.messages`."""
+    messages = []
 
     def call(content, wanted=ALL, name="d.csv", **options):
         (tmp_path / name).write_text(content)
-        return load_examples(str(tmp_path / name), wanted, notify=told.append, **options)
+        return load_examples(str(tmp_path / name), wanted, notify=messages.append, **options)
 
-    call.told = told
+    call.messages = messages
     return call
 
 
@@ -52,25 +52,25 @@ class TestColumns:
         found = load("premise\thypothesis\tlabel\na\tb\tyes\nc\td\tno\n", name="d.tsv")
         assert (found.kind, found.labels, found.targets) == (Kind.LABELLED, ("no", "yes"), [1, 0])
 
-    def test_pairs_that_nobody_agreed_on(self, load):
+    def test_pairs_without_a_gold_label_are_left_out(self, load):
         found = load("sentence1,sentence2,gold_label\na,b,x\nc,d,-\ne,f,y\ng,h,\n")
         assert found.texts[0] == ["a", "e"]
-        assert "2 pairs without a label are left out" in load.told[0]
+        assert "2 pairs without a label are left out" in load.messages[0]
 
     def test_triplets(self, load):
         line = '{"anchor": "a", "positive": "b", "negative": "c"}\n'
         found = load(line, name="d.jsonl")
         assert (found.kind, found.texts) == (Kind.TRIPLETS, (["a"], ["b"], ["c"]))
 
-    def test_positive_pairs_of_labelled_ones(self, load):
+    def test_positive_pairs_of_labelled_data(self, load):
         found = load("left,right,label\na,b,1\nc,d,0\ne,f,1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
-        assert "2 of 3 pairs are positive" in load.told[0]
+        assert "2 of 3 pairs are positive" in load.messages[0]
 
-    def test_a_column_that_is_not_known_is_told(self, load):
-        """It may be a label: half of the pairs would be no positive ones."""
+    def test_unknown_column_is_reported(self, load):
+        """It may be a label, and half of the pairs not positive."""
         load("left,right,same\na,b,yes\nc,d,no\n", (Kind.LABELLED, Kind.POSITIVE))
-        assert load.told[0].endswith("d.csv: every pair is taken as positive; not used: same")
+        assert load.messages[0].endswith("d.csv: every pair is taken as positive; not used: same")
 
     @pytest.mark.parametrize(
         ("content", "wanted", "message"),
@@ -91,7 +91,7 @@ class TestColumns:
         with pytest.raises((CorpusError, ExamplesError), match=message):
             load(content, wanted)
 
-    def test_bytes_that_are_no_text(self, tmp_path):
+    def test_undecodable_bytes_are_reported(self, tmp_path):
         (tmp_path / "d.csv").write_bytes(b"left,right,label\na,b,x\nc\xff,d,y\n")
         with pytest.raises(BadRowError, match=r"d\.csv:3: column 'left': byte 0xff is not UTF-8; "):
             load_examples(str(tmp_path / "d.csv"), ALL, notify=print)
@@ -108,29 +108,29 @@ class TestScale:
         ("scores", "targets"),
         [((0.2, 1), [0.2, 1]), ((1, 4), [0.2, 0.8]), ((5, 6), [0.5, 0.6]), ((50, 0), [0.5, 0])],
     )
-    def test_it_is_found_and_told(self, load, scores, targets):
+    def test_scale_is_inferred_and_reported(self, load, scores, targets):
         assert load(self.CONTENT.format(*scores)).targets == pytest.approx(targets)
-        assert "--scale sets another" in load.told[0]
+        assert "--scale sets another" in load.messages[0]
 
-    def test_it_is_given(self, load):
+    def test_given_scale(self, load):
         assert load(self.CONTENT.format(1, 4), scale=(1, 5)).targets == [0, 0.75]
-        assert load.told == []
+        assert load.messages == []
 
-    def test_a_score_outside_it(self, load):
+    def test_score_outside_the_scale(self, load):
         with pytest.raises(BadRowError, match=r"d\.csv:3: score 6 is outside the scale 1 to 5"):
             load(self.CONTENT.format(1, 6), scale=(1, 5))
 
     @pytest.mark.parametrize("scores", [(-1, 2), (0, 101)])
-    def test_none_fits(self, load, scores):
+    def test_scores_on_no_known_scale(self, load, scores):
         with pytest.raises(ArgumentError, match="on no known scale; name it with --scale"):
             load(self.CONTENT.format(*scores))
 
-    def test_it_is_upside_down(self, load):
+    def test_reversed_scale(self, load):
         with pytest.raises(ArgumentError, match="from a lower to a higher score, not 5 to 1"):
             load(self.CONTENT.format(1, 4), scale=(5, 1))
 
 
-class TestTeachable:
+class TestTrainable:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
@@ -140,7 +140,7 @@ class TestTeachable:
             ("anchor,positive\na,b\nB,a\n", "has only one pair; in-batch negatives need others"),
         ],
     )
-    def test_nothing_can_be_learnt(self, load, content, message):
+    def test_untrainable_data_are_rejected(self, load, content, message):
         with pytest.raises(ArgumentError, match=message):
             check_trainable(load(content))
 
@@ -148,25 +148,25 @@ class TestTeachable:
 class TestLeaks:
     TRAINING = pairs(("a b", "c"), ("d", "e"), ("f", "g"), name="train")
 
-    def test_in_either_order_case_and_space(self):
-        told = []
+    def test_order_case_and_white_space_are_ignored(self):
+        messages = []
         held = [pairs(("C", " a  b"), name="dev"), pairs(("f", "g"), ("x", "y"), name="test")]
-        rest = without_leaks(self.TRAINING, held, False, told.append)
+        rest = without_leaks(self.TRAINING, held, False, messages.append)
         assert rest.texts == (["d"], ["e"])
-        assert told == [
+        assert messages == [
             "train: 1 pair also in dev; left out of training",
             "train: 1 pair also in test; left out of training",
         ]
 
-    def test_kept_if_wanted(self):
-        told = []
-        assert without_leaks(self.TRAINING, [self.TRAINING], True, told.append) == self.TRAINING
-        assert told == ["train: 3 pairs also in train; kept"]
+    def test_leaks_are_kept_on_request(self):
+        messages = []
+        assert without_leaks(self.TRAINING, [self.TRAINING], True, messages.append) == self.TRAINING
+        assert messages == ["train: 3 pairs also in train; kept"]
 
     def test_one_shared_text_is_no_leak(self):
         assert without_leaks(self.TRAINING, [pairs(("a b", "g"))], False, pytest.fail)
 
-    def test_nothing_is_left(self):
+    def test_training_data_of_leaks_only_are_rejected(self):
         with pytest.raises(ArgumentError, match="train has only pairs"):
             without_leaks(self.TRAINING, [self.TRAINING], False, lambda message: None)
 
@@ -191,7 +191,7 @@ def test_mixed(load):
         mixed([first, load("left,right,score\na,b,1\nc,d,0\n")])
 
 
-def test_a_label_that_training_lacks(load):
+def test_label_missing_from_the_training_data(load):
     training = load("left,right,label\na,b,x\nc,d,y\n")
     development = load("left,right,label\na,b,y\nc,d,z\n")
     with pytest.raises(ArgumentError, match=r"d\.csv:3: label 'z' is not in the training data"):
@@ -209,7 +209,7 @@ def test_stsbenchmark(data, monkeypatch):
 
 
 def test_other_published_sets(data, monkeypatch):
-    """Counts of the data's own table; half of Quora's pairs there are duplicates."""
+    """Counts from the data's own table, where half of Quora's pairs are duplicates."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     sick = load_examples("sick:trial", ALL, notify=print)
     assert (len(sick), sick.scale) == (500, (1, 5))

@@ -1,4 +1,4 @@
-"""Another language for a model: its dictionary, its words, its texts, a few steps of training."""
+"""Adding a language to a model: dictionary, vocabulary, parallel texts, a few training steps."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from semsearch.training.word_dropout import WordDropout
 
 
 def by_hand(translations, sources, nothing):
-    """IBM Model 1 as Brown et al. 1993 write it down, with dictionaries and loops.
+    """IBM Model 1 as in Brown et al. 1993, with dictionaries and loops.
 
-    t(source | token), from equal values; expectation and maximisation.
+    t(source | token) by expectation-maximisation, starting from equal values.
     """
     found = defaultdict(lambda: 1.0)
     for _ in range(ITERATIONS):
@@ -51,7 +51,7 @@ def by_hand(translations, sources, nothing):
 
 
 @pytest.mark.parametrize(("at_once", "kept"), [(10_000, 10), (3, 10), (7, 10), (3, 0)])
-def test_model_1_is_the_papers(monkeypatch, at_once, kept):
+def test_model_1_equals_the_papers(monkeypatch, at_once, kept):
     """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
     monkeypatch.setattr("semsearch.training.dictionary.LINKS_AT_ONCE", at_once)
     monkeypatch.setattr("semsearch.training.dictionary.BLOCKS_KEPT", kept)
@@ -65,7 +65,7 @@ def test_model_1_is_the_papers(monkeypatch, at_once, kept):
     numpy.testing.assert_allclose(found.sum(axis=1), 1)
 
 
-def test_a_token_that_does_not_occur_has_no_translation():
+def test_absent_token_has_no_translation():
     found = translation_probabilities([[0]], [[1]], 3, 2).toarray()
     assert found.tolist() == [[0, 1], [0, 0], [0, 0]]
 
@@ -76,18 +76,18 @@ class TestWords:
         folder = write_bert(["the", "cat", "sleeps", "s", "##l", "##e", "##p"])
         return Tokenizer.from_file(str(folder / "tokenizer.json"))
 
-    def test_words_become_pieces_and_english_stays(self, known):
+    def test_new_words_become_pieces_and_english_is_unchanged(self, known):
         english = "The cat sleeps, sleep!"
         larger = extended(known, ["O gato dorme.", "A gata dorme no sofá."], ["The cat sleeps."])
         assert larger.encode(english).ids == known.encode(english).ids
         pieces = larger.encode("o gato dorme no sofá", add_special_tokens=False).tokens
-        # The model's normaliser takes accents away, from what is read as from what is learnt.
+        # The model's normaliser strips accents, from input as from the texts of the new pieces.
         assert pieces == ["o", "gato", "dorme", "no", "sofa"]
         assert larger.get_vocab_size() > known.get_vocab_size()
         before = known.get_vocab()
         assert {piece: larger.token_to_id(piece) for piece in before} == before
 
-    def test_words_that_are_in_no_text_are_cut_into_parts_of_those_that_are(self, known):
+    def test_unseen_words_are_split_into_parts_of_seen_words(self, known):
         texts = ["menina meninas preocupado preocupada", "porta transporta parquetas"]
         larger = extended(known, texts, ["The cat sleeps."] * 2)
 
@@ -108,9 +108,9 @@ class TestWords:
         assert "[UNK]" not in tokens
         assert "".join(tokens).replace("##", "") == "狗在沙发上睡觉"
         assert any(len(token) > 1 for token in tokens)  # words, not characters alone
-        assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can go on
+        assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can be resumed
 
-    def test_other_pieces_cannot_be_extended(self):
+    def test_bpe_vocabulary_cannot_be_extended(self):
         with pytest.raises(EncoderError, match="BPE tokens; words can be added"):
             extended(Tokenizer(BPE()), ["um"], ["one"])
 
@@ -172,7 +172,7 @@ class TestTexts:
         with pytest.raises(error, match=message):
             read(content, name)
 
-    def test_lines_that_do_not_match(self, tmp_path):
+    def test_different_line_counts_are_reported(self, tmp_path):
         (tmp_path / "news.en").write_text("a\nb\n")
         (tmp_path / "news.pt").write_text("a\n")
         with pytest.raises(CorpusError, match=r"news.en has 2 lines and news.pt 1"):
@@ -185,7 +185,7 @@ class TestTexts:
 
 @pytest.fixture
 def learn(tiny, tmp_path):
-    """Trains a tiny model in a language whose words are the English ones read backwards."""
+    """Train a tiny model on a language whose words are the English ones reversed."""
     things, deeds = "cat dog bird train boat apple", "runs sleeps falls waits burns grows"
     sources = [f"the {thing} {deed} now" for thing in things.split() for deed in deeds.split()]
     translations = [" ".join(word[::-1] for word in text.split()) for text in sources]
@@ -204,17 +204,17 @@ def learn(tiny, tmp_path):
             development="none",
             **options,
         )
-        told: list[str] = []
+        messages: list[str] = []
         task = Translation(["xx"])
-        folder = train(task, settings, told.append, lambda done, fraction: on_step(done)).folder
-        return folder, sources, translations, told
+        folder = train(task, settings, messages.append, lambda done, fraction: on_step(done)).folder
+        return folder, sources, translations, messages
 
     return learn
 
 
 @pytest.mark.slow
-def test_translations_come_near_to_their_sources(learn, tiny):
-    folder, sources, translations, told = learn(epochs=8)
+def test_translations_approach_their_sources(learn, tiny):
+    folder, sources, translations, messages = learn(epochs=8)
     teacher = load_encoder(str(tiny)).encode_documents(sources)
     student = load_encoder(str(folder))
 
@@ -224,12 +224,12 @@ def test_translations_come_near_to_their_sources(learn, tiny):
     assert cosine(student.encode_documents(translations)) > 0.9
     assert cosine(load_encoder(str(tiny)).encode_documents(translations)) < 0.8
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
-    assert any("word pieces added" in line for line in told)
+    assert any("word pieces added" in line for line in messages)
     assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
 
 
-def test_vectors_that_words_begin_with(tiny):
-    """By hand: after one sentence, each of its three words is as probable as the others."""
+def test_initial_vectors_of_words(tiny):
+    """By hand: after one sentence, its three words are equally probable translations."""
     model = SentenceTransformer(str(tiny))
     before = embedded(model, ["the", "cat", "runs", "dog", "train"])
     assert add_words(model, ["the cat runs"], ["dog the xtac"]) > 0
@@ -241,8 +241,8 @@ def test_vectors_that_words_begin_with(tiny):
     assert numpy.array_equal(after[[1, 2, 4]], before[[1, 2, 4]])
 
 
-def test_vectors_that_parts_of_words_begin_with(tiny):
-    """By hand: of two words that begin alike, one stands in four texts, the other in one."""
+def test_initial_vectors_of_parts_of_words(tiny):
+    """By hand: of two words with a common prefix, one occurs in four texts, the other in one."""
     model = SentenceTransformer(str(tiny))
     sources = ["cat"] * 4 + ["dog", "bird", "bird"]
     add_words(model, sources, ["gatinhos"] * 4 + ["gatinhas", "ave", "meusgatinhos"])
@@ -258,7 +258,7 @@ class TestWordDropout:
 
     @pytest.fixture
     def read(self, tiny):
-        """Reads a text as in training; and the model."""
+        """A function that tokenises a text as in training, and the model."""
         model = SentenceTransformer(str(tiny))
         known = len(model.tokenizer)
         add_words(model, ["cat"] * len(self.WORDS), self.WORDS)
@@ -269,7 +269,7 @@ class TestWordDropout:
 
         return read, model
 
-    def test_one_new_word_in_fifty_is_cut(self, read):
+    def test_one_new_word_in_fifty_is_split(self, read):
         read, model = read
         known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
         texts = list(map(" ".join, product(known, known, self.WORDS)))
@@ -282,18 +282,18 @@ class TestWordDropout:
             assert "".join(found[len(known) :]).replace("##", "") == word
         assert all(model.tokenizer.tokenize(text) == text.split() for text in texts)
 
-    def test_the_same_batch_is_cut_alike(self, read):
+    def test_same_batch_is_split_the_same_way(self, read):
         read, _ = read
         assert len({tuple(read("the bacodi")) for _ in range(30)}) == 1
 
 
 def embedded(model, words):
-    """The vectors in the table of word pieces."""
+    """The rows of the embedding table for words."""
     table = model.transformers_model.get_input_embeddings().weight.detach().numpy()
     return table[model.tokenizer.convert_tokens_to_ids(words)]
 
 
-def test_training_drops_nothing_out(tiny):
+def test_drop_nothing_disables_dropout(tiny):
     model = SentenceTransformer(str(tiny))
     tokens = model.preprocess(["the cat runs now"])
     model.train()
@@ -307,7 +307,7 @@ def test_training_drops_nothing_out(tiny):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_gives_the_same_model(learn):
+def test_resumed_run_gives_the_same_model(learn):
     def interrupt(done):
         if done == 5 * 8:
             signal.raise_signal(signal.SIGINT)
@@ -315,7 +315,7 @@ def test_an_interrupted_run_gives_the_same_model(learn):
     whole, *_ = learn(epochs=2, name="whole")
     with pytest.raises(TrainingStoppedError, match=r"after step 5; .* --resume to continue"):
         learn(epochs=2, on_step=interrupt)
-    resumed, *_, told = learn(epochs=2, resume=True)
-    assert "resuming from step 5" in told
+    resumed, *_, messages = learn(epochs=2, resume=True)
+    assert "resuming from step 5" in messages
     for file in ("model.safetensors", "tokenizer.json"):
         assert (resumed / file).read_bytes() == (whole / file).read_bytes()

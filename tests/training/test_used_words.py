@@ -1,4 +1,4 @@
-"""Only the rows that occur are trained, and nothing else is different."""
+"""Training only the embedding rows in use changes nothing else."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def whole():
     return torch.nn.Embedding(8, 3)
 
 
-def test_all_rows_are_read(whole):
+def test_lookup_covers_all_rows(whole):
     ids = torch.tensor([[0, 1], [6, 7]])
     assert torch.equal(UsedRows(whole, USED)(ids), whole(ids))
 
 
-def test_used_rows_learn_as_in_the_whole(whole):
-    """torch's own embedding, without decay, is what is to be expected."""
+def test_used_rows_train_as_in_the_full_embedding(whole):
+    """As in torch's own embedding, without weight decay."""
     ids = torch.tensor([1, 6, 4, 1])
     rows = UsedRows(whole, USED)
     plain = torch.nn.Embedding(8, 3)
@@ -38,7 +38,7 @@ def test_used_rows_learn_as_in_the_whole(whole):
     torch.testing.assert_close(rows.state_dict()["weight"], plain.weight)
 
 
-def test_the_state_is_that_of_the_whole(whole):
+def test_state_is_that_of_the_full_embedding(whole):
     rows = UsedRows(whole, USED)
     assert torch.equal(rows.state_dict()["weight"], whole.weight)
     assert list(rows.state_dict()) == ["weight"]

@@ -1,4 +1,4 @@
-"""A learnt vocabulary cuts words as BERT's does, and is the same each time."""
+"""A learnt vocabulary splits words as BERT's does, and is reproducible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ print(sorted(pieces.items(), key=lambda piece: piece[1]))
 
 
 def test_the_same_texts_give_the_same_vocabulary():
-    """In another process, too, where hash maps have another order."""
+    """Also in another process, where hash maps have another order."""
     done = [
         subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
         for _ in range(2)
@@ -33,7 +33,7 @@ def test_the_same_texts_give_the_same_vocabulary():
     assert "'[MASK]', 4" in done[0].stdout
 
 
-def test_it_cuts_words():
+def test_words_are_split():
     tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
     assert tokenizer.tokenize("The bakers") == ["the", "bakers"]
     assert tokenizer.tokenize("bakerei")[0].startswith("baker")
@@ -43,7 +43,7 @@ def test_it_cuts_words():
     assert "".join(cased.tokenize("Bäckerei")).replace("##", "") == "Bäckerei"
 
 
-def test_it_is_read_back(tmp_path):
+def test_round_trip(tmp_path):
     tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
     save_tokenizer(tokenizer, tmp_path)
     again = AutoTokenizer.from_pretrained(tmp_path)
@@ -56,6 +56,6 @@ def test_it_is_read_back(tmp_path):
     assert {piece: number for number, piece in enumerate(lines)} == tokenizer.get_vocab()
 
 
-def test_too_small_for_the_characters():
+def test_vocabulary_too_small_for_the_characters():
     with pytest.raises(TrainingError, match="a vocabulary of 20 pieces is too small"):
         learn_word_pieces(lambda: TEXTS, 20, 32)

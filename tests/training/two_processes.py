@@ -1,4 +1,4 @@
-"""What each of two processes does in `test_processes.py`; run by `accelerate launch`."""
+"""The script that `test_processes.py` runs in two processes with `accelerate launch`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=1e-3, evaluate_every=5)
 
 
 def outcome(action):
-    """What an action raises."""
+    """The error that an action raises, or an empty string."""
     try:
         action()
     except (SemsearchError, SystemExit) as error:
@@ -77,17 +77,17 @@ SiameseTrainer.training_step, StageTrainer.run = step, run
 options = ["--batch-size", "4", "--epochs", "3", "--learning-rate", "1e-3", "--precision", "fp32"]
 options += ["--data", str(DATA / "ranks.csv"), "--dev", "none", "--output", str(FOLDER / "cosine")]
 command = ["train", "siamese", "--base", str(BASE), *options, "--scale", "0", "47"]
-told = {"command": outcome(lambda: main(command, standalone_mode=False)), "seen": seen[:]}
+report = {"command": outcome(lambda: main(command, standalone_mode=False)), "seen": seen[:]}
 softmax = Siamese([Loss.SOFTMAX])
 learn(softmax, "labelled.tsv", "whole")
 interrupt_at = 14  # of 24, in the second epoch
-told["stopped"] = outcome(lambda: learn(softmax, "labelled.tsv", "resumed"))
+report["stopped"] = outcome(lambda: learn(softmax, "labelled.tsv", "resumed"))
 interrupt_at = 0
 learn(softmax, "labelled.tsv", "resumed", resume=True)
 learn(Siamese([Loss.RANKING]), "pairs.csv", "ranking", replace(RECIPE, dimensions=(4,)))
 learn(CrossEncoding(), "scored.csv", "cross-encoder")
 wild = replace(RECIPE, learning_rate=1e30, warmup=0)
-told["not finite"] = outcome(lambda: learn(softmax, "labelled.tsv", "wild", wild))
-told["input"] = outcome(lambda: learn(softmax, "-", "input"))
-told["one failed"] = outcome(fails_in_the_second)
-(FOLDER / f"{RANK}.json").write_text(json.dumps(told | {"trained": trained}))
+report["not finite"] = outcome(lambda: learn(softmax, "labelled.tsv", "wild", wild))
+report["input"] = outcome(lambda: learn(softmax, "-", "input"))
+report["one failed"] = outcome(fails_in_the_second)
+(FOLDER / f"{RANK}.json").write_text(json.dumps(report | {"trained": trained}))

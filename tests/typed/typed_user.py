@@ -1,4 +1,4 @@
-"""What an engineer writes with semsearch; `mypy --strict` reads it, and so does a test."""
+"""A typical program with semsearch, checked by `mypy --strict` and run by a test."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from semsearch import (
 
 
 def build(path: Path, texts: Sequence[str]) -> list[Summary]:
-    """Index texts, and watch it."""
-    told: list[Summary] = []
+    """Index texts, and return the summary of each batch."""
+    summaries: list[Summary] = []
     encoder: Encoder = load_encoder("hashing:64")
     with Index.create(path, encoder, dtype="float16") as index:
         documents = (Document(None, text, metadata={"length": len(text)}) for text in texts)
-        summary: Summary = index.add(documents, on_batch=told.append)
+        summary: Summary = index.add(documents, on_batch=summaries.append)
         assert summary.added == len(index)
-    return told
+    return summaries
 
 
 def ask(path: Path, query: str) -> list[dict[str, Any]]:
-    """Search in every way."""
+    """Search in several ways."""
     with Index.open(path, device="cpu") as index:
         hits: Hits = index.search(query, k=3, offset=0, min_score=0.1, where="length > 2")
         vector: NDArray[numpy.float32] = index.encoder(index.space()).encode_queries([query])[0]
@@ -53,7 +53,7 @@ def ask(path: Path, query: str) -> list[dict[str, Any]]:
 
 
 def nearest(texts: Sequence[str]) -> tuple[int, int]:
-    """The two texts that are nearest."""
+    """The positions of the two most similar texts."""
     vectors = load_encoder("hashing").encode(texts, normalize_embeddings=True, batch_size=32)
     [pair] = similar_pairs(vectors, k=1)
     return pair.left, pair.right

@@ -1,4 +1,4 @@
-"""Which kind of vector index is built."""
+"""The choice of the kind of vector index."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kin
         (IndexType("IVF100,PQ48x4fs"), 10_000, "IVF100,PQ48x4fs"),
     ],
 )
-def test_chosen(wanted, count, kind):
+def test_the_chosen_kind(wanted, count, kind):
     assert chosen_kind(wanted.checked(), count, 384) == kind
     assert index_class(kind) is not None
 
 
-def test_the_number_of_lists_makes_no_other_kind():
+def test_the_number_of_lists_does_not_change_the_kind():
     assert is_kind_of("IVF400,SQ8", "IVF500,SQ8")
     assert not is_kind_of("IVF400,SQ8", "IVF400,PQ96x4fs")
     assert not is_kind_of("flat", "HNSW32,SQ8")
@@ -55,7 +55,7 @@ def test_the_number_of_lists_makes_no_other_kind():
         IndexType(kind=None),
     ],
 )
-def test_what_there_is_not(wanted):
+def test_invalid_types_are_refused(wanted):
     with pytest.raises(ArgumentError):
         wanted.checked()
 

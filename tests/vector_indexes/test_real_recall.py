@@ -1,4 +1,4 @@
-"""What real queries find, beside the recall that is shown."""
+"""The recall of real queries, compared with the measured recall."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def sentences(data, definitions):
 
 @pytest.mark.parametrize("kind", ["IVF1,PQ96x4fs", "IVF77,PQ96x4fs"])
 @pytest.mark.parametrize("texts", [words, questions, sentences])
-def test_real_queries_find_what_is_shown(data, minilm, definitions, matrix, kind, texts):
-    """Exact search is what is to be expected."""
+def test_real_queries_reach_the_measured_recall(data, minilm, definitions, matrix, kind, texts):
+    """The reference is exact search."""
     ids = numpy.arange(len(matrix))
     index = index_class(kind).build(
         kind, matrix.shape[1], len(matrix), lambda: [(ids, matrix)], 0.98

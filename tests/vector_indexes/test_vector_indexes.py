@@ -52,14 +52,14 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def index(kind, matrix, tmp_path_factory):
-    """Saved and opened again."""
+    """An index that was saved and opened again."""
     file = tmp_path_factory.mktemp("index") / "index"
     built(kind, matrix).save(file)
     assert index_class(kind).is_header(file.read_bytes()[:64])
     return index_class(kind).open(str(file))
 
 
-def test_it_has_what_it_was_built_of(index, matrix):
+def test_it_contains_its_ids_and_vectors(index, matrix):
     assert (len(index), index.dimension) == (len(IDS), DIMENSION)
     assert index.ids.tolist() == IDS.tolist()
     some = IDS[[3, 499, 0]]
@@ -86,8 +86,8 @@ def test_the_exact_search_is_exact(index, matrix, queries):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.019, 0.002, 0.0])
-def test_only_what_is_allowed_is_found(index, kind, matrix, queries, share):
-    """All of it where fewer are allowed than wanted, ids of others among them."""
+def test_only_allowed_ids_are_found(index, kind, matrix, queries, share):
+    """All of them if fewer are allowed than requested; unknown ids may be among them."""
     random = numpy.random.default_rng(3)
     places = numpy.flatnonzero(random.random(len(IDS)) < share)
     allowed = numpy.union1d(IDS[places], [1, 8, 10**9])
@@ -106,8 +106,8 @@ def test_recall(index, kind):
 
 
 @pytest.mark.parametrize("kind", ["HNSW16,SQ8", "IVF10,SQ8"])
-def test_more_recall_is_more_effort(kind, matrix, tmp_path):
-    """How far it searches is kept in the file."""
+def test_more_recall_needs_more_effort(kind, matrix, tmp_path):
+    """The effort is stored in the file."""
     efforts = []
     for recall in (0.3, 0.999):
         file = tmp_path / f"{recall}"
@@ -116,29 +116,30 @@ def test_more_recall_is_more_effort(kind, matrix, tmp_path):
     assert efforts[0] < efforts[1]
 
 
-def test_an_empty_one():
+def test_an_empty_index():
     empty = index_class("flat").build("flat", DIMENSION, 0, list, 0.98)
     assert len(empty) == 0
     assert empty.measured_recall() == 1
 
 
 @pytest.mark.parametrize(
-    "inner",
+    ("inner", "looks_refined"),
     [
-        faiss.IndexFlatL2(DIMENSION),
-        faiss.index_factory(DIMENSION, "PCA8,Flat", faiss.METRIC_INNER_PRODUCT),
-        faiss.IndexRefineFlat(faiss.IndexFlatIP(DIMENSION)),
-        faiss.IndexRefineFlat(faiss.index_factory(DIMENSION, "HNSW8,Flat")),
+        (faiss.IndexFlatL2(DIMENSION), False),
+        (faiss.index_factory(DIMENSION, "PCA8,Flat", faiss.METRIC_INNER_PRODUCT), False),
+        (faiss.IndexRefineFlat(faiss.IndexFlatIP(DIMENSION)), True),
+        (faiss.IndexRefineFlat(faiss.index_factory(DIMENSION, "HNSW8,Flat")), True),
     ],
     ids=["L2", "transformed", "refined flat", "HNSW by L2"],
 )
-def test_another_file_is_none(inner, tmp_path):
+def test_other_indexes_of_faiss_are_refused(inner, looks_refined, tmp_path):
     faiss.write_index(faiss.IndexIDMap(inner), str(tmp_path / "other"))
     header = (tmp_path / "other").read_bytes()[:64]
+    assert not index_class("flat").is_header(header)
+    assert index_class("HNSW16,SQ8").is_header(header) == looks_refined
     for kind in ("flat", "HNSW16,SQ8"):
-        if index_class(kind).is_header(header):
-            with pytest.raises(ValueError, match="is not a"):
-                index_class(kind).open(str(tmp_path / "other"))
+        with pytest.raises(ValueError, match="is not a"):
+            index_class(kind).open(str(tmp_path / "other"))
     faiss.write_index(inner, str(tmp_path / "other"))
     assert not index_class("flat").is_header((tmp_path / "other").read_bytes()[:64])
     with pytest.raises(ValueError, match="is not an index with ids"):
@@ -146,13 +147,13 @@ def test_another_file_is_none(inner, tmp_path):
 
 
 class LosesHalf(FlatIndex):
-    """Finds only vectors whose place is even."""
+    """Finds only vectors at even positions."""
 
     def search(self, queries, n, allowed=None):
         return super().search(queries, n, self.ids[::2])
 
 
-def test_a_lossy_one_is_measured(matrix):
+def test_the_recall_of_a_lossy_index(matrix):
     lossy = LosesHalf.build("flat", DIMENSION, len(IDS), lambda: blocks(matrix), 1)
     assert RecallTest.of(lossy).recall(lossy) == pytest.approx(0.5, abs=0.06)
 
@@ -175,8 +176,8 @@ def test_the_recall_is_the_lower_bound_of_its_interval():
 
 @pytest.mark.parametrize(("enough", "effort"), [(1, 1), (3, 3), (5, 6), (9, 10), (11, 10)])
 @pytest.mark.parametrize(("least", "candidates"), [(1, 20), (21, 40), (80, 80), (81, 80)])
-def test_the_least_that_is_enough(matrix, monkeypatch, enough, effort, least, candidates):
-    """1, 2, 3, 4, 6, 8 and 10 lists are tried, then 20, 40 and 80 candidates a neighbour."""
+def test_tuning_chooses_the_least_effort(matrix, monkeypatch, enough, effort, least, candidates):
+    """1, 2, 3, 4, 6, 8 and 10 lists are tried, then 20, 40 and 80 candidates per neighbour."""
     index = built("IVF10,PQ8x4fs", matrix)
     index._candidates = 20
     monkeypatch.setattr(index, "_reach", lambda seed: lambda effort: float(effort >= enough))
@@ -186,8 +187,8 @@ def test_the_least_that_is_enough(matrix, monkeypatch, enough, effort, least, ca
 
 
 @pytest.mark.parametrize("kind", ["IVF10,Flat", "IVF30_HNSW8,PQ8x4fs"])
-def test_what_lists_reach(matrix, kind):
-    """The same as FAISS finds among whole vectors in these lists, by its own search."""
+def test_the_reach_of_lists(matrix, kind):
+    """The same share as FAISS's own search of exact vectors finds in these lists."""
     index = built(kind, matrix)
     reach = index._reach(seed=0)
     random = numpy.random.default_rng(0)
@@ -216,7 +217,7 @@ def test_the_recall_is_that_of_the_weaker_part(matrix, monkeypatch):
 
 
 @pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
-def test_a_small_search_and_one_query_have_one_thread(monkeypatch, queries, limit, threads):
+def test_small_searches_and_single_queries_use_one_thread(monkeypatch, queries, limit, threads):
     monkeypatch.setattr("semsearch.vector_indexes.flat.ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)

@@ -311,7 +311,7 @@ class SpaceView:
         Returns:
             Cosines and chunk ids, both of shape (m, n), or narrower if there are fewer vectors.
         """
-        if {index.dimension for index in self._indexes} - {queries.shape[1]}:
+        if {index.dimension for index in (self._tail, *self._indexes)} != {queries.shape[1]}:
             raise DamageError("the vectors of the space do not have the dimension of its encoder's")
         return self._ranked(queries, n, min(n + 1, len(self)), allowed)
 

@@ -1,4 +1,4 @@
-"""Reads cards: a line ``NAME: TEXT`` each."""
+"""A reader of cards, one ``NAME: TEXT`` line each."""
 
 from semsearch.corpus import Row, Table
 from semsearch.errors import BadRowError

@@ -1,4 +1,4 @@
-"""Texts are near when they have the same letters."""
+"""An encoder for which texts with the same letters are similar."""
 
 import re
 
@@ -37,7 +37,7 @@ class LettersEncoder(EncodesSentences):
 
 
 class Half:
-    """What lacks half of an encoder."""
+    """An object that lacks half of an encoder."""
 
     def __init__(self, spec):
         self.spec = spec
