@@ -41,6 +41,8 @@ MEASURED = 500
 FILTERS = {"50 %": "half = 1", "5 %": "twentieth = 1", "0.5 %": "rare = 1", "0.01 %": "few = 1"}
 ONE_IN = {"half": 2, "twentieth": 20, "rare": 200, "few": 10_000}
 RECALL = 0.98
+#: Newer passages than the snapshot, as a share of it; with a tenth, an index is rebuilt.
+NEWER = 0.095
 WORDS = ["small dog", "the act of moving", "king of france", "of the and a"]
 
 
@@ -310,6 +312,20 @@ def words(folder: Path, count: int, data: Path) -> dict[str, float]:
         return found | timed(" bm25 english", search, 40)
 
 
+def tail(folder: Path, count: int, data: Path) -> dict[str, float]:
+    """Warm queries with nearly as many newer passages as an index has before it is rebuilt."""
+    del data
+    queries = numpy.load(folder / "queries.npy")
+    with Index.open(folder / f"index-{count}", [Given(vectors_of(folder, count))]) as index:
+        info = index.info()
+        (snapshot,) = info.snapshots.values()
+        newer = info.chunks - snapshot.vectors
+        more = int(NEWER * snapshot.vectors) - newer
+        index.add([Document(f"newer {n}", f"{n} a newer one {n}") for n in range(more)])
+        found = timed(" tail", lambda row: index.search(queries[row]), 300)
+    return found | {"tail": float(newer + max(0, more))}
+
+
 def peer_build(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
     """Put the same documents and vectors into another store."""
     place = folder / f"{peer}-{count}"
@@ -355,7 +371,7 @@ def _recall(search: Any, queries: Matrix, best: Any, rows: range) -> float:
     return sum(shared) / (10 * len(rows))
 
 
-OURS = {step.__name__: step for step in (make, load, cold, searched, add, words)}
+OURS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
 OTHERS = {step.__name__: step for step in (peer_build, peer_search)}
 
 
