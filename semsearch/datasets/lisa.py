@@ -57,8 +57,15 @@ def read_lisa(name: str, folder: Path) -> RetrievalSet:
             documents.setdefault(number, text)
     if repeated:
         logger.warning("%s: %d documents with duplicate numbers are left out", name, repeated)
-    [queries], [judgements] = _named(folder, _QUERIES), _named(folder, _JUDGEMENTS)
+    queries, judgements = (_only(folder, pattern) for pattern in (_QUERIES, _JUDGEMENTS))
     return retrieval_set(name, documents, dict(_queries(queries)), _judgements(judgements))
+
+
+def _only(folder: Path, pattern: re.Pattern[str]) -> Path:
+    first, *others = _named(folder, pattern)
+    if others:
+        raise DatasetError(f"{first} and {others[0].name} differ only in case; remove one")
+    return first
 
 
 def _named(folder: Path, pattern: re.Pattern[str]) -> list[Path]:

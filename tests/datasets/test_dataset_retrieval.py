@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import sys
 import zipfile
 from typing import ClassVar
 
@@ -413,6 +414,12 @@ ANOTHER ONE OF THAT NUMBER.
     def test_wrong_files(self, folder, put, name, content, reason):
         put(f"lisa/{name}", content)
         with pytest.raises(DatasetError, match=reason):
+            load_retrieval_set(str(folder))
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, it is the same file")
+    def test_names_in_both_cases(self, folder, put):
+        put("lisa/lisa.que", "1\nA #\n")
+        with pytest.raises(DatasetError, match=r"LISA\.QUE and lisa\.que differ only in case"):
             load_retrieval_set(str(folder))
 
     def test_a_folder_without_judgements(self, folder):
