@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
-from semsearch.stores.local.spaces import from_bytes, read_vectors, to_bytes
+from semsearch.stores.local.spaces import from_bytes, to_bytes
 
 pytestmark = pytest.mark.slow
 
@@ -123,9 +123,7 @@ def test_the_fast_runtime_keeps_the_ranking(films, queries, index, reference, tm
 
 def test_float16_keeps_the_ranking(queries, index, minilm):
     """Vectors stored as float16 keep the top hits and, nearly, the scores."""
-    with index.read() as state:
-        connection = state.connection
-        _, vectors = read_vectors(connection, index.space())
+    vectors = index.passages().vectors
     half = index.space()._replace(dtype="float16")
     stored = from_bytes(half, to_bytes(half, vectors))
     asked = minilm.encode_queries(queries)

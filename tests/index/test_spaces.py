@@ -9,7 +9,7 @@ from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError, SpaceError
-from semsearch.stores.local.spaces import read_vectors
+from semsearch.stores.local.spaces import vector_blocks
 
 DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
 
@@ -27,9 +27,10 @@ def add(index, encoder):
 
 
 def matrix(index, name):
+    """The vectors of a space, which may be incomplete."""
     with index.read() as state:
-        connection = state.connection
-        return read_vectors(connection, index.space(name))[1]
+        blocks = vector_blocks(state.connection, index.space(name))
+        return numpy.concatenate([rows for _, rows in blocks])
 
 
 def test_a_space_is_added_from_the_stored_texts(index):

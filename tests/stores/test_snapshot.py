@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError, IndexStoreError
-from semsearch.stores.local.spaces import SpaceView, read_vectors, snapshot_record
+from semsearch.stores.local.spaces import SpaceView, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
 
@@ -109,9 +109,7 @@ IDS = numpy.arange(1, 101)
 
 def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0, kind=faiss.IndexIDMap):
     """The index that semsearch writes, except for what the arguments change."""
-    with index.read() as state:
-        connection = state.connection
-        matrix = read_vectors(connection, index.space())[1]
+    matrix = index.passages().vectors
     inner = faiss.IndexFlat(matrix.shape[1], metric)
     forged = kind(inner)
     inner.this.disown()
@@ -154,9 +152,8 @@ def test_a_metric_changed_in_the_file_is_rejected(index, place, caplog):
 
 def nearest(index, query, n):
     """The nearest by float64 scores, ties by chunk id: what SpaceView promises."""
-    with index.read() as state:
-        connection = state.connection
-        ids, matrix = read_vectors(connection, index.space())
+    passages = index.passages()
+    ids, matrix = passages.chunk_ids, passages.vectors
     scores = (matrix.astype(numpy.float64) @ query.astype(numpy.float64)).astype(numpy.float32)
     return ids[numpy.lexsort((ids, -scores))][:n].tolist()
 
@@ -188,9 +185,8 @@ def test_ties_are_ordered_by_chunk_id(tmp_path, tail):
 @pytest.mark.parametrize("tail", [0, 7])
 def test_search_equals_numpy(index, tail):
     index.add([Document(f"t{number}", f"tail word{number % 3} {number}") for number in range(tail)])
-    with index.read() as state:
-        connection = state.connection
-        ids, matrix = read_vectors(connection, index.space())
+    passages = index.passages()
+    ids, matrix = passages.chunk_ids, passages.vectors
     queries = matrix[::9]
     for allowed in (None, ids[::3], ids[:0]):
         rows = numpy.isin(ids, ids if allowed is None else allowed)

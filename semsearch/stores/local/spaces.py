@@ -382,17 +382,6 @@ def vector_blocks(
             yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 
-def read_vectors(connection: Connection, space: Space, after: int = 0) -> tuple[Ids, Matrix]:
-    """The ids and vectors of `vector_blocks`, concatenated."""
-    blocks = list(vector_blocks(connection, space, after))
-    if not blocks:
-        return numpy.empty(0, numpy.int64), numpy.empty((0, space.dimension), numpy.float32)
-    return (
-        numpy.concatenate([ids for ids, _ in blocks]),
-        numpy.concatenate([matrix for _, matrix in blocks]),
-    )
-
-
 def _flat_index(space: Space, blocks: Sequence[tuple[Ids, Matrix]]) -> FlatIndex:
     """An exact index of vectors in memory."""
     count = sum(len(ids) for ids, _ in blocks)
