@@ -60,7 +60,7 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
     return next((name for name in _COMMON if _decoded(data, name) in equal), None)
 
 
-def way_out(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
+def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
     """``not UTF-8; the file looks like windows-1252: --encoding windows-1252``.
 
     Args:
@@ -78,8 +78,8 @@ def way_out(text: str, encoding: str = "utf-8", option: str | None = "--encoding
 
 
 def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """The message about a text with escaped bytes: the first one, and the remedy of `way_out`."""
-    return f"{first_escaped(text)} is {way_out(text, encoding, option)}"
+    """The message about a text with escaped bytes: the first one, and its `remedy`."""
+    return f"{first_escaped(text)} is {remedy(text, encoding, option)}"
 
 
 def first_escaped(text: str) -> str:

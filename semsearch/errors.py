@@ -178,10 +178,10 @@ class BadRowError(CorpusError):
         self.reason = reason
         self.document_id = document_id
 
-    def add_way_out(self, way_out: str) -> None:
+    def add_remedy(self, remedy: str) -> None:
         """Append a remedy to the message."""
-        self.reason = f"{self.reason}; {way_out}"
-        self.args = (f"{self.args[0]}; {way_out}",)
+        self.reason = f"{self.reason}; {remedy}"
+        self.args = (f"{self.args[0]}; {remedy}",)
 
 
 class DuplicateIdError(BadRowError):
@@ -196,7 +196,7 @@ class UndecodableError(BadRowError):
     Args:
         source: the location of the row.
         what: what is wrong with it: ``text holds byte 0xe9``.
-        way_out: the encoding and the remedy: ``not UTF-8; name its encoding with --encoding``.
+        remedy: the encoding and the remedy: ``not UTF-8; name its encoding with --encoding``.
         document_id: the id of the document in this row; None if unknown.
     """
 
@@ -206,10 +206,10 @@ class UndecodableError(BadRowError):
         self,
         source: str,
         what: str,
-        way_out: str = "invalid in this encoding; name the right one with --encoding",
+        remedy: str = "invalid in this encoding; name the right one with --encoding",
         document_id: str | None = None,
     ) -> None:
-        super().__init__(source, f"{what}, which is {way_out}", document_id)
+        super().__init__(source, f"{what}, which is {remedy}", document_id)
         self.what = what
 
 

@@ -75,9 +75,9 @@ def test_message_ends_with_the_code():
     assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
-def test_add_way_out():
+def test_add_remedy():
     error = BadRowError("a.csv:3", "empty text", "7")
-    error.add_way_out("leave it out")
+    error.add_remedy("leave it out")
     assert str(error) == "a.csv:3: empty text; leave it out"
     assert (error.source, error.reason, error.document_id) == (
         "a.csv:3",

@@ -42,7 +42,7 @@ from scripts.bench.results import (
     overlap,
 )
 from scripts.bench.systems import HELP, OURS, PEERS, System, at_hand, installed_versions, messages
-from scripts.shared.corpora import Corpus, corpus_of, read_corpora, told_corpus
+from scripts.shared.corpora import Corpus, corpus_of, corpus_record, read_corpora
 
 SECTIONS = ("bulk", "cold", "warm", "machine")
 
@@ -67,7 +67,7 @@ def main() -> int:
         results = Results(
             vars(arguments),
             installed_versions(),
-            [told_corpus(corpus) for corpus in corpora],
+            [corpus_record(corpus) for corpus in corpora],
             left_out=left_out,
         )
         bench.measure(results)

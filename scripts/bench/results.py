@@ -15,7 +15,7 @@ BASELINE = "script"
 
 #: The time of a run without its start-up is reported from this fraction of the start-up on; less
 #: is noise.
-LEAST_REST = 0.1
+MIN_REST = 0.1
 
 
 class Spread(NamedTuple):
@@ -91,7 +91,7 @@ class BulkRound(NamedTuple):
     def rest(self) -> float | None:
         """The seconds without start-up; None if they are lost in its noise."""
         rest = self.whole.seconds - self.start.seconds
-        return rest if rest > LEAST_REST * self.start.seconds else None
+        return rest if rest > MIN_REST * self.start.seconds else None
 
 
 def spread(values: Sequence[float]) -> Spread:

@@ -50,9 +50,9 @@ from scripts.bench.systems import (
 from scripts.shared.corpora import (
     Corpus,
     corpus_of,
+    corpus_record,
     distinct,
     sts_sentences,
-    told_corpus,
     wordnet_definitions,
 )
 from scripts.shared.machine import cpu_description
@@ -120,7 +120,7 @@ def main() -> int:
         "options": vars(arguments),
         "versions": installed_versions()["main"],
         "machine": cpu_description(),
-        "corpus": told_corpus(corpus),
+        "corpus": corpus_record(corpus),
         "queries": len(queries),
         "left_out": left_out,
         "loads": as_plain(figures),

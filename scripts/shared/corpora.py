@@ -122,7 +122,7 @@ def encoding_cost(texts: Sequence[str]) -> tuple[int, float]:
     return sum(lengths), config["num_hidden_layers"] * float(matrices + attention)
 
 
-def told_corpus(corpus: Corpus) -> dict[str, Any]:
+def corpus_record(corpus: Corpus) -> dict[str, Any]:
     """The description of a corpus in the results."""
     return {
         "name": corpus.name,

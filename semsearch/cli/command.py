@@ -100,7 +100,7 @@ class Command(Documented):
             return super().invoke(ctx)
         except BadRowError as error:
             if ctx.params.get("skip_bad_rows") is False:
-                error.add_way_out("--skip-bad-rows leaves such rows out")
+                error.add_remedy("--skip-bad-rows leaves such rows out")
             raise
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.language_fit import tell_unknown_words
+from semsearch.cli.language_fit import warn_of_unknown_words
 from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
@@ -147,7 +147,7 @@ def command(
     if format_name == "table":
         ir_tables(evaluations)
     for name, encoder in encoders.items():
-        tell_unknown_words(name, encoder)
+        warn_of_unknown_words(name, encoder)
     if report is not None:
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):

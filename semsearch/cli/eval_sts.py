@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.language_fit import tell_unknown_words
+from semsearch.cli.language_fit import warn_of_unknown_words
 from semsearch.cli.options import (
     eval_precision_option,
     format_option,
@@ -98,7 +98,7 @@ def command(
         sts_tables(evaluations)
     for scorer in scorers:
         if isinstance(scorer, CosineScorer):
-            tell_unknown_words(scorer.spec, scorer.encoder)
+            warn_of_unknown_words(scorer.spec, scorer.encoder)
     if report is not None:
         dense = [scorer for scorer in scorers if isinstance(scorer, CosineScorer)]
         fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}

@@ -37,8 +37,8 @@ def command(code: str | None) -> None:
         return
     if code not in known:
         nearest = difflib.get_close_matches(code.lower(), known, n=1)
-        way_out = f"nearest: {nearest[0]}" if nearest else "semsearch explain lists them all"
-        raise ArgumentError(f"no error has the code {code!r}; {way_out}")
+        remedy = f"nearest: {nearest[0]}" if nearest else "semsearch explain lists them all"
+        raise ArgumentError(f"no error has the code {code!r}; {remedy}")
     click.echo(_plain(page(code)), nl=False)
 
 

@@ -13,7 +13,7 @@ import click
 from semsearch.addresses import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
-from semsearch.cli.language_fit import sampled_texts, tell_poor_fit, tell_unknown_words
+from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
     directory_option,
@@ -290,8 +290,8 @@ def _index_corpus(
             texts = sampled_texts(index, info.chunks) if is_new else []
     click.echo(visible(_summary_line(directory, summary, skipped)))
     for space, encoder in encoders_used:
-        tell_unknown_words(space.name, encoder)
-        tell_poor_fit(space, texts)
+        warn_of_unknown_words(space.name, encoder)
+        warn_of_poor_fit(space, texts)
     if filter_columns:
         _change(directory, {}, None, filter_columns, wait)
 
@@ -347,8 +347,8 @@ def _add_space(
         texts = sampled_texts(index, total)
     line = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
     click.echo(visible(line))
-    tell_unknown_words(space.name, encoder)
-    tell_poor_fit(space, texts)
+    warn_of_unknown_words(space.name, encoder)
+    warn_of_poor_fit(space, texts)
 
 
 def _check_early(

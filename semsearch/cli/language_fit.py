@@ -42,8 +42,8 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
     """A warning if an encoder does not read the language of texts well; otherwise None."""
     if fit is None or not fit.is_poor:
         return None
-    why = f"{fit.pieces_a_word:.1f} pieces per word"
-    if math.isnan(fit.pieces_a_word) or fit.pieces_a_word < 1.5:
+    why = f"{fit.pieces_per_word:.1f} pieces per word"
+    if math.isnan(fit.pieces_per_word) or fit.pieces_per_word < 1.5:
         why = "unknown characters"
     spec = str(parse_spec(space.spec)._replace(dimension=None))  # a teacher has all its dimensions
     teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {shlex.quote(spec)}"
@@ -53,13 +53,13 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
     )
 
 
-def tell_poor_fit(space: Space, texts: Sequence[str]) -> None:
+def warn_of_poor_fit(space: Space, texts: Sequence[str]) -> None:
     """Warn on standard error if the encoder of a space does not read the language of texts."""
     if texts and (warning := poor_fit(space, fit_of(space, texts))):
         click.echo(visible(warning), err=True)
 
 
-def tell_unknown_words(name: str, encoder: Encoder) -> None:
+def warn_of_unknown_words(name: str, encoder: Encoder) -> None:
     """Report on standard error how many words had no vector, if the encoder counts them."""
     if not isinstance(encoder, CountsWords):
         return

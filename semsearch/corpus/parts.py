@@ -34,7 +34,7 @@ PART_BYTES, FILE_BYTES = 2 << 20, 8 << 20
 #: The formats, by suffix, of files that may be divided; a .json file may hold JSON lines.
 _DIVISIBLE = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.JSONL, CorpusFormat.JSON)
 #: The most lines added to a part until its quotes match.
-MOST_LINES = 1000
+MAX_LINES = 1000
 
 
 class Version(NamedTuple):
@@ -193,7 +193,7 @@ def _parts(whole: Part) -> Iterator[Part]:
     with reading(whole.file.name), whole.file.path.open("rb") as file:
         while block := file.read(PART_BYTES):
             block += file.readline()
-            for _ in range(MOST_LINES):
+            for _ in range(MAX_LINES):
                 if not layout.has_quotes or block.count(b'"') % 2 == 0:
                     break
                 block += file.readline()

@@ -77,8 +77,8 @@ _TAR = slice(257, 262), b"ustar"
 # Control characters that do not occur in texts. Of random bytes read as UTF-8, about half cannot be
 # decoded and a tenth are control characters; the limits are well below.
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MOST_UNDECODABLE, _MOST_CONTROLS = 0.1, 0.03
-_LEAST_UTF_16_CHARACTERS = 8
+_MAX_UNDECODABLE, _MAX_CONTROLS = 0.1, 0.03
+_MIN_UTF_16_CHARACTERS = 8
 
 _ANY_CASE = re.IGNORECASE | re.DOTALL
 _HTML = re.compile(r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype html|html|head|body)\b", _ANY_CASE)
@@ -102,7 +102,7 @@ _LOG_LINES_LOOKED_AT = 200
 
 #: One text per line: at least this many lines, most of which have several words and begin with a
 #: capital letter or a digit; the median is no longer than LINE_CHARACTERS.
-LEAST_TEXTS, MOST, LINE_CHARACTERS, LEAST_UNSPACED = 10, 0.9, 200, 8
+MIN_TEXTS, MOST, LINE_CHARACTERS, MIN_UNSPACED = 10, 0.9, 200, 8
 _OPENING_QUOTES = "\"'“„‘«¿¡"
 
 
@@ -128,14 +128,14 @@ def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
         if encoding == "utf-8" and _is_utf_16(head[first::2], head[1 - first :: 2]):
             return Likeness("UTF-16 without a byte order mark", f"add --encoding {name}")
     undecodable, controls = text.count("\ufffd"), len(_CONTROLS.findall(text))
-    if undecodable > _MOST_UNDECODABLE * len(text) and controls > _MOST_CONTROLS * len(text):
+    if undecodable > _MAX_UNDECODABLE * len(text) and controls > _MAX_CONTROLS * len(text):
         return Likeness("binary data", _TEXT_ONLY)
     return None
 
 
 def _is_utf_16(high: bytes, low: bytes) -> bool:
     """Whether these high and low bytes are text of one script, with spaces, digits or newlines."""
-    if 0 not in high or 0 in low or len(low) < _LEAST_UTF_16_CHARACTERS:
+    if 0 not in high or 0 in low or len(low) < _MIN_UTF_16_CHARACTERS:
         return False
     return sum(count for _, count in Counter(high).most_common(2)) >= MOST * len(high)
 
@@ -206,10 +206,10 @@ def _json_rows(text: str, lines: Sequence[str]) -> tuple[str, CorpusFormat] | No
 def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
     """The same for tables: lines with the same number of tabs, or a usual header."""
     tabs = [line.strip().count("\t") for line in lines if line.strip()]
-    if len(tabs) >= LEAST_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs):
+    if len(tabs) >= MIN_TEXTS and tabs[0] > 0 and tabs.count(tabs[0]) >= MOST * len(tabs):
         return "a table", CorpusFormat.TSV
     records = _records(lines)
-    if len(records) < LEAST_TEXTS or len(records[0]) < 2:
+    if len(records) < MIN_TEXTS or len(records[0]) < 2:
         return None
     is_header = any(cell.strip().lower() in USUAL_NAMES for cell in records[0])
     even = sum(len(record) == len(records[0]) for record in records)
@@ -219,14 +219,14 @@ def _table_rows(lines: Sequence[str]) -> tuple[str, CorpusFormat] | None:
 def _has_one_text_per_line(lines: Sequence[str]) -> bool:
     """Whether lines are independent texts, unlike those of paragraphs, lists and code."""
     texts = [line.strip() for line in lines if line.strip()]
-    if len(texts) < LEAST_TEXTS or len(texts) < MOST * len(lines):
+    if len(texts) < MIN_TEXTS or len(texts) < MOST * len(lines):
         return False
     lengths = sorted(map(len, texts))
     beginnings = sum(
         text[0] in _OPENING_QUOTES or (text[0].isalnum() and not text[0].islower())
         for text in texts
     )
-    words = sum(" " in text or len(text) >= LEAST_UNSPACED for text in texts)
+    words = sum(" " in text or len(text) >= MIN_UNSPACED for text in texts)
     return (
         lengths[len(lengths) // 2] <= LINE_CHARACTERS
         and beginnings >= MOST * len(texts)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from semsearch.encodings import ESCAPED_BYTE, likely_encoding, way_out
+from semsearch.encodings import ESCAPED_BYTE, likely_encoding, remedy
 from semsearch.errors import CorpusError, CorpusTooLargeError
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
@@ -67,7 +67,7 @@ class TextStream:
         self.position = 0
         self._encoding = encoding_of(source.head, encoding)
         self._head = source.head
-        self._way_out: str | None = None
+        self._remedy: str | None = None
         self._escaped = ""  # the first lines or blocks with undecodable bytes
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
@@ -109,9 +109,9 @@ class TextStream:
 
     def not_decoded(self) -> str:
         """Explain the bytes that could not be decoded so far, and what to do."""
-        if self._way_out is None:
-            self._way_out = way_out(self._escaped, self._encoding)
-        return self._way_out
+        if self._remedy is None:
+            self._remedy = remedy(self._escaped, self._encoding)
+        return self._remedy
 
     def _look_at(self, text: str) -> None:
         missing = SAMPLE_CHARACTERS - len(self._escaped)

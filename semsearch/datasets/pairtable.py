@@ -50,7 +50,7 @@ NO_LABEL = ("", "-")
 
 
 #: The plausibility of fewer scores is not checked.
-LEAST_TO_CHECK = 3
+MIN_TO_CHECK = 3
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NAMES_SHOWN = 5
 
@@ -90,7 +90,7 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
             whole = whole and _WHOLE_NUMBER.fullmatch(value) is not None
     gold = [pair.gold for pair in pairs]
     column = layout.shown(layout.value)
-    if len(gold) >= LEAST_TO_CHECK:
+    if len(gold) >= MIN_TO_CHECK:
         reason = _implausibility(gold, layout, whole)
         if reason:
             raise DatasetError(f"{file}: {column} {reason}")

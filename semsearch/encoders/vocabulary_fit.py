@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 SAMPLE_TEXTS, SAMPLE_CHARACTERS = 64, 400
 
 #: Texts with fewer letters or words are skipped: names, codes, headings.
-LEAST_LETTERS, LEAST_WORDS = 10, 4
+MIN_LETTERS, MIN_WORDS = 10, 4
 #: The limits of pieces per word and per letter; technical terms exceed only the first.
-MOST_PIECES_A_WORD, MOST_PIECES_A_LETTER = 1.5, 0.3
+MAX_PIECES_PER_WORD, MAX_PIECES_PER_LETTER = 1.5, 0.3
 #: The maximum share of letters in unknown pieces.
-MOST_UNKNOWN = 0.1
+MAX_UNKNOWN = 0.1
 #: Vocabularies of at least this size are multilingual, with more pieces per word by design.
 SHARED_VOCABULARY = 100_000
 
@@ -48,7 +48,7 @@ class Fit(NamedTuple):
 
     texts: int  #: texts judged
     poor: int  #: texts with a poor fit
-    pieces_a_word: float  #: in texts with a poor fit; NaN if none has words between spaces
+    pieces_per_word: float  #: in texts with a poor fit; NaN if none has words between spaces
 
     @property
     def is_poor(self) -> bool:
@@ -64,7 +64,7 @@ def vocabulary_fit(tokenizer: Tokenizer, texts: Sequence[str]) -> Fit:
     judged = poor = words = pieces = 0
     for text, encoding in zip(heads, tokenizer.encode_batch(heads), strict=True):
         read = _Read(text, encoding, unknown)
-        if read.letters < LEAST_LETTERS or (read.words < LEAST_WORDS and not read.is_unspaced):
+        if read.letters < MIN_LETTERS or (read.words < MIN_WORDS and not read.is_unspaced):
             continue
         judged += 1
         if read.is_unknown or (read.is_in_pieces and not is_shared):
@@ -109,16 +109,16 @@ class _Read:
         ends = numpy.sort(spans[:, 1] - 1)
         # Letters that are split into several pieces are read byte by byte.
         in_bytes = int(is_letter[ends].sum()) > self.letters
-        self.is_unknown = lost > MOST_UNKNOWN * self.letters or in_bytes
+        self.is_unknown = lost > MAX_UNKNOWN * self.letters or in_bytes
         self.is_unspaced = bool(_WITHOUT_SPACES.search(text))
         places = numpy.array(_words(text), numpy.int64).reshape(-1, 2)
         self.words = len(places)
         self.pieces = int(_between(ends, places).sum())
         letters = sum(len(unicodedata.normalize("NFD", text[i:j])) for i, j in places.tolist())
         self.is_in_pieces = (
-            self.words >= LEAST_WORDS
-            and self.pieces > MOST_PIECES_A_WORD * self.words
-            and self.pieces > MOST_PIECES_A_LETTER * letters
+            self.words >= MIN_WORDS
+            and self.pieces > MAX_PIECES_PER_WORD * self.words
+            and self.pieces > MAX_PIECES_PER_LETTER * letters
         )
 
 

@@ -30,7 +30,7 @@ from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts
 
 #: A correlation over fewer pairs is meaningless.
-LEAST_PAIRS = 3
+MIN_PAIRS = 3
 
 
 class Aggregation(Enum):
@@ -93,10 +93,10 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
                 f"{shown(scorer)}"
             )
     for name, pairs in dataset.subsets.items():
-        if len(pairs) < LEAST_PAIRS:
+        if len(pairs) < MIN_PAIRS:
             raise ExamplesError(
                 f"{dataset.name}: {len(pairs)} pairs with a gold score in {name}; "
-                f"a correlation needs {LEAST_PAIRS} or more"
+                f"a correlation needs {MIN_PAIRS} or more"
             )
     scores, seconds, precisions = {}, {}, {}
     for scorer in scorers:

@@ -290,13 +290,13 @@ class _Fitting:
         as_dates = Kind.DATE in held and (Kind.TEXT not in held or isinstance(value, str))
         found = self._example(test.field, [Kind.DATE] if as_dates else held)
         such = "" if found is None else f", such as {_shown(found)}"
-        way_out = ""
+        remedy = ""
         if as_dates:
-            way_out = "; write dates as '2020-05-01'"
+            remedy = "; write dates as '2020-05-01'"
         elif Kind.TEXT in held and not isinstance(value, bool):
-            way_out = "; put text in quotes, or index the field as numbers"
+            remedy = "; put text in quotes, or index the field as numbers"
         name = field_text(test.field)
-        return filter_error(f"{name} holds {_words(held)}{such}, not {_shown(value)}{way_out}")
+        return filter_error(f"{name} holds {_words(held)}{such}, not {_shown(value)}{remedy}")
 
     def _note(
         self, field: str, held: set[Kind], pairs: Sequence[tuple[Value, Value | None]]

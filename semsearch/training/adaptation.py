@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 HELD_OUT_PART = 0.1
 #: Maximum number of training questions (one per document); from more, a random sample is drawn.
-MOST_TRAINED = 50_000
+MAX_TRAINED = 50_000
 #: Maximum number of distractors: passages besides those asked for.
-MOST_OTHERS = 1_000
+MAX_OTHERS = 1_000
 #: Minimum number of queries of one kind for an evaluation.
-LEAST_ASKED = 4
+MIN_ASKED = 4
 MEASURE = "nDCG@10"
 #: Shares of the new weights to try, in ascending order.
 SHARES = (0.25, 0.5, 1.0)
@@ -131,7 +131,7 @@ class Adaptation(BiEncoderTask):
             self._test = made_test(asked, [one.document for one in trained], recipe.seed)
         else:
             self._test = judged_test(self.judged, documents, recipe.seed)
-        drawn = default_rng(recipe.seed).permutation(len(trained))[:MOST_TRAINED]
+        drawn = default_rng(recipe.seed).permutation(len(trained))[:MAX_TRAINED]
         trained = [trained[place] for place in drawn]
         titles = sum(question.is_title for question in trained)
         kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in self._test.asked)
@@ -217,14 +217,14 @@ def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchT
     Raises:
         TrainingError: the texts are too short.
     """
-    passages = {str(place): text for place, text in enumerate((*asked, *others[:MOST_OTHERS]))}
+    passages = {str(place): text for place, text in enumerate((*asked, *others[:MAX_OTHERS]))}
     kinds = []
     for kind, queries in (
         ("keyword queries", keywords(list(passages.values()))[: len(asked)]),
         ("half-sentence queries", fragments(asked, seed)),
     ):
         fit = [place for place, query in enumerate(queries) if query]
-        if len(fit) >= LEAST_ASKED:
+        if len(fit) >= MIN_ASKED:
             judged = [{str(place): 1} for place in fit]
             kinds.append(Asked(kind, [queries[place] for place in fit], judged))
     if not kinds:
@@ -239,7 +239,7 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
     """A test with the judged queries, their documents and distractors.
 
     Raises:
-        ArgumentError: fewer than `LEAST_ASKED` queries have a relevant document in the corpus.
+        ArgumentError: fewer than `MIN_ASKED` queries have a relevant document in the corpus.
     """
     texts = {one.id: one.text for one in documents if one.id is not None}
     names = [
@@ -247,14 +247,14 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
         for name in judged.queries
         if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
     ]
-    if len(names) < LEAST_ASKED:
+    if len(names) < MIN_ASKED:
         raise ExamplesError(
             f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
-            f"document in this corpus; an evaluation needs {LEAST_ASKED} or more"
+            f"document in this corpus; an evaluation needs {MIN_ASKED} or more"
         )
     wanted = {one for name in names for one in judged.qrels[name] if one in texts}
     others = [one for one in texts if one not in wanted]
-    drawn = default_rng(seed).permutation(len(others))[:MOST_OTHERS]
+    drawn = default_rng(seed).permutation(len(others))[:MAX_OTHERS]
     shown = {*wanted, *(others[place] for place in drawn)}
     asked = Asked(
         "judged queries",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformers import BertForPreTraining, BertTokenizerFast
 
 #: BERT's maximum sequence length.
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 #: Width of an attention head, the same in all sizes.
 HEAD_WIDTH = 64
 
@@ -58,7 +58,7 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
         hidden_size=size.width,
         num_attention_heads=size.width // HEAD_WIDTH,
         intermediate_size=4 * size.width,
-        max_position_embeddings=MOST_TOKENS,
+        max_position_embeddings=MAX_TOKENS,
         pad_token_id=tokenizer.pad_token_id,
     )
     return BertForPreTraining(config)

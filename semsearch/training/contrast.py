@@ -26,9 +26,9 @@ from semsearch.training.siamese import BiEncoderTask
 from semsearch.training.stages import Settings, Stage
 
 #: Maximum number of training pairs; from more, a random sample is drawn.
-MOST_PAIRS = 500_000
+MAX_PAIRS = 500_000
 #: Maximum number of held-out pairs that are scored.
-MOST_SCORED = 1_000
+MAX_SCORED = 1_000
 #: Learning rates of a plain BERT, by maximum hidden size; wider ones and sentence encoders, which
 #: are trained already, use the default.
 NEW_RATES = ((256, 1e-3), (512, 5e-4))
@@ -71,9 +71,9 @@ class Contrast(BiEncoderTask):
         parts = held_out(
             len(found), recipe.seed, "different documents with a title or two sentences"
         )
-        training = self._pairs([found[place] for place in parts.trained], "", MOST_PAIRS, recipe)
+        training = self._pairs([found[place] for place in parts.trained], "", MAX_PAIRS, recipe)
         development = self._pairs(
-            [found[place] for place in parts.held_out], " (held out)", MOST_SCORED, recipe
+            [found[place] for place in parts.held_out], " (held out)", MAX_SCORED, recipe
         )
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)

@@ -38,7 +38,7 @@ STATIC_DIMENSION = 256
 STATIC_LEARNING_RATE = 3e-3
 SHALLOW_LEARNING_RATE = 1e-4
 #: Maximum number of training texts, which the teacher encodes.
-MOST_TEXTS = 200_000
+MAX_TEXTS = 200_000
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Distillation(BiEncoderTask):
         )
         known = set(trained)
         batch = recipe.batch_size * process_count()
-        most = min(MOST_TEXTS, recipe.steps * batch if recipe.steps else MOST_TEXTS)
+        most = min(MAX_TEXTS, recipe.steps * batch if recipe.steps else MAX_TEXTS)
         order = default_rng(recipe.seed).permutation(len(trained))[:most]
         training = self._examples([trained[place] for place in order], "")
         held = self._examples([text for text in measured if text not in known], " (held out)")

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 #: Maximum number of added words; the most frequent ones are taken.
-MOST_WORDS = 30_000
+MAX_WORDS = 30_000
 #: Minimum letters of a word part, and of what precedes a part at the end of a word.
 SHORTEST_PART, SHORTEST_BEFORE = 4, 3
 #: Vocabulary size of the unigram model for segmentation.
-MOST_SEGMENTS = 8_000
+MAX_SEGMENTS = 8_000
 
 
 def extended(
@@ -66,7 +66,7 @@ def extended(
         for word, _ in found.most_common()
         if word not in vocabulary and word not in shared and any(map(str.isalpha, word))
     ]
-    _number(vocabulary, sorted(new[:MOST_WORDS]))
+    _number(vocabulary, sorted(new[:MAX_WORDS]))
     prefix = model["continuing_subword_prefix"]
     words = set(filter(str.isalpha, found))
     _number(vocabulary, _stems(words))
@@ -138,6 +138,6 @@ def _segments(texts: Sequence[str]) -> list[str]:
     if not runs:
         return []
     model = Tokenizer(Unigram())
-    trainer: Any = UnigramTrainer(vocab_size=MOST_SEGMENTS, show_progress=False)
+    trainer: Any = UnigramTrainer(vocab_size=MAX_SEGMENTS, show_progress=False)
     model.train_from_iterator(runs, trainer)
     return sorted(piece for piece in model.get_vocab() if len(piece) > 1)

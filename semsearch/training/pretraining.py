@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.training.bert import (
-    MOST_TOKENS,
+    MAX_TOKENS,
     BertSize,
     LoadedBert,
     load_bert,
@@ -95,9 +95,9 @@ class Pretraining(Task):
         (recipe,) = settings.recipes
         self._notify = notify
         self._goes_on = settings.base is not None
-        if not 16 <= (recipe.max_tokens or 0) <= MOST_TOKENS:
+        if not 16 <= (recipe.max_tokens or 0) <= MAX_TOKENS:
             raise ArgumentError(
-                f"max_tokens must be from 16 to {MOST_TOKENS}, not {recipe.max_tokens}"
+                f"max_tokens must be from 16 to {MAX_TOKENS}, not {recipe.max_tokens}"
             )
         if recipe.batch_size < 2:
             raise ArgumentError(f"batch_size must be at least 2, not {recipe.batch_size}")
@@ -200,7 +200,7 @@ class Pretraining(Task):
         """The model before its first step."""
         from transformers import set_seed
 
-        most = stage.recipe.max_tokens or MOST_TOKENS
+        most = stage.recipe.max_tokens or MAX_TOKENS
         set_seed(stage.recipe.seed)
         if not self._goes_on:
             sets = filter(None, (stage.training, stage.development))
@@ -224,6 +224,6 @@ class Pretraining(Task):
 def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Recipe) -> MaskedPairs:
     from semsearch.training.masked_pairs import MaskedPairs
 
-    most = recipe.max_tokens or MOST_TOKENS
+    most = recipe.max_tokens or MAX_TOKENS
     documents = map(sentences, examples.texts[0])
     return MaskedPairs(documents, tokenizer, most, recipe.batch_size, recipe.seed)

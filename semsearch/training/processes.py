@@ -30,7 +30,7 @@ def is_main() -> bool:
     return process_count() == 1 or os.environ["RANK"] == "0"
 
 
-def shared(value: T) -> T:
+def broadcast(value: T) -> T:
     """The main process's value, in all processes; the others wait for it."""
     if process_count() > 1:
         from accelerate.utils import broadcast_object_list
@@ -41,7 +41,7 @@ def shared(value: T) -> T:
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def failing_together() -> Iterator[None]:
     """If the block fails in any process, raise the error in the main one and exit the others.
 
     Raises:
@@ -63,10 +63,10 @@ def together() -> Iterator[None]:
         if messages and failure is None:
             failure = TrainingError(messages[0])
     if failure is not None:
-        raise of_all(failure)
+        raise for_main(failure)
 
 
-def of_all(error: SemsearchError) -> SemsearchError:
+def for_main(error: SemsearchError) -> SemsearchError:
     """An error that occurs in all processes, for the main one to raise.
 
     Raises:

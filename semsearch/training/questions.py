@@ -20,13 +20,13 @@ from semsearch.records import Document
 from semsearch.training.sentences import sentences
 
 #: Minimum number of words of a sentence that serves as a question.
-LEAST_WORDS = 4
+MIN_WORDS = 4
 #: Number of context sentences on each side of the one taken out.
 AROUND = 4
 #: Number of words in a keyword question.
 KEYWORDS = 4
 #: Minimum number of words of a sentence that is halved.
-LEAST_HALVED = 8
+MIN_HALVED = 8
 
 
 class Question(NamedTuple):
@@ -53,7 +53,7 @@ def questions(documents: Iterable[Document], seed: int) -> list[Question]:
         if title and title.casefold() not in text.casefold():
             choices.append(Question(title, text, True, text))
         parts = sentences(text)
-        fit = [number for number, part in enumerate(parts) if len(part.split()) >= LEAST_WORDS]
+        fit = [number for number, part in enumerate(parts) if len(part.split()) >= MIN_WORDS]
         if len(parts) > 1 and fit:
             taken = int(generator.choice(fit))
             context = parts[max(0, taken - AROUND) : taken] + parts[taken + 1 : taken + AROUND + 1]
@@ -88,7 +88,7 @@ def fragments(texts: Sequence[str], seed: int) -> list[str]:
     found = []
     for place, text in enumerate(texts):
         generator = numpy.random.default_rng([seed, place])
-        long = [words for part in sentences(text) if len(words := part.split()) >= LEAST_HALVED]
+        long = [words for part in sentences(text) if len(words := part.split()) >= MIN_HALVED]
         if not long:
             found.append("")
             continue

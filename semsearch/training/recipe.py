@@ -34,7 +34,7 @@ class Loss(Enum):
 
 
 #: Minimum values of integer parameters.
-LEAST = {"batch_size": 1, "evaluate_every": 1, "patience": 1, "max_tokens": 3, "steps": 0}
+MINIMUMS = {"batch_size": 1, "evaluate_every": 1, "patience": 1, "max_tokens": 3, "steps": 0}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Recipe:
             raise ArgumentError(f"weight_decay must be at least 0, not {self.weight_decay:g}")
         if self.seed < 0 or self.seed >= 1 << 32:
             raise ArgumentError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
-        for name, least in LEAST.items():
+        for name, least in MINIMUMS.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ArgumentError(f"{name} must be at least {least}, not {value}")

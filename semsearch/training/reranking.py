@@ -35,7 +35,7 @@ from semsearch.training.stages import Settings, Stage
 NEAREST = 50
 HELD_OUT_PART = 0.2
 #: Maximum number of held-out queries; reranking more takes long.
-HELD_OUT_MOST = 200
+MAX_HELD_OUT = 200
 #: Weights of the first stage to try.
 WEIGHTS = tuple(round(0.1 * tenths, 1) for tenths in range(10))
 
@@ -76,7 +76,7 @@ class Reranking(CrossEncoding):
             name for name in self.judged.queries if any(_relevant(self.judged.qrels[name]).values())
         ]
         parts = held_out(
-            len(named), recipe.seed, "queries with relevant documents", HELD_OUT_PART, HELD_OUT_MOST
+            len(named), recipe.seed, "queries with relevant documents", HELD_OUT_PART, MAX_HELD_OUT
         )
         trained = [named[place] for place in parts.trained]
         asked = [named[place] for place in parts.held_out]

@@ -17,7 +17,7 @@ from semsearch.runs import Workspace
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
 from semsearch.training.examples import Callbacks, Notify
-from semsearch.training.processes import is_main, process_count, shared, together
+from semsearch.training.processes import broadcast, failing_together, is_main, process_count
 from semsearch.training.scoring import MEASURES, Measured
 from semsearch.training.stages import Settings, Stage
 from semsearch.training.task import Task
@@ -75,7 +75,7 @@ def train(
             raise MissingExtraError(package, "train", "training")
     if not is_main():
         notify, on_progress = lambda message: None, lambda done, fraction: None
-    with together():
+    with failing_together():
         if process_count() > 1 and "-" in settings.data:
             raise CombinationError("only one process can read standard input; name a file")
         workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
@@ -95,20 +95,20 @@ def train(
         # Problems with a model are found before anything is written.
         ready = [] if settings.resume else [task.trainer(base, 0, stages[0])]
     with ExitStack() as opened:
-        with together():
+        with failing_together():
             if is_main():
                 opened.enter_context(workspace.opened(plan))
         folder = base
         places = [workspace.folder / f"stage-{number}" for number in range(len(stages))]
         for number, (stage, place) in enumerate(zip(stages, places, strict=True)):
-            if not shared((place / MODEL).is_dir()):
-                with together():
+            if not broadcast((place / MODEL).is_dir()):
+                with failing_together():
                     trainer = ready.pop() if ready else task.trainer(folder, number, stage)
                 _announce(stage, task.loss(number, stage.training), notify)
                 _run(trainer, place, Callbacks(notify, on_progress))
             folder = place / MODEL
         trained = Trained(settings.output, [], is_kept=False)
-        with together():
+        with failing_together():
             if is_main():
                 folder = task.finished(folder, base)
                 measured = task.measured(folder, base, tests, stages[-1])
@@ -118,7 +118,7 @@ def train(
             workspace.publish(folder)
         elif is_main():
             workspace.discard()
-    return shared(trained)
+    return broadcast(trained)
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:
@@ -165,7 +165,7 @@ def _announce(stage: Stage, loss: str, notify: Notify) -> None:
 
 def _run(trainer: StageTrainer, place: Path, callbacks: Callbacks) -> None:
     """Train one stage, and save the result in its folder."""
-    checkpoint = shared(_last_checkpoint(place))
+    checkpoint = broadcast(_last_checkpoint(place))
     if checkpoint is not None:
         callbacks.notify(f"resuming from step {checkpoint.name.rpartition('-')[2]}")
     result = trainer.run(place, checkpoint, callbacks)

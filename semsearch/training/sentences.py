@@ -12,10 +12,10 @@ from semsearch.records import Document
 from semsearch.texts import split_sentences
 
 HELD_OUT_PART = 0.05
-HELD_OUT_LEAST = 4
-HELD_OUT_MOST = 1000
+MIN_HELD_OUT = 4
+MAX_HELD_OUT = 1000
 #: Minimum number of documents for training.
-LEAST_DOCUMENTS = 12
+MIN_DOCUMENTS = 12
 
 
 class HeldOut(NamedTuple):
@@ -34,7 +34,7 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
 
 
 def held_out(
-    count: int, seed: int, what: str, part: float = HELD_OUT_PART, most: int = HELD_OUT_MOST
+    count: int, seed: int, what: str, part: float = HELD_OUT_PART, most: int = MAX_HELD_OUT
 ) -> HeldOut:
     """Hold out a part of documents or queries, drawn by the seed.
 
@@ -42,15 +42,15 @@ def held_out(
         count: number of usable items.
         seed: of the draw.
         what: name of the items in messages, in the plural.
-        part: fraction to hold out, but at least `HELD_OUT_LEAST` items.
+        part: fraction to hold out, but at least `MIN_HELD_OUT` items.
         most: maximum number of held-out items.
 
     Raises:
         TrainingError: there are too few items.
     """
-    if count < LEAST_DOCUMENTS:
-        raise TrainingError(f"training needs at least {LEAST_DOCUMENTS} {what}, not {count}")
-    size = min(max(round(part * count), HELD_OUT_LEAST), most)
+    if count < MIN_DOCUMENTS:
+        raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
+    size = min(max(round(part * count), MIN_HELD_OUT), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
     return HeldOut(sorted(order[size:].tolist()), sorted(order[:size].tolist()))
 

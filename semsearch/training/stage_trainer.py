@@ -34,7 +34,7 @@ from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
 from semsearch.training.losses import embed_together
-from semsearch.training.processes import of_all, process_count
+from semsearch.training.processes import for_main, process_count
 from semsearch.training.recipe import Recipe
 from semsearch.training.trainers import (
     PairTrainer,
@@ -51,7 +51,7 @@ LOSSES_AN_EPOCH = 50
 CHECKPOINTS_KEPT = 2
 TOKENISED_AT_ONCE = 8192
 #: All columns are embedded at once if padding them to one length costs at most this factor.
-MOST_PADDED = 1.2
+MAX_PADDED = 1.2
 #: More steps than any time limit allows.
 UNLIMITED_STEPS = 10**9
 
@@ -122,7 +122,7 @@ class StageTrainer:
                 ) from error
         state = trainer.state
         if watcher.is_stopped:
-            raise of_all(interruption.stopped(state.global_step))
+            raise for_main(interruption.stopped(state.global_step))
         history = _history(state.log_history)
         return StageResult(history, state.global_step, precision, watcher.clock["seconds"])
 
@@ -231,7 +231,7 @@ def text_trainer(
         lengths, used = _tokens(model, examples.texts)
         if only_used_words:
             train_used_rows(model, used)
-    if lengths.max(axis=0).sum() * len(lengths) <= MOST_PADDED * lengths.sum():
+    if lengths.max(axis=0).sum() * len(lengths) <= MAX_PADDED * lengths.sum():
         embed_together(loss)
     return StageTrainer(
         model,

@@ -19,7 +19,7 @@ from transformers import Trainer, TrainerCallback
 
 from semsearch.errors import TrainingError
 from semsearch.training.examples import Callbacks
-from semsearch.training.processes import is_main, of_all, process_count, shared
+from semsearch.training.processes import broadcast, for_main, is_main, process_count
 from semsearch.training.recipe import Recipe
 
 #: The file of a checkpoint that holds the weights of the loss.
@@ -49,7 +49,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         for weights in self._weights_of_loss().values():
             weights.grad = self.accelerator.reduce(weights.grad, "mean")
         if not torch.isfinite(loss):
-            raise of_all(
+            raise for_main(
                 TrainingError(
                     f"the loss is not finite at step {self.state.global_step + 1}; "
                     f"lower --learning-rate (now {self.args.learning_rate:g})"
@@ -71,7 +71,7 @@ class _Shared(Trainer):  # type: ignore[misc]  # theirs is untyped
         """The score, under the name that the trainer expects."""
         training = self.model.training
         with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
-            metrics = {"eval_score": shared(self.score() if is_main() else 0.0)}
+            metrics = {"eval_score": broadcast(self.score() if is_main() else 0.0)}
         self.model.train(training)
         self.log(metrics)
         handle = self.callback_handler.on_evaluate
@@ -197,10 +197,10 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
         """Report progress; end or save if it is time."""
         del args
         now = time.perf_counter()
-        self.clock["seconds"] += shared(now - self._mark)
+        self.clock["seconds"] += broadcast(now - self._mark)
         self._mark = now
         self._report(state)
-        is_asked, is_due = shared((self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS))
+        is_asked, is_due = broadcast((self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS))
         if self.fraction(state) >= 1:
             control.should_evaluate = self.trainer.score is not None
             control.should_save = control.should_training_stop = True

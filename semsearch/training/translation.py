@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 #: Number of English training sentences for each translated one.
 REPLAYED = 0.25
 #: Maximum numbers of held-out sentences, and of scored pairs for evaluation during training.
-MOST_HELD_OUT = 500
-MOST_PROBED = 500
+MAX_HELD_OUT = 500
+MAX_PROBED = 500
 #: Sorts after every continuation of a prefix.
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Maximum number of sentences in the test that searches for translations.
-MOST_SEARCHED = 1000
+MAX_SEARCHED = 1000
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Translation(Task):
         (recipe,) = settings.recipes
         training, development = texts, None
         if settings.development != NO_DEVELOPMENT:
-            training, development = held_out(texts, recipe.seed, MOST_HELD_OUT)
+            training, development = held_out(texts, recipe.seed, MAX_HELD_OUT)
             training = without_leaks(training, [development] if development else [], False, notify)
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
@@ -164,7 +164,7 @@ class Translation(Task):
             return None
         wanted = teacher.encode_documents(development.texts[0])
         probes = [
-            examples.take(range(0, len(examples), -(-len(examples) // MOST_PROBED)))
+            examples.take(range(0, len(examples), -(-len(examples) // MAX_PROBED)))
             for examples in _published_sts(languages, "dev", lambda message: None)
         ]
 
@@ -281,7 +281,7 @@ def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
             continue
         sides = tuple(map(list, zip(*pairs, strict=True)))
         unseen = _without(_positive(f"{SOURCE_LANGUAGE} to {language}", *sides), seen, "")
-        forward = unseen.take(range(min(len(unseen), MOST_SEARCHED)))
+        forward = unseen.take(range(min(len(unseen), MAX_SEARCHED)))
         forward = replace(forward, name=f"{forward.name}, {len(forward):,} unseen sentences")
         name = forward.name.replace(
             f"{SOURCE_LANGUAGE} to {language}", f"{language} to {SOURCE_LANGUAGE}"

@@ -16,7 +16,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 #: Maximum number of characters with pieces of their own.
 ALPHABET_SIZE = 1000
 #: Minimum number of occurrences of a piece.
-LEAST_FREQUENCY = 2
+MIN_FREQUENCY = 2
 
 
 def learn_word_pieces(
@@ -63,7 +63,7 @@ def learn_word_pieces(
         )
     trainer = WordPieceTrainer(
         vocab_size=size,
-        min_frequency=LEAST_FREQUENCY,
+        min_frequency=MIN_FREQUENCY,
         limit_alphabet=ALPHABET_SIZE,
         special_tokens=known,
         show_progress=False,

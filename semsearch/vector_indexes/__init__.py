@@ -24,7 +24,7 @@ AUTO, FLAT, HNSW, IVF = "auto", "flat", "hnsw", "ivf"
 FLAT_NUMBERS = 50_000 * 384
 
 #: Fewer vectors are not enough to train lists and short codes.
-IVF_LEAST = 1000
+MIN_IVF_VECTORS = 1000
 
 #: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. With a few hundred
 #: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
@@ -93,7 +93,7 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
     if wanted.kind == HNSW:
         return f"HNSW{LINKS},SQ8"
     if wanted.kind in (AUTO, IVF):
-        if count < IVF_LEAST:
+        if count < MIN_IVF_VECTORS:
             return FLAT
         is_one = wanted.kind == AUTO and count <= ONE_LIST
         lists = 1 if is_one else round(math.sqrt(count))

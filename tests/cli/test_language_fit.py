@@ -21,5 +21,5 @@ from semsearch.stores.protocol import Space
 )
 def test_suggested_command(spec, command):
     space = Space(1, "notes", spec, "f", 96, "float32", True, {})
-    assert command in poor_fit(space, Fit(texts=10, poor=9, pieces_a_word=1.9))
-    assert poor_fit(space, Fit(texts=10, poor=1, pieces_a_word=1.9)) is None
+    assert command in poor_fit(space, Fit(texts=10, poor=9, pieces_per_word=1.9))
+    assert poor_fit(space, Fit(texts=10, poor=1, pieces_per_word=1.9)) is None

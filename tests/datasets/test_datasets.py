@@ -25,8 +25,8 @@ class TestLocation:
         monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
         monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
         assert data_folder() == tmp_path / "semsearch" / "data"
-        way_out = r"\(set SEMSEARCH_DATA for another folder\); run semsearch datasets fetch quora$"
-        with pytest.raises(DatasetNotFoundError, match=way_out):
+        remedy = r"\(set SEMSEARCH_DATA for another folder\); run semsearch datasets fetch quora$"
+        with pytest.raises(DatasetNotFoundError, match=remedy):
             data_file("pairs/quora_dev.tsv")
         file = data_folder() / "pairs" / "quora_dev.tsv"
         file.parent.mkdir(parents=True)

@@ -93,7 +93,7 @@ def test_portuguese(english):
     fit = vocabulary_fit(english, sample("notes-pt.csv"))
     assert fit[:2] == (SAMPLE_TEXTS, SAMPLE_TEXTS)
     assert fit.is_poor
-    assert 1.7 < fit.pieces_a_word < 2  # 1.82 in the Portuguese of STS Benchmark
+    assert 1.7 < fit.pieces_per_word < 2  # 1.82 in the Portuguese of STS Benchmark
 
 
 def test_a_part_of_the_texts_is_enough(english):
@@ -168,7 +168,7 @@ def test_pieces_per_word(english):
     fit = vocabulary_fit(english, ["die schöne katze schläft, Kunigunde (2024)!"])
     assert fit == (1, 1, 9 / 4)
     assert not fit.is_poor  # one text alone
-    assert numpy.isnan(vocabulary_fit(english, []).pieces_a_word)
+    assert numpy.isnan(vocabulary_fit(english, []).pieces_per_word)
 
 
 @pytest.mark.parametrize("spec", ["hashing", "hashing:64", "glove:x.txt", "./no-model", "no/such"])

@@ -237,7 +237,7 @@ def kinds(index):
 class TestIndexTypes:
     @pytest.mark.parametrize("kind", ["hnsw", "ivf", "IVF7,Flat"])
     def test_the_requested_type_is_built(self, index, kind, monkeypatch):
-        monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
+        monkeypatch.setattr("semsearch.vector_indexes.MIN_IVF_VECTORS", 100)
         before = index.search("word3 thing4", k=20)
         with index.writer() as writer:
             writer.set_index_type(kind, recall=0.99)
@@ -271,7 +271,7 @@ class TestIndexTypes:
 
     def test_the_type_changes_as_the_index_grows(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
-        monkeypatch.setattr("semsearch.vector_indexes.IVF_LEAST", 100)
+        monkeypatch.setattr("semsearch.vector_indexes.MIN_IVF_VECTORS", 100)
         monkeypatch.setattr("semsearch.vector_indexes.ONE_LIST", 210)
         index.add([Document("a", "a text")])
         assert kinds(index)["hashing-32"][0] == "flat"

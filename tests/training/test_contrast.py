@@ -57,7 +57,7 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
 
 
 def test_pairs_beyond_the_maximum_are_sampled(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.training.contrast.MOST_PAIRS", 50)
+    monkeypatch.setattr("semsearch.training.contrast.MAX_PAIRS", 50)
     first, again, other = (
         stages(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training for seed in (1, 1, 2)
     )

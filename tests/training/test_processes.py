@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from semsearch.encoders.specs import Precision
 from semsearch.training import Loss, Recipe, Settings, Siamese, train
 from semsearch.training.batching import LikeLengthBatches
-from semsearch.training.processes import is_main, process_count, shared
+from semsearch.training.processes import broadcast, is_main, process_count
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 
@@ -95,7 +95,7 @@ def test_a_single_process_is_the_main_one(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")  # set by something else
     assert is_main()
     assert process_count() == 1
-    assert shared("value") == "value"
+    assert broadcast("value") == "value"
 
 
 @pytest.mark.parametrize(("count", "processes"), [(64, 2), (43, 2), (41, 3), (2, 3)])

@@ -12,7 +12,7 @@ from pathlib import Path
 from semsearch.cli import main
 from semsearch.errors import SemsearchError, TrainingError
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
-from semsearch.training.processes import together
+from semsearch.training.processes import failing_together
 from semsearch.training.stage_trainer import StageTrainer
 from semsearch.training.trainers import SiameseTrainer
 
@@ -31,7 +31,7 @@ def outcome(action):
 
 
 def fails_in_the_second():
-    with together():
+    with failing_together():
         if RANK == 1:
             raise TrainingError("no room")
 

@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 #: If matching documents are rarer among the nearest than overall, they are listed once the expected
 #: number of matches exceeds the wanted number by this factor.
-MOST_LEFT_OUT = 50
+MAX_LEFT_OUT = 50
 
 #: By how many standard deviations the expected number of matches exceeds the wanted one: if matches
 #: are spread at random, fewer than one query in a hundred has to be searched again.
@@ -383,7 +383,7 @@ class LocalState:
         wanted = view.reach(k)
         found: list[list[Candidate]] = [[] for _ in queries]
         open_queries = numpy.arange(len(queries))
-        most = wanted * MOST_LEFT_OUT
+        most = wanted * MAX_LEFT_OUT
         reach = len(view) if allowed is None else len(allowed)
         n = min(wanted if is_listed else _depth(wanted, share), reach)
         while len(open_queries) and n:

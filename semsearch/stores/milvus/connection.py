@@ -34,12 +34,12 @@ TOKEN, TLS, AUTHORITY, TIMEOUT = (
 TIMEOUT_SECONDS = 30.0
 
 #: The longest wait between two tries.
-MOST_PAUSE_SECONDS = 2.0
+MAX_PAUSE_SECONDS = 2.0
 
 #: A request of this size is far below the 64 MiB that a server takes.
 REQUEST_BYTES, REQUEST_ROWS = 8 << 20, 500
 #: The most rows that a server returns for one query vector.
-MOST_FOUND = 16_384
+MAX_FOUND = 16_384
 
 #: The version of a server from which on it has sparse vectors that are fit for use.
 SPARSE_VECTORS = (2, 5)
@@ -179,8 +179,8 @@ class Connection:
 
     def delete(self, collection: str, keys: Sequence[int] | Sequence[str]) -> None:
         """Delete rows by their primary keys."""
-        for start in range(0, len(keys), MOST_FOUND // 4):
-            self.call("delete", collection, ids=list(keys[start : start + MOST_FOUND // 4]))
+        for start in range(0, len(keys), MAX_FOUND // 4):
+            self.call("delete", collection, ids=list(keys[start : start + MAX_FOUND // 4]))
 
     def query(
         self, collection: str, condition: str, fields: Sequence[str], since: int
@@ -272,7 +272,7 @@ class Connection:
                 if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
                     raise self._explained(error) from error
             time.sleep(pause)
-            pause = min(2 * pause, MOST_PAUSE_SECONDS)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     def _explained(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))

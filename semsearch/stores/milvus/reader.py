@@ -19,7 +19,7 @@ from semsearch.stores.protocol import Space
 #: What each row of a document is read with.
 VERSIONS = ("document", "version", "text_version")
 #: The fewest numbers that are read at once.
-LEAST_STEP = 64
+MIN_STEP = 64
 
 
 class Reader:
@@ -62,7 +62,7 @@ class Reader:
     ) -> Iterator[list[Row]]:
         """The rows above a number, in the order of a key, some at a time: pages without gaps."""
         end = self._content.document if key == "document" else self._content.row
-        step = max(step, LEAST_STEP)
+        step = max(step, MIN_STEP)
         while last < end:
             page = f"{key} > {last} and {key} <= {last + step}"
             rows = self._connection.query(

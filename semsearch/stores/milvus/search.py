@@ -11,7 +11,7 @@ import numpy
 
 from semsearch.protocols import Matrix
 from semsearch.stores.milvus.collections import both, listed
-from semsearch.stores.milvus.connection import MOST_FOUND, Connection, Row
+from semsearch.stores.milvus.connection import MAX_FOUND, Connection, Row
 from semsearch.stores.protocol import Candidate
 
 #: How far apart the scores of equal unit vectors can be, by the order in which float32 adds up; of
@@ -21,7 +21,7 @@ ROUNDING = 2e-6
 #: on a busy machine, and a request has to be done within the time limit.
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
 #: How many candidates HNSW keeps, at least.
-LEAST_CANDIDATES = 128
+MIN_CANDIDATES = 128
 
 
 class _Found(NamedTuple):
@@ -74,7 +74,7 @@ class VectorSearch:
             k: how many.
             per_document: how many passages of a document may be among them.
         """
-        limit = min(2 * k + 8, MOST_FOUND)
+        limit = min(2 * k + 8, MAX_FOUND)
         found: list[list[Candidate]] = []
         step = min(QUERIES_AT_ONCE, max(1, ROWS_AT_ONCE // limit))
         for start in range(0, len(queries), step):
@@ -107,12 +107,12 @@ class VectorSearch:
             is_last = not returned or (self._is_exact and len(returned) < limit)
             if is_last or (len(chosen) >= k and chosen[k - 1].score > least):
                 return [Candidate(one.document, one.chunk, one.score) for one in chosen[:k]]
-            limit = min(4 * limit, MOST_FOUND)
+            limit = min(4 * limit, MAX_FOUND)
             rest = self._without(seen, live, least, per_document)
             [answer] = self._live(self._search([query], limit, rest))
 
     def _search(self, queries: Any, limit: int, rest: str) -> list[list[_Found]]:
-        parameters = {} if self._is_exact else {"ef": max(LEAST_CANDIDATES, 2 * limit)}
+        parameters = {} if self._is_exact else {"ef": max(MIN_CANDIDATES, 2 * limit)}
         answers = self._connection.search(
             self._collection,
             queries,

@@ -97,9 +97,9 @@ class MilvusStore:
         """Record in the index who is writing.
 
         Raises:
-            IndexBusyError: somebody on another machine is.
+            IndexBusyError: a process on another machine is writing it.
         """
-        told = False
+        warned = False
         while True:
             held = read_catalogue(self._connection).writer
             is_other = held.get("host", platform.node()) != platform.node()
@@ -111,9 +111,9 @@ class MilvusStore:
             )
             if not wait:
                 raise IndexBusyError(f"{busy}; --wait waits for it")
-            if not told:
+            if not warned:
                 logger.warning("%s; waiting for it", busy)
-                told = True
+                warned = True
             time.sleep(WAIT_SECONDS)
         token: dict[str, str | float] = {
             "token": uuid4().hex,

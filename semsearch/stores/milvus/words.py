@@ -26,7 +26,7 @@ from semsearch.stores.milvus.connection import Connection, Row
 
 K1, B = 1.2, 0.75
 #: The score of a word that more than half of the passages have, as in FTS5.
-LEAST_IDF = 1e-6
+MIN_IDF = 1e-6
 
 #: How often a passage has each term.
 Counts = Mapping[int, int]
@@ -72,7 +72,7 @@ class Totals(NamedTuple):
             math.log((self.passages - passages + 0.5) / (passages + 0.5))
             if passages < self.passages
             else 0.0,
-            LEAST_IDF,
+            MIN_IDF,
         )
 
 
