@@ -263,6 +263,11 @@ class FaissIndex:
         return self._exact.ids
 
     @property
+    def matrix(self) -> Matrix:
+        """A view of the exact vectors in the order of their ids, shape (n, dimension)."""
+        return self._exact.matrix
+
+    @property
     def dimension(self) -> int:
         """The dimension of its vectors."""
         return int(self._index.d)

@@ -262,8 +262,8 @@ class SpaceView:
         if _Origin.of(connection, space) != self._origin:
             return None
         last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
-        ids = self._tail.ids
-        blocks = [(ids, self._tail.vectors(ids)), *vector_blocks(connection, space, last)]
+        known = self._tail.ids, self._tail.matrix
+        blocks = [known, *vector_blocks(connection, space, last)]
         return SpaceView(
             self._origin,
             self._snapshot,
