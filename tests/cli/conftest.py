@@ -1,0 +1,50 @@
+"""A small corpus, its index, and calls of commands in their folder."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch.cli import main
+
+CORPUS = """id,title,text,year,genres
+a,Night Train,A train crosses the mountains at night.,1951,"[""Drama"", ""Mystery""]"
+b,Bread,The baker kneads dough before dawn.,1999,"[""Drama""]"
+c,,Two boats race across the bay.,2004,[]
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call `semsearch` in a folder that contains only corpus.csv."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    (tmp_path / "corpus.csv").write_text(CORPUS)
+
+    def call(*arguments, code=0, typed=None):
+        result = CliRunner().invoke(main, [str(item) for item in arguments], input=typed)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture
+def indexed(run):
+    run("index", "corpus.csv", "--encoder", "hashing")
+    return run
+
+
+def error_of(result):
+    """The error message without its code; it must be the last line on standard error."""
+    assert result.stdout == ""
+    *notes, line = result.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert not any(note.startswith("Error") for note in notes)
+    message, _, code = line.removeprefix("Error: ").rpartition(" [")
+    assert re.fullmatch(r"[a-z-]+\]", code)
+    return message
