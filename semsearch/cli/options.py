@@ -177,7 +177,7 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
 
 def judged_option(beginning: str) -> Callable[[_Command], _Command]:
     """``--queries FILE`` and ``--qrels FILE``; `beginning` starts the help of `--queries`."""
-    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    file = click.Path(path_type=Path)
     return together(
         click.option(
             "--queries",

@@ -108,7 +108,7 @@ def _published(spec: str) -> _Read:
 
 def _file(path: Path, language: str | None) -> _Read:
     if not path.is_file():
-        raise DatasetNotFoundError(f"no such file: {path} (nor a published set: stsb-multi:pt)")
+        raise DatasetNotFoundError(f"no such file: {path} (published sets: stsb-multi:pt)")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".tmx":

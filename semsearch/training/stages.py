@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import ArgumentError
+from semsearch.texts import quantity
 from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
 from semsearch.training.examples import Examples, Kind, Notify, mixed
@@ -131,7 +132,8 @@ def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
     if len(given) == 1:
         return list(given) * count
     raise ArgumentError(
-        f"{what} is given {len(given)} times for {count} stages; give it once, or once per stage"
+        f"{what} is given {quantity(len(given), 'time')} for "
+        f"{quantity(count, 'stage')}; give it once, or once per stage"
     )
 
 

@@ -251,6 +251,15 @@ class TestIr:
         result = run("ir", *arguments, status=1)
         assert message in result.stderr.splitlines()[-1]
 
+    @pytest.mark.parametrize("option", ["--queries", "--qrels"])
+    def test_a_missing_file_is_one_line(self, run, beir, tmp_path, option):
+        with Index.create(tmp_path / "pets.index", "hashing") as index:
+            index.add([Document("d1", "Cats sleep."), Document("d2", "Dogs bark.")])
+        files = {"--queries": f"{beir}/queries.jsonl", "--qrels": f"{beir}/qrels/test.tsv"}
+        arguments = [word for pair in (files | {option: "none.csv"}).items() for word in pair]
+        error = run("ir", "--index", "pets.index", *arguments, status=1).stderr
+        assert error == "Error: none.csv: No such file or directory [unusable-dataset]\n"
+
     def test_whole_documents(self, run, beir):
         arguments = ["--data", beir, "--system", "hashing", "--measure", "AP"]
         note = "Each document is one passage"

@@ -119,7 +119,7 @@ def test_recipes_by_stage(run, base):
         (["--data", "p.csv", "--resume"], "no training run to resume"),
         (
             ["--data", "p.csv", "--epochs", 1, "--epochs", 2],
-            "--epochs is given 2 times for 1 stages",
+            "--epochs is given 2 times for 1 stage;",
         ),
         (["--data", "p.csv", "--batch-size", 0], "batch_size must be at least 1, not 0"),
         (["--data", "stsbenchmark"], "semsearch datasets fetch stsbenchmark"),
