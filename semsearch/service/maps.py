@@ -29,6 +29,8 @@ TABLE = "passages"
 ALLOWED = {"SELECT", "EXPLAIN", "CREATE", "ALTER", "UPDATE"}
 #: The memory limit of the queries on one map.
 MEMORY = "1GB"
+#: How long to wait for an interrupted query before it is interrupted again.
+INTERRUPT_SECONDS = 0.1
 
 
 class MapQuery(BaseModel):
@@ -105,7 +107,10 @@ class Maps:
             try:
                 return await asyncio.shield(answer)
             except asyncio.CancelledError:  # the client is gone, or it took too long
-                cursor.interrupt()
+                while not answer.done():
+                    cursor.interrupt()  # again, as the query may not have started yet
+                    await asyncio.wait([answer], timeout=INTERRUPT_SECONDS)
+                answer.exception()  # or asyncio would log that nobody asked for it
                 raise
 
     def close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow
 import pytest
 
@@ -12,7 +14,7 @@ pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 pytest.importorskip("embedding_atlas", reason="a map needs the extra 'map'")
 from fastapi.testclient import TestClient
 
-from semsearch.service import Settings, create_app
+from semsearch.service import Settings, create_app, maps
 
 MAP = "/v1/indexes/birds/map"
 DOCUMENTS = [
@@ -92,13 +94,27 @@ def test_sql_reaches_only_the_map(client, sql):
     assert len(ask(client, "SELECT id FROM passages").json()) == 3
 
 
-def test_a_query_that_takes_too_long_is_stopped(client, settings):
+@pytest.mark.parametrize("delay", [0, 0.5], ids=["running", "not started"])
+def test_a_query_that_takes_too_long_is_stopped(client, settings, monkeypatch, delay):
+    """When the answer is sent, the query has ended, so that the map can be closed."""
+    ended = []
+
+    def answer(*query):
+        time.sleep(delay)
+        try:
+            return real(*query)
+        finally:
+            ended.append(query)
+
+    real = maps._answer
+    monkeypatch.setattr(maps, "_answer", answer)
     client.get(MAP)
     object.__setattr__(settings, "seconds", 0.3)
     endless = (
         "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range = -b.range"
     )
     assert ask(client, endless).status_code == 504
+    assert len(ended) == 1
     object.__setattr__(settings, "seconds", 30)
     assert len(ask(client, "SELECT id FROM passages").json()) == 3
 
