@@ -127,7 +127,8 @@ def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
     )
     if skipped:
         rows = "1 row is" if len(skipped) == 1 else f"{len(skipped):,} rows are"
-        logger.warning("%s not searched; the first: %s", rows, skipped[0])
+        first = str(skipped[0])  # its traceback would keep the frame alive where logs are kept
+        logger.warning("%s not searched; the first: %s", rows, first)
 
 
 def _forget(frame: int) -> None:
