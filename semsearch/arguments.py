@@ -18,6 +18,8 @@ from semsearch.errors import ArgumentError
 _Choice = TypeVar("_Choice", bound=Enum)
 
 SHOWN_MAX_CHARACTERS = 40
+#: SQLite's largest number; larger ones are taken as this one.
+WHOLE_NUMBER_MAX = 2**63 - 1
 
 #: Undecoded bytes in Python's strings, and unpaired surrogates.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,10 +49,10 @@ def check_whole_number(name: str, value: Any, least: int) -> int:
         raise ArgumentError(f"{name} must be a whole number, not {shown(value)}")
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, not {number}")
-    return number
+    return min(number, WHOLE_NUMBER_MAX)
 
 
-def check_number(name: str, value: Any, low: float, high: float) -> float:
+def check_number(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """Check that a value is a number (Python's or NumPy's) from `low` to `high`.
 
     Raises:
@@ -58,10 +60,11 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
     """
     try:
         number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not low <= number <= high:
-        raise ArgumentError(f"{name} must be a number from {low:g} to {high:g}, not {shown(value)}")
+        limits = f" from {low:g} to {high:g}" if (low, high) != (-math.inf, math.inf) else ""
+        raise ArgumentError(f"{name} must be a number{limits}, not {shown(value)}")
     return number
 
 

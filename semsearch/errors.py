@@ -75,6 +75,15 @@ class SemsearchError(Exception):
         line = "".join(letter if letter.isprintable() else " " for letter in message)
         return line if len(line) <= MESSAGE_MAX_CHARACTERS else f"{line[:-1]}…"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For pickle, which would otherwise call the class with the message alone."""
+        return _unpickled, (type(self), self.args), vars(self)
+
+
+def _unpickled(kind: type[SemsearchError], arguments: tuple[object, ...]) -> SemsearchError:
+    """An error without attributes; pickle sets them."""
+    return kind.__new__(kind, *arguments)
+
 
 class ArgumentError(SemsearchError, ValueError):
     """An argument is invalid."""

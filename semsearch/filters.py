@@ -81,8 +81,20 @@ class Operator(Enum):
     GREATER_OR_EQUAL = ">="
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class _WithLiterals:
+    """Equal if written alike: 1 and true match different documents, but are equal in Python."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and str(other) == str(self)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Comparison(_WithLiterals):
     """``year >= 1970``."""
 
     field: str
@@ -93,8 +105,8 @@ class Comparison:
         return f"{field_text(self.field)} {self.operator.value} {literal_text(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class In:
+@dataclass(frozen=True, eq=False, slots=True)
+class In(_WithLiterals):
     """``genres in ('Drama', 'Crime')``."""
 
     field: str
@@ -207,7 +219,9 @@ def filter_error(reason: str, column: int | None = None) -> FilterError:
 
 
 def literal_text(value: Value) -> str:
-    """A literal as written in expressions."""
+    """A literal, Python's or NumPy's, as written in expressions."""
+    if hasattr(value, "item"):
+        value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

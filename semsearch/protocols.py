@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.errors import NoVectorError
+from semsearch.errors import EncoderError, NoVectorError
 from semsearch.records import Coverage, Hits
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
@@ -156,6 +156,25 @@ def check_unit(matrix: Matrix, spec: str) -> Matrix:
     return matrix
 
 
+def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
+    """The vectors that an encoder returned for `count` texts, shape (count, dimension).
+
+    Raises:
+        EncoderError: it returned something else.
+        NoVectorError: some rows are not unit vectors.
+    """
+    try:
+        found = numpy.asarray(vectors)
+    except ValueError:  # rows of different lengths
+        found = numpy.empty(0, object)
+    if found.shape != (count, encoder.dimension) or found.dtype.kind not in "fiu":
+        raise EncoderError(
+            f"encoder '{encoder.spec}' must return numbers of shape ({count}, {encoder.dimension}) "
+            f"for {count} texts, not an array of {found.dtype} of shape {found.shape}"
+        )
+    return check_unit(found.astype(numpy.float32, copy=False), encoder.spec)
+
+
 def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[int]]:
     """Encode texts, leaving out those for which the encoder returns no vector.
 
@@ -165,12 +184,15 @@ def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[
 
     Returns:
         Unit vectors, shape (m, dimension), and the positions of the m texts in `texts`.
+
+    Raises:
+        EncoderError: the encoder returned something else than a vector for each text.
     """
     places = list(range(len(texts)))
     while places:
         try:
             matrix = encoder.encode_documents([texts[place] for place in places])
-            return check_unit(matrix, encoder.spec), places
+            return checked_vectors(matrix, encoder, len(places)), places
         except NoVectorError as error:
             if not error.rows:
                 raise

@@ -11,7 +11,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -77,10 +77,13 @@ class Workspace:
                     self._begin(json.loads(json.dumps(plan)))
                     yield
                 finally:
-                    file.unlink(missing_ok=True)
+                    with suppress(PermissionError):  # on Windows, which deletes no open files
+                        file.unlink(missing_ok=True)
         except Timeout:
             raise TrainingError(f"another process is training {self.output}") from None
         except OSError as error:
+            if error.errno is None or isinstance(error, (ConnectionError, TimeoutError)):
+                raise  # not of a file
             raise TrainingError(
                 f"{self.folder} cannot be written: {error.strerror or error}"
             ) from error

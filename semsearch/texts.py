@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from typing import Any
 
 # A flat list as printed by Python and pandas, ['it', "it's", 1.5, None], or an array of strings as
@@ -16,6 +17,11 @@ _STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCA
 _LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|False|None)"
 _LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
 _WHITE_SPACE = {code: " " for code in range(0x3001) if chr(code).isspace()}
+_LINE_ENDS = "\x85\u2028\u2029"
+#: White space that is longer than a byte in UTF-8, by white space of one byte.
+_SHORT_SPACE = {
+    code: "\n" if chr(code) in _LINE_ENDS else " " for code in _WHITE_SPACE if code > 127
+}
 _ITEM = re.compile(_LITERAL)
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _HEAD = 1000
@@ -78,7 +84,10 @@ def split_sentences(text: str) -> list[str]:
 
     head = text[:_HEAD]
     rules = "ru" if 3 * len(_CYRILLIC.findall(head)) > len(head) else "en"
-    return list(segment(rules, text))
+    # sentencex 1.0 panics at "B\xa0.", as it takes white space for one byte.
+    found = segment(rules, text.translate(_SHORT_SPACE))
+    ends = accumulate(map(len, found), initial=0)
+    return [text[start:end] for start, end in pairwise(ends)]
 
 
 def quantity(count: int, noun: str) -> str:

@@ -180,9 +180,22 @@ class TestSearching:
     def test_other_collections_are_refused(self, index, texts):
         refused(lambda: Retriever(index).search_many(texts), "must be a")
 
-    @pytest.mark.parametrize("k", [numpy.int64(2), 2**70])
-    def test_any_whole_number_is_a_k(self, index, k):
-        assert len(Retriever(index).search("red", k)) == min(k, 3)
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    @pytest.mark.parametrize(
+        "k", [numpy.int64(2), 2**63 - 1, 2**70, 10**400], ids=["numpy", "2^63", "2^70", "10^400"]
+    )
+    def test_any_whole_number_is_a_k(self, index, k, mode):
+        retriever = Retriever(index)
+        matching = 1 if mode == "bm25" else 3
+        assert len(retriever.search("red", k, mode=mode)) == min(k, matching)
+        assert not retriever.search("red", offset=k + 1, mode=mode)
+
+    @pytest.mark.parametrize("option", ["min_score", "mmr", "dense_weight", "rerank_budget"])
+    def test_numbers(self, index, option):
+        retriever = Retriever(index)
+        assert retriever.search("red", **{option: numpy.float32(0)})
+        for value in (float("nan"), 10**400, "0", True):
+            refused(lambda value=value: retriever.search("red", **{option: value}), "a number")
 
     @pytest.mark.parametrize(
         "scores", [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"]]

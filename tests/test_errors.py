@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 from pathlib import Path
 
@@ -84,3 +85,21 @@ def test_add_remedy():
         "empty text; leave it out",
         "7",
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.FilterError("where: x"),
+        errors.BadRowError("a.csv:3", "empty text", "7"),
+        errors.DuplicateIdError("a.csv:3", "twice"),
+        errors.UndecodableError("a.csv:3", "text holds byte 0xe9"),
+        errors.BadFileError("a.pdf, page 3", "damaged", "a.pdf"),
+        errors.NoVectorError("minilm", [3]),
+        errors.MissingExtraError("ray", "ray", "a cluster"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_reach_other_processes(error):
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

@@ -120,3 +120,19 @@ def test_column_names_map_back_to_fields(name):
     column = column_name(name, taken)
     assert column not in taken
     assert field_name(column, taken) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (numpy.datetime64("2020-05-01T10:30", "ns"), "2020-05-01T10:30:00"),
+        (numpy.datetime64("2020-05-01", "D"), "2020-05-01"),
+        (numpy.datetime64("NaT", "ns"), None),
+        (numpy.timedelta64(5, "ns"), "0:00:00"),
+        (numpy.timedelta64(90_000_000_000, "ns"), "0:01:30"),
+        (numpy.array(["2020-05-01"], "datetime64[ns]"), ["2020-05-01T00:00:00"]),
+        ([numpy.datetime64("2020-05-01", "ns")], ["2020-05-01T00:00:00"]),
+    ],
+)
+def test_dates_of_numpy_become_text(value, stored):
+    assert Document("a", "text", metadata={"when": value}).metadata == {"when": stored}

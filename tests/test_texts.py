@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.texts import joined_text, one_line, printed_list, quantity, sentences_text
+from semsearch.texts import (
+    joined_text,
+    one_line,
+    printed_list,
+    quantity,
+    sentences_text,
+    split_sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +63,11 @@ def test_only_strings_are_sentences():
 )
 def test_quantities(count, noun, expected):
     assert quantity(count, noun) == expected
+
+
+@pytest.mark.parametrize("space", [chr(code) for code in range(0x3001) if chr(code).isspace()])
+def test_any_white_space_in_sentences(space):
+    """The segmenter panics at a capital letter before white space of several bytes and a stop."""
+    text = f"A vaccine against hepatitis B{space}. It is given at birth.{space}Twice. Here."
+    assert "".join(split_sentences(text)) == text
+    assert split_sentences(text)[-1] == "Here."

@@ -64,5 +64,5 @@ def command(
         **choices,
     )
     systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(trained.folder))}"
-    hint = f"to compare speed and quality: semsearch eval sts stsbenchmark {systems} --report DIR"
-    click.echo(visible(hint), err=True)
+    comparison = f"semsearch eval sts --data stsbenchmark {systems} --report DIR"
+    click.echo(visible(f"to compare speed and quality: {comparison}"), err=True)

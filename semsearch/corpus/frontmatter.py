@@ -38,7 +38,7 @@ def split_front_matter(text: str) -> FrontMatter:
     if found := _TOML.match(head):
         try:
             fields: Any = tomllib.loads(found[1])
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise CorpusError(f"its front matter is not TOML: {first_line(error)}") from None
     elif (found := _YAML.match(head)) and _LIKE_FIELDS.match(found[1]):
         fields = _yaml(found[1])

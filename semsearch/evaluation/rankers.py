@@ -240,7 +240,7 @@ class RecordedRanker:
         started = time.perf_counter()
         for name, query in retrieval.queries.items():
             hits = _hits(query, run[name], retrieval.documents)
-            hits = reranked(hits, self._reranker, RERANK_DEPTH)
+            hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
             run[name] = {hit.document_id: hit.score for hit in hits}
         return Ranking(run, time.perf_counter() - started)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.encoders import EncodesSentences
-from semsearch.errors import IndexStoreError, SpaceError
+from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
 from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.stores import create_store, open_store
@@ -197,7 +197,12 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
                 )
                 for name in lacking
             ]
-            writer.put(new, _renumbered(state.vectors_of(sorted(digests)), spaces))
+            found_vectors = state.vectors_of(sorted(digests))
+            if {(number, digest) for number in spaces for digest in digests} - found_vectors.keys():
+                raise DamagedIndexError(
+                    "a passage has no vector, or a damaged one; see: semsearch verify --repair"
+                )
+            writer.put(new, _renumbered(found_vectors, spaces))
             count += len(new)
         done += len(ids)
         on_batch(done, total)

@@ -207,8 +207,10 @@ class SemsearchVectorStore(VectorStore):
     ) -> list[tuple[LangChainDocument, float]]:
         if isinstance(filter, dict):
             filter = _where(filter)  # noqa: A001
-        if filter is not None:
-            options["where"] = filter
+        where = options.pop("where", None)
+        both = [f"({one})" for one in (where, filter) if one is not None]
+        if both:
+            options["where"] = " and ".join(both)
         with self.index.read() as state:
             if not state.ids(limit=1):
                 return []  # an empty index accepts any filter

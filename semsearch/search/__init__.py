@@ -94,15 +94,25 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
     if by_meaning and not index.has_loaded(space):
         _look_ahead(index, space, options.where)
     vectors = _vectors(index, space, wanted, options, clock) if by_meaning else None
+    chosen = [Hits("")] * len(wanted)
+    places = list(range(len(wanted)))
     while True:
+        queries_left = [wanted[place] for place in places]
+        vectors_left = None if vectors is None else vectors[places]
         try:
-            answers = _answers(index, space, wanted, vectors, depth, options, clock)
+            answers = _answers(index, space, queries_left, vectors_left, depth, options, clock)
         except IndexChangedError:  # the index was written meanwhile: read the new state
-            answers = _answers(index, space, wanted, vectors, depth, options, clock)
-        if not any(_lacks_hits(answer, depth, options) for answer in answers):
+            answers = _answers(index, space, queries_left, vectors_left, depth, options, clock)
+        lacking = []
+        for place, answer in zip(places, answers, strict=True):
+            hits = _ordered(answer, wanted[place], options, clock)
+            if _lacks_hits(answer, len(hits), depth, options):
+                lacking.append(place)
+            first = options.offset + options.k
+            chosen[place] = Hits(hits.query, hits[options.offset : first], reranked=hits.reranked)
+        if not lacking:
             break
-        depth *= 4
-    chosen = [_chosen(answer, options, clock) for answer in answers]
+        places, depth = lacking, 4 * depth
     if options.explain:
         from semsearch.search.explaining import explained
 
@@ -139,22 +149,25 @@ def _vectors(
 
 
 def _depth(options: Options) -> int:
-    """How many candidates are needed for the requested hits."""
-    wanted = options.offset + options.k + len(options.examples) * options.per_document
+    """How many candidates are needed for the requested hits, which the examples are not."""
+    wanted = _needed(options)
     if options.rerank is not None:
         wanted = max(wanted, options.rerank_depth)
+    return wanted + len(options.examples) * options.per_document
+
+
+def _needed(options: Options) -> int:
+    """How many hits are needed before truncation."""
+    wanted = options.offset + options.k
     return wanted if options.mmr is None else max(wanted, MMR_DEPTH)
 
 
-def _lacks_hits(answer: Answer, depth: int, options: Options) -> bool:
+def _lacks_hits(answer: Answer, distinct: int, depth: int, options: Options) -> bool:
     """Whether a deeper search would find hits in place of the duplicates dropped."""
-    if not options.fold_duplicates or answer.found < depth:
+    if not options.fold_duplicates or answer.found < depth or distinct >= _needed(options):
         return False
-    from semsearch.search.diversity import without_duplicates
-
-    vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in answer.hits])
-    distinct, _ = without_duplicates(answer.hits, vectors)
-    return len(distinct) < options.offset + options.k
+    least = options.min_score
+    return least is None or not answer.hits or answer.hits[-1].score >= least
 
 
 def _answers(
@@ -326,17 +339,17 @@ def _hits(
     return hits
 
 
-def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
-    """The requested hits, reranked, without duplicates, diversified."""
+def _ordered(answer: Answer, query: Wanted, options: Options, clock: Stopwatch) -> Hits:
+    """The hits found, reranked, without duplicates, diversified."""
     hits = answer.hits
     if options.rerank is not None:
         from semsearch.search.reranking import reranked
 
+        text = " ".join(query.to_encode)
         with clock("rerank"):
-            hits = reranked(hits, options.rerank, options.rerank_depth, options.rerank_budget)
+            hits = reranked(hits, text, options.rerank, options.rerank_depth, options.rerank_budget)
     least = options.min_score
     kept = [hit for hit in hits if least is None or hit.score >= least]
-    wanted = options.offset + options.k
     if kept and answer.vectors:
         from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 
@@ -349,9 +362,9 @@ def _chosen(answer: Answer, options: Options, clock: Stopwatch) -> Hits:
                 kept = maximal_marginal_relevance(first, vectors[:MMR_DEPTH], options.mmr) + rest
     ranked = [
         hit if hit.rank == rank else hit._replace(rank=rank)
-        for rank, hit in enumerate(kept[:wanted], start=1)
+        for rank, hit in enumerate(kept, start=1)
     ]
-    return Hits(hits.query, ranked[options.offset :], reranked=hits.reranked)
+    return Hits(hits.query, ranked, reranked=hits.reranked)
 
 
 class Stopwatch:

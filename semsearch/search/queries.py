@@ -29,7 +29,7 @@ from semsearch.errors import (
     NoVectorError,
     QueryError,
 )
-from semsearch.protocols import Encoder, Matrix, Reranker, check_unit
+from semsearch.protocols import Encoder, Matrix, Reranker, checked_vectors
 from semsearch.records import SearchMode
 from semsearch.stores.protocol import Space, StoreState
 
@@ -129,10 +129,8 @@ class Options:
             raise ArgumentError(
                 f"rerank must be a reranker (load_reranker returns one), not {shown(self.rerank)}"
             )
-        if self.min_score is not None and (
-            isinstance(self.min_score, bool) or not isinstance(self.min_score, (int, float))
-        ):
-            raise ArgumentError(f"min_score must be a number, not {shown(self.min_score)}")
+        if self.min_score is not None:
+            self._set("min_score", check_number("min_score", self.min_score))
         for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
             self._set(name, check_whole_number(name, getattr(self, name), least))
         self._set("mode", check_choice("mode", SearchMode, self.mode))
@@ -166,8 +164,7 @@ def _weights(examples: Examples) -> dict[str, float]:
         weights = dict.fromkeys(ids, 1.0)
     for name, weight in weights.items():
         check_text("the id of an example", name)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-            raise ArgumentError(f"the weight of '{name}' must be a number, not {shown(weight)}")
+        weights[name] = check_number(f"the weight of '{name}'", weight)
     return weights
 
 
@@ -290,7 +287,7 @@ def _unit(vector: Any, space: Space, options: Options) -> Matrix:
         raise CombinationError("a vector has no words: mode must be 'semantic', and rerank None")
     try:
         found = numpy.asarray(vector, numpy.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = numpy.empty(0)
     if found.shape != (space.dimension,):
         raise QueryError(
@@ -305,7 +302,7 @@ def _unit(vector: Any, space: Space, options: Options) -> Matrix:
 def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
     _warn_of_cut_queries(encoder, texts)
     try:
-        return check_unit(encoder.encode_queries(texts), encoder.spec)
+        return checked_vectors(encoder.encode_queries(texts), encoder, len(texts))
     except NoVectorError as error:
         query = texts[error.rows[0]]
         message = (

@@ -17,13 +17,16 @@ from semsearch.records import Hits
 FIRST_BLOCK = 8
 
 
-def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = None) -> Hits:
+def reranked(
+    hits: Hits, query: str, reranker: Reranker, depth: int, budget: float | None = None
+) -> Hits:
     """Sort the first hits by the scores of a cross-encoder; equal scores keep their order.
 
     Some cross-encoders have their scores combined with those of the first stage (`CombinesScores`).
 
     Args:
         hits: best first; they are scored in this order.
+        query: the text that they are scored for, without operators.
         reranker: the cross-encoder.
         depth: the maximum number of hits to score. The others follow in their previous order.
         budget: time limit in seconds, kept by the speed measured so far. At least `FIRST_BLOCK`
@@ -43,7 +46,7 @@ def reranked(hits: Hits, reranker: Reranker, depth: int, budget: float | None = 
             taken = min(taken, max(FIRST_BLOCK, len(scores)), affordable)
             if taken < 1:
                 break
-        scores += _scores(hits.query, first[len(scores) : len(scores) + taken], reranker)
+        scores += _scores(query, first[len(scores) : len(scores) + taken], reranker)
     read = first[: len(scores)]
     weight = reranker.first_stage_weight if isinstance(reranker, CombinesScores) else 0.0
     final = combined([hit.score for hit in read], scores, weight)

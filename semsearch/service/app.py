@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.util import find_spec
 from os import PathLike
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request
@@ -20,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from semsearch.arguments import check_path
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
@@ -125,7 +125,9 @@ class Service:
         del app
         try:
             for name, path in self._indexes.items():
-                self.workers[name] = Worker(Path(path), self.metrics.encoded_together)
+                self.workers[name] = Worker(
+                    check_path("the index", path), self.metrics.encoded_together
+                )
             for worker in self.workers.values():
                 await worker.call(_warm)
             async with self._serving_agents():

@@ -25,6 +25,8 @@ def described_fields(index: Index) -> list[dict[str, Any]]:
     bounds: dict[str, list[Any]] = {field.name: [] for field in fields}
     for document in islice(index, SAMPLE):
         for name, value in document.metadata.items():
+            if name not in texts:  # a writer has just added it
+                continue
             items = value if isinstance(value, list) else [value]
             texts[name].update(
                 {item for item in items if isinstance(item, str) and len(item) <= LONGEST}

@@ -59,7 +59,7 @@ class Guard:
             detail = f"host {host[:100]!r} is not allowed (see --allow-host)"
             return problem(HTTPStatus.FORBIDDEN, detail)
         origin = headers.get("origin")
-        if origin and origin not in settings.origins and urlsplit(origin.lower()).netloc != host:
+        if origin and origin not in settings.origins and _host_of(origin.lower()) != host:
             detail = f"origin {origin[:100]!r} is not allowed (see --allow-origin)"
             return problem(HTTPStatus.FORBIDDEN, detail)
         is_local = settings.socket is not None and settings.socket in (scope.get("server") or ())
@@ -116,6 +116,14 @@ class Guard:
     def _too_large(self) -> Response:
         detail = f"a request can have at most {self._settings.max_body:,} bytes"
         return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, {"Connection": "close"})
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and port of an ``Origin`` header; None if it is malformed."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _without_port(host: str) -> str:

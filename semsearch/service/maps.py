@@ -142,6 +142,7 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
         ":memory:",
         config={
             "memory_limit": MEMORY,
+            "temp_directory": "",  # queries that need more memory fail
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
         },

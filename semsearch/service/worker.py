@@ -122,9 +122,9 @@ class Worker:
             ]
             try:
                 self._reopen_if_replaced()
-            except Exception as error:  # passed on to the requests
+            except BaseException as error:  # passed on to the requests
                 for request in requests:
-                    request.future.set_exception(error)
+                    _fail(request.future, error)
                 continue
             searches: dict[str, list[Search]] = {}
             for request in requests:
@@ -164,9 +164,9 @@ class Worker:
         queries = [query for search in searches for query in search.queries]
         try:
             found = iter(self._index.search_many(queries, **searches[0].options))
-        except Exception as error:  # passed on to the request
+        except BaseException as error:  # passed on to the request
             if len(searches) == 1:
-                searches[0].future.set_exception(error)
+                _fail(searches[0].future, error)
                 return
             for search in searches:
                 self._search([search])
@@ -180,5 +180,17 @@ def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
     """Set the result of a future to what a function returns or raises."""
     try:
         future.set_result(function())
-    except Exception as error:  # passed on to the request
-        future.set_exception(error)
+    except BaseException as error:  # passed on to the request
+        _fail(future, error)
+
+
+def _fail(future: Future[Any], error: BaseException) -> None:
+    """Set the exception of a future.
+
+    Asyncio cannot pass on StopIteration, and others that are no `Exception`, such as panics in
+    Rust, would end the service.
+    """
+    if isinstance(error, StopIteration) or not isinstance(error, Exception):
+        cause, error = error, RuntimeError(repr(error))
+        error.__cause__ = cause
+    future.set_exception(error)

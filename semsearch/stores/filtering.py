@@ -41,6 +41,8 @@ from semsearch.stores.protocol import Kind, StoreState
 #: Tests of a filter that matches nothing for which a message lists similar values.
 TESTS_EXPLAINED = 3
 SIMILAR_SHOWN = 3
+#: Longer texts are not compared by spelling, which takes long.
+MAX_SIMILAR_CHARACTERS = 200
 #: Known fields listed in a message.
 FIELDS_SHOWN = 20
 
@@ -129,7 +131,12 @@ def _nearest(state: StoreState, test: Comparison | In) -> str:
         return ""
     in_order = isinstance(test, Comparison) and test.operator is not Operator.EQUAL
     nearest, question = [], "did you mean {}?"
-    if isinstance(value, str) and not in_order and not is_date(value):
+    if (
+        isinstance(value, str)
+        and len(value) <= MAX_SIMILAR_CHARACTERS
+        and not in_order
+        and not is_date(value)
+    ):
         nearest = _similar(state, test.field, value)
     if not nearest:
         nearest, question = state.neighbours(test.field, value), "nearest: {}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
 from semsearch.corpus import open_table
+from semsearch.corpus.formats import DOCUMENTS, format_by_name
 from semsearch.datasets.textlines import numbered_lines
 from semsearch.datasets.translated import (
     SOURCE_LANGUAGE,
@@ -29,7 +30,6 @@ from semsearch.training.examples import Examples, Kind, Notify
 
 SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "sentence1")
 TRANSLATION_COLUMNS = ("translation", "target", "tgt", "trg", "positive", "sentence2")
-TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".arrow", ".feather", ".xlsx")
 
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
@@ -113,7 +113,8 @@ def _file(path: Path, language: str | None) -> _Read:
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".tmx":
         return _translation_memory(path, language)
-    return _table(path, language) if suffix in TABLES else _moses(path)
+    kind = format_by_name(path)
+    return _moses(path) if kind is None or kind in DOCUMENTS else _table(path, language)
 
 
 def _table(path: Path, language: str | None) -> _Read:

@@ -55,6 +55,17 @@ class TestSqlite:
     def test_a_url(self, films, tmp_path):
         assert list(Corpus(f"sqlite:///{tmp_path}/films.db", sql=FILMS)) == DOCUMENTS
 
+    @pytest.mark.parametrize("prefix", ["", "sqlite:///", "sqlite+pysqlite:///"])
+    @pytest.mark.parametrize("sql", ["DROP TABLE films", "ATTACH 'made.db' AS made"])
+    def test_no_file_is_changed_or_made(self, films, tmp_path, monkeypatch, prefix, sql):
+        monkeypatch.chdir(tmp_path)
+        before = (tmp_path / "films.db").read_bytes()
+        for name in ("films.db", "absent.db"):
+            with pytest.raises(CorpusError):
+                list(Corpus(f"{prefix}{tmp_path}/{name}", sql=sql))
+        assert [file.name for file in tmp_path.iterdir()] == ["films.db"]
+        assert (tmp_path / "films.db").read_bytes() == before
+
     def test_colons_and_percent_signs_are_not_parameters(self, films):
         query = "SELECT plot FROM films WHERE plot LIKE '%: 100 % w%' OR plot = ':x'"
         assert len(list(Corpus(films, sql=query, text_columns="plot"))) == 1

@@ -125,3 +125,33 @@ def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):
     with Index.create(tmp_path / "x", [Vague(None)]) as index:
         with pytest.raises(NoVectorError, match="'vague' returns no unit vector"):
             index.add(corpus())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda matrix: matrix[:, :-1],
+        lambda matrix: matrix[:-1],
+        lambda matrix: numpy.concatenate([matrix, matrix]),
+        lambda matrix: matrix[0],
+        lambda matrix: matrix[None],
+        lambda matrix: matrix.astype(object),
+        lambda matrix: matrix.astype(complex),
+        lambda matrix: [[1.0], [1.0, 2.0]],
+        lambda matrix: None,
+    ],
+)
+def test_an_array_of_another_shape_is_the_encoders_fault(tmp_path, change):
+    class Wrong(Failing):
+        def encode_documents(self, texts):
+            return change(self._encoder.encode_documents(texts))
+
+        def encode_queries(self, texts):
+            return change(self._encoder.encode_queries(texts))
+
+    with Index.create(tmp_path / "x", [Failing(None)]) as index:
+        index.add(corpus()[:3])
+    with Index.open(tmp_path / "x", [Wrong(None)]) as index:
+        for use in (lambda: index.add(corpus()[5:9]), lambda: index.search("text")):
+            with pytest.raises(EncoderError, match=r"'hashing:32' must return numbers of shape \("):
+                use()

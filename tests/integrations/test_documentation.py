@@ -36,9 +36,7 @@ def test_examples(section, package, tmp_path, monkeypatch):
     names = {}
     exec(compile(code, DOCUMENT.name, "exec"), names)  # noqa: S102 - our own
     store = names["store"]
-    assert [document.text for document in Index.open("indexes/notes")] == [
-        "The cat dozed on the radiator."
-    ]
+    assert [document.text for document in store.index] == ["The cat dozed on the radiator."]
     store.index.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy
 import pytest
 from frameworks import needs
 
@@ -32,6 +33,13 @@ PETS = [
     Document("hen", "The hen lays eggs. " * 100, None, {"legs": 2}),
     Document("owl", "The owl hoots.", None, {"legs": 2}),
 ]
+
+
+def test_filter_and_where_both_apply(pets):
+    store = SemsearchVectorStore(pets)
+    for given in ({"legs": 4}, {"legs": numpy.int64(4)}, "legs = 4"):
+        found = store.similarity_search("animal", filter=given, where="id = 'dog' or legs = 2")
+        assert [document.id for document in found] == ["dog"]
 
 
 @pytest.fixture

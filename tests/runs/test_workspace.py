@@ -105,3 +105,9 @@ def test_discarded_run_leaves_nothing(tmp_path):
 def test_invalid_folders_are_rejected(path):
     with pytest.raises(ArgumentError, match="must name a separate folder"):
         Workspace(Path(path), overwrite=True)
+
+
+def test_only_errors_of_files_are_those_of_the_folder(tmp_path):
+    for name, error in (("a", ConnectionError("no answer")), ("b", OSError("no model"))):
+        with pytest.raises(type(error), match=str(error)), Workspace(tmp_path / name).opened(PLAN):
+            raise error

@@ -13,6 +13,19 @@ from semsearch.records import Chunk, Hit
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 
 
+class ByLength:
+    """A reranker that prefers short passages."""
+
+    spec, precision = "by-length", None
+
+    def score(self, query, passages):
+        return numpy.array([-float(len(text)) for text in passages])
+
+
+def ids(hits):
+    return [hit.document_id for hit in hits]
+
+
 def hits_of(scores):
     return [
         Hit(rank, score, str(rank), Chunk(rank, str(rank), 0, 1, "x"), "x", {})
@@ -23,10 +36,6 @@ def hits_of(scores):
 def unit(rows):
     rows = numpy.array(rows, numpy.float32)
     return rows / numpy.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def ids(hits):
-    return [hit.document_id for hit in hits]
 
 
 def test_mmr_orders_as_in_the_paper():
@@ -108,6 +117,62 @@ class TestOnAnIndex:
         every = index.search("red bird", 5, mmr=0.4)
         for offset, k in itertools.product(range(6), (1, 2)):
             assert index.search("red bird", k, offset=offset, mmr=0.4) == every[offset : offset + k]
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"mmr": 0.5, "like": ["d", "e"]},
+            {"mmr": 0.5, "fold_duplicates": True},
+            {"rerank": ByLength(), "rerank_depth": 20, "like": ["d", "e"]},
+        ],
+        ids=["mmr and examples", "mmr and duplicates", "reranking and examples"],
+    )
+    def test_pages_hold_each_hit_once(self, index, options):
+        index.add(Document(f"n{n}", f"red bird {n // 2} {'of' * (n % 7)}") for n in range(130))
+        every = ids(index.search("red bird", 200, **options))
+        assert len(every) == len(set(every))
+        pages = [index.search("red bird", 7, offset=start, **options) for start in range(0, 200, 7)]
+        assert [name for page in pages for name in ids(page)] == every
+
+    @pytest.mark.parametrize("options", [{}, {"mmr": 0.3}], ids=["folded", "diversified"])
+    def test_other_queries_do_not_change_the_hits(self, index, options):
+        index.add(Document(f"again {n}", "red bird sings") for n in range(300))
+        index.add(Document(f"other {n}", f"blue kind{n // 2} thing{n % 3}") for n in range(60))
+        queries = ["red bird sings", "blue kind3", "blue thing1"]
+        together = index.search_many(queries, 10, fold_duplicates=True, **options)
+        alone = [index.search(query, 10, fold_duplicates=True, **options) for query in queries]
+        assert together == alone
+
+    def test_folding_after_reranking_returns_k_hits(self, tmp_path):
+        """B is a near-duplicate of A and of C, which are not of each other."""
+        angles = {"a": 0.0, "b": 0.3, "c": 0.6, "d": 1.4, "e": 2.2}
+
+        class Turned:
+            spec = fingerprint = "turned"
+            dimension, max_document_tokens, max_query_tokens = 2, 100, None
+
+            def description(self):
+                return {}
+
+            def token_spans(self, text):
+                return numpy.array([[0, len(text)]])
+
+            def encode_documents(self, texts):
+                turns = numpy.array([angles[text] for text in texts])
+                return numpy.stack([numpy.cos(turns), numpy.sin(turns)], 1).astype(numpy.float32)
+
+            encode_queries = encode_documents
+
+        class PrefersB:
+            spec, precision = "prefers-b", None
+
+            def score(self, query, passages):
+                return numpy.array([text == "b" for text in passages], float)
+
+        with Index.create(tmp_path / "turned", [Turned()]) as index:
+            index.add(Document(name, name) for name in angles)
+            hits = index.search("a", 2, fold_duplicates=True, rerank=PrefersB(), rerank_depth=3)
+        assert [(hit.document_id, hit.duplicates) for hit in hits] == [("b", ("a", "c")), ("d", ())]
 
     def test_many_duplicates_take_no_places(self, index):
         """However many are folded, k other hits are returned."""

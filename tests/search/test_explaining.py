@@ -114,3 +114,9 @@ def test_ranks_and_scores_before_reranking(index):
     for hit in hits:
         assert hit.explanation.first_rank == before[hit.document_id].rank
         assert hit.explanation.first_score == before[hit.document_id].score
+
+
+def test_control_characters_do_not_change_the_words(index):
+    index.add([Document("x", "The \x02 otter \x02 sleeps\x03 on the mat\x1fotter")])
+    (hit,) = index.search("otter", 1, mode="bm25", explain=True)
+    assert hit.explanation.words == ("otter",)

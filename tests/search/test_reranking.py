@@ -138,3 +138,15 @@ def test_an_empty_index(tmp_path):
         reranker = Counting()
         assert index.search("item", rerank=reranker, rerank_budget=1).reranked == 0
         assert reranker.read == []
+
+
+def test_the_reranker_reads_the_query_without_operators(index):
+    class Listening(Counting):
+        def score(self, query, passages):
+            self.query = query
+            return super().score(query, passages)
+
+    for mode, read in (("semantic", '"item" -car'), ("bm25", "item"), ("hybrid", "item")):
+        reranker = Listening()
+        hits = index.search('"item" -car', mode=mode, rerank=reranker)
+        assert (reranker.query, hits.query) == (read, '"item" -car')

@@ -504,3 +504,36 @@ def test_batch_waits_for_as_many_requests_as_the_previous_one(path, monkeypatch)
     asyncio.run(asyncio.wait_for(asked(), 30))
     worker.close()
     assert sizes == [1, 1, 1, 2, 2, 1]
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "http://[", "null", "http://elsewhere"])
+def test_a_foreign_or_malformed_origin_is_refused(client, origin):
+    assert is_problem(client.get("/health", headers={"Origin": origin}), 403, "is not allowed")
+
+
+@pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), StopIteration])
+def test_any_error_leaves_the_service_running(client, monkeypatch, error):
+    def fail(*_, **__):
+        raise error("panicked")
+
+    for name in ("search_many", "more_like"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, name, fail)
+            for place in ("search?query=red", "documents/a/similar"):
+                status = client.get(f"{BIRDS}/{place}").status_code
+                assert status == (500 if ("search" in place) == (name == "search_many") else 200)
+    assert client.get(f"{BIRDS}/search?query=red").status_code == 200
+
+
+def test_fields_of_a_writer_that_goes_on(client, path, monkeypatch):
+    """Its fields are read before its documents, in another state."""
+    info = Index.info
+
+    def then_written(index):
+        found = info(index)
+        with Index.open(path) as other:
+            other.add([Document("new", "a green frog", metadata={"colour": "green"})])
+        return found
+
+    monkeypatch.setattr(Index, "info", then_written)
+    assert {field["name"] for field in client.get(f"{BIRDS}/fields").json()} == {"year", "tags"}

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, select
 
+from semsearch import Document, Index
 from semsearch.errors import FilterError
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or, parse
 from semsearch.records import metadata_field
@@ -266,3 +267,24 @@ class TestCheckFields:
     def test_an_unknown_field_is_named(self, expression, known, message):
         with pytest.raises(FilterError, match=re.escape(message)):
             check_fields(parse(expression), known)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_true_and_one_are_different_conditions(tmp_path, order):
+    """Python says that they are equal; what is known of one must not answer the other."""
+    values = [True] * 3 + [1] * 3 + [0.5] * 600
+    wanted = {
+        "x = true": {0, 1, 2},
+        "x = 1": {3, 4, 5},
+        "x in (true)": {0, 1, 2},
+        "x in (1)": {3, 4, 5},
+    }
+    with Index.create(tmp_path / "x", "hashing:32") as index:
+        index.add(
+            Document(str(number), f"common word{number}", metadata={"x": value})
+            for number, value in enumerate(values)
+        )
+        for where, numbers in list(wanted.items())[::order]:
+            for mode in ("semantic", "bm25"):
+                hits = index.search("common", 10, where=where, mode=mode)
+                assert {int(hit.document_id) for hit in hits} == numbers, where

@@ -5,6 +5,7 @@ The tail of a space are its vectors newer than the snapshot; they are searched e
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, func, select
@@ -120,7 +121,8 @@ def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = 
 def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
     """Delete unneeded snapshot files; see `leftovers`."""
     for file in leftovers(connection, directory, keep_previous=keep_previous):
-        file.unlink(missing_ok=True)
+        with suppress(PermissionError):  # on Windows, while a reader maps it: the next writer's
+            file.unlink(missing_ok=True)
 
 
 def _count(connection: Connection, space: Space) -> int:

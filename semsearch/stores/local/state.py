@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,10 @@ MAX_LEFT_OUT = 50
 #: are spread at random, fewer than one query in a hundred has to be searched again.
 SPARE_DEVIATIONS = 3
 
-#: Marks matched words; texts do not contain this character.
-MARK = "\x02"
+#: Marks matched words.
+MARK = "\x02\x1f\x03"
+#: SQLite's largest number.
+MOST = 2**63 - 1
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
 _MATCHING_OWNERS = (
@@ -146,7 +149,7 @@ _MATCHED = (
     .select_from(_words)
     .where(_MATCHES, literal_column("rowid", Integer).in_(values_later("chunk_ids")))
 )
-_MARKED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
+_MARKED = re.compile(f"{MARK}(.*?){MARK}", re.DOTALL)
 
 
 class LocalState:
@@ -192,7 +195,11 @@ class LocalState:
         """The contents of the store."""
         spaces = self.spaces()
         records = {space.name: snapshot_record(self.connection, space) for space in spaces}
-        files = [file for file in sorted(self._directory.iterdir()) if file.is_file()]
+        files: dict[str, int] = {}
+        for file in sorted(self._directory.iterdir()):
+            with suppress(FileNotFoundError):  # a writer has just replaced it
+                if file.is_file():
+                    files[file.name] = file.stat().st_size
         return StoreInfo(
             format=FORMAT_VERSION,
             documents=self.count(),
@@ -204,7 +211,7 @@ class LocalState:
                 for name, record in records.items()
                 if record
             },
-            files={file.name: file.stat().st_size for file in files},
+            files=files,
             language=get_language(self.connection),
             indexed_fields=sorted(map(metadata_name, indexed(self.connection))),
         )
@@ -269,10 +276,13 @@ class LocalState:
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         """The undamaged stored vectors of texts, whatever their documents."""
+        of_text = chunks.c.text_hash.in_(values(hashes))
+        # Of a text that many passages share, the vector of the last one.
+        last = select(func.max(chunks.c.chunk_id)).where(of_text).group_by(chunks.c.text_hash)
         rows = self.connection.execute(
             select(vectors.c.space_id, chunks.c.text_hash, vectors.c.vector)
             .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
-            .where(chunks.c.text_hash.in_(values(hashes)))
+            .where(chunks.c.chunk_id.in_(last))
         )
         by_space: dict[int, dict[str, bytes]] = {}
         for space_id, digest, vector in rows:
@@ -441,7 +451,7 @@ class LocalState:
             query, clause, share = _BY_WORDS_AMONG, None, 1
             parameters["chunk_ids"] = self._restrictions.chunks(restriction).tolist()
         found: list[Candidate] = []
-        n = math.ceil((2 * k + 8) / share)
+        n = min(math.ceil((2 * k + 8) / share), MOST)
         while True:
             rows = self.connection.execute(query, parameters | {"n": n}).all()
             owners = self._owners(numpy.array([row.chunk_id for row in rows], numpy.int64), clause)
@@ -449,7 +459,7 @@ class LocalState:
             found = _best(scored, owners, k, per_document)
             if len(found) == k or len(rows) < n:
                 return found
-            n *= 4
+            n = min(4 * n, MOST)
 
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
