@@ -51,7 +51,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from semsearch.arguments import check_text
 from semsearch.errors import FilterError
@@ -68,6 +68,19 @@ MAX_CHARACTERS = 100_000
 MAX_NESTING = 100
 
 Value: TypeAlias = str | int | float | bool
+
+
+class SpelledNumber(int):
+    """A whole number with another spelling than Python's, such as 007, which a text may equal."""
+
+    spelling: str
+
+    @classmethod
+    def of(cls, number: int, spelling: str) -> Self:
+        """A number with its spelling."""
+        found = cls(number)
+        found.spelling = spelling
+        return found
 
 
 class Operator(Enum):
@@ -446,6 +459,8 @@ class _Parser:
                 self._advance()
                 if math.isinf(number):
                     raise filter_error(f"the number {token} is too large", token.column)
+                if isinstance(number, int) and str(number) != word:
+                    return SpelledNumber.of(number, word)
                 return number
             if word == "null":
                 hint = "null equals nothing; write 'is null' or 'is not null'"

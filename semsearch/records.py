@@ -376,4 +376,4 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
         return float(value)
     if isinstance(value, (UUID, timedelta)):
         return str(value)
-    raise BadRowError(source, f"{name} is a {type(value).__name__}, which JSON cannot hold")
+    raise BadRowError(source, f"{name} has the type {type(value).__name__}, which JSON lacks")

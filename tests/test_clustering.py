@@ -82,7 +82,7 @@ class TestKMeans:
         messages = []
         found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n, notify=messages.append)
         assert members(found) == [{0}, {1}, {2}, {3}, {4}]
-        assert messages == ([] if n == 5 else [f"5 groups, not {n:,}: other texts are identical"])
+        assert messages == ([] if n == 5 else [f"5 groups, not {n:,}: there are only 5 texts"])
 
     def test_identical_texts(self):
         messages = []

@@ -103,9 +103,6 @@ def test_expressions(expression, condition):
         ("''''", "'"),
         ("'a\\b\n%'", "a\\b\n%"),
         ("1", 1),
-        ("+1", 1),
-        ("-01", -1),
-        ("0" * 5000 + "1", 1),
         ("9223372036854775807", 2**63 - 1),
         ("-9223372036854775808", -(2**63)),
         ("1.", 1.0),
@@ -119,6 +116,12 @@ def test_expressions(expression, condition):
 )
 def test_literals(literal, expected):
     assert (type(value(literal)), value(literal)) == (type(expected), expected)
+
+
+@pytest.mark.parametrize(("literal", "number"), [("+1", 1), ("-01", -1), ("0" * 5000 + "1", 1)])
+def test_numbers_in_another_spelling(literal, number):
+    found = value(literal)
+    assert (found, found.spelling) == (number, literal)
 
 
 QUOTE_TEXT = "put text in quotes: genres = "

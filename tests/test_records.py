@@ -40,7 +40,7 @@ from semsearch.records import column_name, field_name
         ({"metadata": [1]}, "metadata is not a mapping"),
         ({"metadata": {"x": {"\ud800": 1}}}, "x holds an unpaired surrogate"),
         ({"metadata": {"x": float("inf")}}, "x is infinite"),
-        ({"metadata": {"x": object()}}, "x is a object, which JSON cannot hold"),
+        ({"metadata": {"x": object()}}, "x has the type object, which JSON lacks"),
     ],
 )
 def test_invalid_documents_are_refused(arguments, reason):

@@ -32,6 +32,10 @@ def run() -> NoReturn:
     The teardown of imported modules would take a quarter of the time of a query.
     """
     gc.set_threshold(200_000)  # imports create many objects and delete few
+    if sys.argv[1:2] != ["train"]:  # whose many short steps spinning threads make faster
+        # FAISS's waiting threads sleep: spinning takes the cores of others, and of their own work.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    _open_streams()
     status: object
     try:
         status = _status()
@@ -50,6 +54,22 @@ def run() -> NoReturn:
         _report(error)
         status = 1
     os._exit(status if isinstance(status, int) else 0)
+
+
+def _open_streams() -> None:
+    """Replace closed standard streams, and let the others write any character.
+
+    Files are written in UTF-8, as `semsearch index` reads them; a terminal shows escapes instead of
+    characters that its encoding lacks.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the lowest free descriptor is its own
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    for stream in (sys.stdout, sys.stderr):
+        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
+        stream.reconfigure(  # type: ignore[union-attr]
+            encoding=None if chosen else "utf-8", errors="backslashreplace"
+        )
 
 
 def _status() -> object:

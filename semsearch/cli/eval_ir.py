@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.language_fit import warn_of_unknown_words
@@ -30,7 +33,8 @@ from semsearch.cli.render_evaluation import (
 )
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import CombinationError, OutputError
+from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
+from semsearch.errors import ArgumentError, CombinationError, OutputError
 from semsearch.evaluation import (
     MEASURES,
     IrEvaluation,
@@ -121,11 +125,10 @@ def command(
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
         raise CombinationError("--per-query needs --format jsonl")
-    if report is not None:
-        check_report(report)
+    _check_outputs(report, runs)
     encoders: dict[str, Encoder] = {}
     if directory is not None:
-        _check_index_options(data, whole_documents)
+        _check_index_options(data, whole_documents, systems)
         evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
     else:
         if queries is not None or qrels is not None:
@@ -138,10 +141,11 @@ def command(
             rankers = load_rankers(names, encoders, precision)
         evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
     evaluations = []
+    written: set[Path] = set()
     for evaluation in evaluated:
         evaluations.append(evaluation)
         if runs is not None:
-            _write_runs(runs, evaluation)
+            _write_runs(runs, evaluation, written)
         if format_name == "jsonl":
             _write_lines(evaluation, per_query)
     if format_name == "table":
@@ -155,11 +159,19 @@ def command(
         _notify(f"report: {page}")
 
 
-def _check_index_options(data: tuple[str, ...], whole_documents: bool) -> None:
+def _check_index_options(
+    data: tuple[str, ...], whole_documents: bool, systems: Sequence[str]
+) -> None:
     if data:
         raise CombinationError("use either --data or --index, not both")
     if whole_documents:
         raise CombinationError("--whole-documents needs --data: the passages of an index are fixed")
+    source = click.get_current_context().get_parameter_source("precision")
+    reranks = any(CROSS_ENCODER_PREFIX in system for system in systems)
+    if source is ParameterSource.COMMANDLINE and not reranks:
+        raise CombinationError(
+            "--precision needs --data, or a cross-encoder: the index has vectors of one precision"
+        )
 
 
 def _evaluated_index(
@@ -198,14 +210,33 @@ def _notify(message: str) -> None:
     click.echo(visible(message), err=True)
 
 
-def _write_runs(folder: Path, evaluation: IrEvaluation) -> None:
+def _check_outputs(report: Path | None, runs: Path | None) -> None:
+    """Make the folders for results, before anything is evaluated."""
+    if report is not None:
+        check_report(report)
+    if runs is None:
+        return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        runs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{runs}: {error.strerror}") from None
+    if not os.access(runs, os.W_OK):
+        raise OutputError(f"{runs}: Permission denied")
+
+
+def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> None:
+    """Write the rankings of an evaluation, in files other than those written before."""
+    try:
         for system, run in evaluation.runs.items():
             name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
-            write_run(folder / f"{name}.run", run, system)
+            names = chain([name], (f"{name}-{number}" for number in count(2)))
+            file = next(file for one in names if (file := folder / f"{one}.run") not in written)
+            write_run(file, run, system)
+            written.add(file)
     except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from None
+        _notify(f"{folder}: {error.strerror}")
+    except ArgumentError as error:
+        _notify(f"{folder}: not written, as {error}")
 
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:

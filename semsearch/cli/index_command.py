@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from semsearch.addresses import Address
 from semsearch.cli.command import Command
@@ -160,13 +161,7 @@ def command(
     _check_early(language, on, dimension, encodes=encodes)
     add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
     if add_space or drop_space:
-        if corpora or sample:
-            raise CombinationError(
-                "--add-space and --drop-space take no corpus: "
-                "semsearch index --add-space ENCODER --index DIRECTORY"
-            )
-        if options["dry_run"]:
-            raise CombinationError("--dry-run is for a corpus, not for --add-space or --drop-space")
+        _refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
         directory = existing_index(directory)
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait, on)
@@ -177,6 +172,7 @@ def command(
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
     elif (wanted or language or filter_columns) and not (corpora or sample):
+        _refuse_others(SETTINGS, "needs a corpus")
         _change(existing_index(directory), wanted, language, filter_columns, wait)
     elif bool(sample) == bool(corpora):
         raise CombinationError("name a corpus (a file, a folder or -), or use --sample")
@@ -208,6 +204,27 @@ def command(
             raise CombinationError("--watch is for files and folders, without --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
+
+
+#: Options that change an index without a corpus.
+SPACE_OPTIONS = {"directory", "wait", "add_space", "drop_space", "dimension", "stored_type"}
+SPACE_OPTIONS |= {"precision", "on"}
+SETTINGS = {"directory", "wait", "index_type", "recall", "memory", "language", "filter_columns"}
+
+
+def _refuse_others(names: Collection[str], reason: str) -> None:
+    """Refuse what the command line gives besides these parameters.
+
+    Raises:
+        CombinationError: it gives others.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and context.params.get(name) and name not in names:
+            shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
+            raise CombinationError(f"{shown} {reason}")
 
 
 def _index_corpus(

@@ -270,7 +270,8 @@ eval_precision_option = click.option(
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     default="fp32",
     show_default=True,
-    help="The precision of models: fp32 as in published results, auto as in an index.",
+    help="The precision of models: fp32 as in published results, auto as in an index; an existing "
+    "index has its own.",
 )
 
 

@@ -152,7 +152,8 @@ example_options = together(
 def command(**parameters: Any) -> None:
     """Find documents with a similar meaning to TEXT.
 
-    Each document is listed once, with its best passage; the score is the cosine. Without TEXT, a
+    Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
+    that of BM25, and with --mode hybrid the mean of both standard scores. Without TEXT, a
     terminal prompts for queries until the end of input (Ctrl-D). If `semsearch serve` runs for the
     index, it computes the same output faster, because its model is already loaded.
 
@@ -226,6 +227,8 @@ class QueryArguments(NamedTuple):
             raise CombinationError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
             raise CombinationError("--encoding needs --queries FILE")
+        if options["rerank_budget"] is not None and arguments.reranker is None:
+            raise CombinationError("--rerank-budget needs --rerank MODEL")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
             raise CombinationError("--explain needs --format table or jsonl")
         return arguments
@@ -299,7 +302,8 @@ def _lines(name: str, encoding: str | None) -> Iterator[str]:
         _note(f"{name} contains no query")
     elif blank:
         lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
-        _note(f"{name}: {quantity(blank, 'blank line')} skipped (line {lines})")
+        noun = "line" if blank == 1 else "lines"
+        _note(f"{name}: {quantity(blank, 'blank line')} skipped ({noun} {lines})")
 
 
 def _note(message: str) -> None:

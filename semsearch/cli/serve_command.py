@@ -111,9 +111,7 @@ def command(
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
     notify = _in_background(directories) if background else partial(click.echo, err=True)
-    version = program()  # before further imports, and with the environment of a command
-    # Waiting FAISS threads sleep: on a busy machine, spinning would slow down others.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    version = program()  # before further imports
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
     from semsearch.encoders import current_fingerprint

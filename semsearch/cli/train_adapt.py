@@ -35,7 +35,7 @@ from semsearch.training.processes import is_main
 @click.option(
     "--keep-anyway", is_flag=True, help="Write the model even if it does not pass the test."
 )
-@corpus_training_options("models/NAME-OF-THE-CORPUS-adapted")
+@corpus_training_options("models/NAME-OF-THE-CORPUS-adapted", "1", 32)
 def command(
     corpora: tuple[str, ...],
     spec: str,

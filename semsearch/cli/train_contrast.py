@@ -24,7 +24,7 @@ from semsearch.training import Contrast
     help="A BERT, such as `semsearch train pretrain` writes, or a sentence encoder.",
 )
 @tests_option
-@corpus_training_options("models/NAME-OF-THE-CORPUS-contrast")
+@corpus_training_options("models/NAME-OF-THE-CORPUS-contrast", "2", 256)
 def command(corpora: tuple[str, ...], **choices: Any) -> None:
     """Train a bi-encoder on a corpus, without labels.
 

@@ -39,7 +39,7 @@ def command(
     negatives: int,
     **choices: Any,
 ) -> None:
-    """Train a cross-encoder, for --rerank and --encoder cross-encoder:DIR.
+    """Train a cross-encoder, for --rerank and --system ENCODER+cross-encoder:DIR.
 
     With --data, it is trained on pairs with gold scores (columns sentence1, sentence2, score) or
     labels (sentence1, sentence2, label). Files, checks and resuming are as in `semsearch train

@@ -30,7 +30,7 @@ from semsearch.training import Distillation
     metavar="D",
     help="Dimension of a static student.  [default: 256; with a CORPUS, the teacher's]",
 )
-@corpus_training_options("models/MODEL-static or models/MODEL-N-layers")
+@corpus_training_options("models/MODEL-static or models/MODEL-N-layers", "1", 64)
 def command(
     spec: str,
     corpora: tuple[str, ...],
@@ -45,7 +45,7 @@ def command(
     the vectors that the teacher gives to single words; with --layers, the student is a copy with
     fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
     CORPUS, which a static student can do without. For teacher and student, the speed and the STS
-    Benchmark score (if SEMSEARCH_DATA has it) are printed.
+    Benchmark score (if it is on this machine) are printed.
 
     \b
     semsearch train distil minilm --static

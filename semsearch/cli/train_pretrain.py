@@ -34,7 +34,7 @@ from semsearch.training.bert import BertSize
     metavar="N",
     help="Maximum tokens per pair of spans, and later per text; up to 512.",
 )
-@corpus_training_options("models/NAME-OF-THE-CORPUS-SIZE")
+@corpus_training_options("models/NAME-OF-THE-CORPUS-SIZE", "none, but 10000 steps", 64)
 def command(
     corpora: tuple[str, ...],
     size: str | None,

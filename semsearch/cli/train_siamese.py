@@ -61,8 +61,8 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     ranking   positive pairs with in-batch negatives               anchor, positive [, negative]
     triplet   positive nearer than negative by a margin            anchor, positive, negative
 
-    FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set in the folder that
-    SEMSEARCH_DATA names, with its split: stsbenchmark:train. Pairs that are also in the
+    FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set from
+    `semsearch datasets fetch`, with its split: stsbenchmark:train. Pairs that are also in the
     development or test sets, in either order, are reported and left out. The checkpoint that scores
     best on the development set is kept.
 

@@ -70,8 +70,8 @@ def command(
 
     FILE is a table with the columns source and translation (or only two columns), a TMX file, or
     the translation in a pair of line-aligned files: news.pt beside news.en. NAME is
-    stsb-multi:LANGUAGE, the training split of STS Benchmark, in the folder that SEMSEARCH_DATA
-    names. Some sentences are held out; the checkpoint whose vectors of them are nearest to the
+    stsb-multi:LANGUAGE, the training split of STS Benchmark, from `semsearch datasets fetch`.
+    Some sentences are held out; the checkpoint whose vectors of them are nearest to the
     teacher's is kept. The result is tested on STS Benchmark if it is on this machine.
 
     \b

@@ -147,8 +147,16 @@ training_options = together(
 )
 
 
-def corpus_training_options(output: str) -> Callable[[Command], Command]:
-    """The options of commands that train on a corpus; `output` describes the default folder."""
+def corpus_training_options(
+    output: str, duration: str, batch_size: int
+) -> Callable[[Command], Command]:
+    """The options of commands that train on a corpus.
+
+    Args:
+        output: the default folder, for the help.
+        duration: the default duration, for the help.
+        batch_size: the default, for the help.
+    """
     return together(
         click.option("--steps", type=int, metavar="N", help="Number of training steps."),
         click.option("--minutes", type=float, metavar="M", help="Or training time in minutes."),
@@ -156,12 +164,17 @@ def corpus_training_options(output: str) -> Callable[[Command], Command]:
             "--epochs",
             type=float,
             metavar="N",
-            help="Or passes over the corpus.  [default: contrast 2; pretrain 10000 steps; else 1]",
+            help=f"Or passes over the corpus.  [default: {duration}]",
         ),
         click.option(
             "--learning-rate", type=float, metavar="R", help="[default: depends on the model]"
         ),
-        click.option("--batch-size", type=int, metavar="N", help="Texts or pairs per step."),
+        click.option(
+            "--batch-size",
+            type=int,
+            metavar="N",
+            help=f"Texts or pairs per step.  [default: {batch_size}]",
+        ),
         click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
         click.option(
             "--output",

@@ -137,7 +137,9 @@ def cluster(
                 "a number chosen by a rule of thumb"
             )
         elif len(groups) < n:
-            notify(f"{quantity(len(groups), 'group')}, not {n:,}: other texts are identical")
+            texts_shown = quantity(len(texts), "text")
+            why = f"there are only {texts_shown}" if len(texts) < n else "other texts are identical"
+            notify(f"{quantity(len(groups), 'group')}, not {n:,}: {why}")
     groups.sort(key=lambda rows: (-len(rows), rows[0]))
     words_of_groups = keywords(texts, groups, words, left_out)
     clusters = tuple(

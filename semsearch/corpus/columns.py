@@ -87,7 +87,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     for name, count in Counter(table.columns).items():
         if count > 1:
             raise ColumnNotFoundError(
-                f"{table.name}: {count} columns are called '{shortened(name)}'"
+                f"{table.name}: {count} columns are called '{shortened(name)}'; rename all but one"
             )
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,7 +31,7 @@ from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
 from semsearch.corpus.table import Table
-from semsearch.errors import ArgumentError, BadRowError, UnknownFormatError, refuse
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, UnknownFormatError, refuse
 from semsearch.records import Document
 
 CorpusPath = str | os.PathLike[str]
@@ -261,27 +261,27 @@ class Corpus:
         for path in self._paths:
             if not isinstance(path, Path):
                 return None
-            for file in self._folder(path).files() if _is_folder(path) else (path,):
-                size = file_size(file)
-                if size is None:
-                    return None
-                total += size
+            if _is_folder(path):
+                for file in self._folder(path).files():
+                    with suppress(CorpusError):  # reported when it is read
+                        total += file_size(file) or 0
+                continue
+            size = file_size(path)
+            if size is None:
+                return None
+            total += size
         return total
 
 
 @contextmanager
-def open_table(path: Path, header: bool | None = None) -> Iterator[Table]:
+def open_table(path: Path) -> Iterator[Table]:
     """The rows of one file, which need not be documents; its format is detected.
-
-    Args:
-        path: the file.
-        header: whether the first row of CSV names the columns; None to guess.
 
     Raises:
         CorpusError: the file does not exist or cannot be read.
     """
     with open_source(path, Progress(None)) as source:
-        table = read(source, Reading(header=header))
+        table = read(source, Reading())
         if isinstance(table, BadRowError):
             raise table
         yield table

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy import CursorResult, Engine
 
 _ROWS_AT_ONCE = 1_000
+#: The packages that hold drivers of another name.
+PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary"}
 
 
 @contextmanager
@@ -87,7 +89,8 @@ def _engine(location: Path | str) -> Engine:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
         raise CorpusDatabaseError(
-            f"{shown_url(str(location))} needs a driver: pip install {error.name}"
+            f"{shown_url(str(location))} needs a driver: "
+            f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
 
 

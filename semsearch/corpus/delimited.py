@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: In order of preference.
 DELIMITERS = ",\t;|"
 
+#: The first line by which Excel finds the delimiter.
+_SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
+
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 
 #: Cells without text, as programs write them; other formats have a null.
@@ -56,6 +59,9 @@ def read_delimited(
     """
     lines = text.lines()
     head = look_ahead(lines, lambda: text.position)
+    declared = _SEPARATOR.fullmatch(head[0]) if head else None
+    if declared:
+        delimiters, head = declared[1], ["\n", *head[1:]]  # a blank line keeps the line numbers
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
     records = _records(reader, text.name)
@@ -94,7 +100,9 @@ def read_delimited(
         remark=remark,
         sample=fields_of,
         not_decoded=text.not_decoded,
-        layout=Delimited(dialect, tuple(columns), is_named, expected, cell_types),
+        layout=None
+        if declared
+        else Delimited(dialect, tuple(columns), is_named, expected, cell_types),
     )
 
 

@@ -69,20 +69,37 @@ class FolderFiles:
     read: dict[str, FileState] = field(default_factory=dict)
     unchanged: dict[str, FileState] = field(default_factory=dict)
     met: dict[str, Path] = field(default_factory=dict)
+    _found: dict[str, FileState | None] = field(default_factory=dict)
     _is_complete: bool = True
+
+    @property
+    def to_remember(self) -> dict[str, FileState]:
+        """The states that the index has not recorded."""
+        touched = {
+            name: state for name, state in self.unchanged.items() if state != self._found.get(name)
+        }
+        return self.read | touched
+
+    def _known(self, name: str) -> FileState | None:
+        """The known state of a file, looked up once."""
+        if name not in self._found and self.known is not None:
+            self._found[name] = self.known(name)
+        return self._found.get(name)
 
     def looks_unchanged(self, name: str, path: Path) -> bool:
         """Whether a file has its known path, size and time stamp."""
-        known = self.known(name) if self.known else None
+        known = self._known(name)
         if known is None:
             return False
-        with reading(str(path)):
+        try:
             state = FileState.of(path, known.reading)
+        except OSError:  # reported when it is read
+            return False
         return state.modified > 0 and state == known._replace(digest="")
 
     def is_unchanged(self, name: str, path: Path, state: FileState) -> bool:
         """Whether a file can be skipped: by its time stamp or else, at equal size, by its bytes."""
-        known = self.known(name) if self.known else None
+        known = self._known(name)
         if known is None or (known.size, known.reading) != (state.size, state.reading):
             return False
         if state.modified == 0 or state != known._replace(digest=""):

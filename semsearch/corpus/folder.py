@@ -38,9 +38,10 @@ IGNORE_FILE = ".semsearchignore"
 #: The most files named per reason for leaving them out.
 NAMED = 3
 
-_EXCLUDED, _LINKED = "excluded", "linked folders"
-_TABLES = "tables"
+_EXCLUDED, _LINKED, _SPECIAL = "excluded", "linked folder", "pipe or device"
+_TABLES = "table"
 _OTHERS = "in unsupported formats"
+_NOUNS = (_LINKED, _SPECIAL, _TABLES, "more table")
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
@@ -108,6 +109,7 @@ class Folder:
             path = pending.pop()
             with reading(str(path)):
                 is_folder = path.is_dir()
+                is_special = not is_folder and path.exists() and not path.is_file()
                 is_linked = path != self.path and path.is_symlink()
                 relative = path.relative_to(self.path).as_posix() + "/" * is_folder
                 excluded = path != self.path and self._spec.match_file(relative)
@@ -119,6 +121,8 @@ class Folder:
                 yield path, _EXCLUDED
             elif is_folder:
                 yield path, _LINKED
+            elif is_special:
+                yield path, _SPECIAL
             else:
                 yield path, self._reason(format_by_name(path))
 
@@ -231,7 +235,7 @@ def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
     for _, reason in left_out[:NAMED]:
         notify(f"left out: {reason}")
     if others := [name for name, _ in left_out[NAMED:]]:
-        more = _reason(len(others), "more tables", others[:NAMED])
+        more = _reason(len(others), "more table", others[:NAMED])
         notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
 
 
@@ -309,4 +313,5 @@ def _sorted(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def _reason(count: int, reason: str, names: Sequence[str]) -> str:
     more = ", …" if count > len(names) else ""
-    return f"{count:,} {reason} ({', '.join(names)}{more})"
+    counted = quantity(count, reason) if reason in _NOUNS else f"{count:,} {reason}"
+    return f"{counted} ({', '.join(names)}{more})"

@@ -85,7 +85,8 @@ def load_sts_set(
     table = read_scored_table(path, columns)
     if notify is not None:
         notify(table.columns)
-    return _from_tables(stem(path), "test", [table])
+    name = stem(path) if stem(path) not in sts_names() else str(path)  # it is another set
+    return _from_tables(name, "test", [table])
 
 
 def _from_tables(name: str, split: str, tables: Sequence[ScoredTable]) -> StsSet:

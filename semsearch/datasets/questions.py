@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from semsearch.datasets.table import Row, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.texts import quantity
+
+#: A relevance in a file without a header.
+_NUMBER = re.compile(r"-?\d+(\.0*)?")
 
 Columns = Mapping[str, Sequence[str]]
 
@@ -131,7 +135,7 @@ def _queries(file: Path) -> dict[str, str]:
 def _qrels(file: Path) -> Qrels:
     qrels: Qrels = {}
     line = next((line for line in numbered_lines(file) if line.text.strip()), None)
-    if line is not None and len(cells_of(line)) == 4 and cells_of(line)[3].lstrip("-").isdigit():
+    if line is not None and len(cells_of(line)) == 4 and _NUMBER.fullmatch(cells_of(line)[3]):
         for line in numbered_lines(file):
             if line.text.strip():
                 cells = cells_of(line)

@@ -90,7 +90,8 @@ def _remember(key: str, value: list[str | int]) -> None:
         descriptor, draft = tempfile.mkstemp(prefix=f"{MEMORY}.", dir=folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                json.dump(_remembered() | {key: value}, stream)
+                known = {file: one for file, one in _remembered().items() if Path(file).exists()}
+                json.dump(known | {key: value}, stream)
             Path(draft).replace(folder / MEMORY)
         finally:
             Path(draft).unlink(missing_ok=True)

@@ -145,7 +145,9 @@ class System(NamedTuple):
             raise CombinationError(
                 f"a cross-encoder can only rerank another system: ENCODER+{spec}"
             )
-        first, _, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
+        first, has_reranker, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
+        if has_reranker and not model:
+            raise CombinationError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
         reranker = model or None
         if first == BM25:
             return cls(SearchMode.BM25, None, reranker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
@@ -11,7 +12,7 @@ import numpy
 from semsearch.arguments import check_items, check_texts, shown
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.intervals import (
     Difference,
     Interval,
@@ -79,13 +80,25 @@ def measures(names: Sequence[str]) -> list[Measure]:
     found = []
     for name in names:
         try:
-            found.append(parse_measure(name))
-        except (NameError, ValueError, SyntaxError):
+            measure = parse_measure(name)
+            measure.validate_params()  # type: ignore[no-untyped-call]
+        except (NameError, ValueError, SyntaxError, AssertionError, KeyError, TypeError):
+            measure = None
+        if measure is None or not _is_supported(measure):
             raise ArgumentError(
                 f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
                 "ir-measures)"
-            ) from None
+            )
+        found.append(measure)
     return found
+
+
+def _is_supported(measure: Measure) -> bool:
+    """Whether an installed package computes it; trec_eval aborts at a cutoff of 0."""
+    from ir_measures import DefaultPipeline
+
+    is_known: bool = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
+    return is_known and measure.params.get("cutoff", 1) >= 1
 
 
 def evaluate_retrieval(
@@ -167,6 +180,18 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
 
     rows = {query: row for row, query in enumerate(retrieval.queries)}
     values = {str(measure): numpy.zeros(len(rows)) for measure in wanted}
-    for metric in iter_calc(wanted, retrieval.qrels, run):
-        values[str(metric.measure)][rows[metric.query_id]] = 100 * metric.value
+    # Packages of measures break ties in different ways; here ties keep the order of the run.
+    ranked = {
+        query: {
+            name: -float(rank)
+            for rank, name in enumerate(sorted(found, key=found.__getitem__, reverse=True))
+        }
+        for query, found in run.items()
+    }
+    try:
+        for metric in iter_calc(wanted, retrieval.qrels, ranked):
+            values[str(metric.measure)][rows[metric.query_id]] = 100 * metric.value
+    except (ValueError, CalledProcessError) as error:
+        shown = ", ".join(values)
+        raise DatasetError(f"{retrieval.name} cannot be measured by {shown}: {error}") from error
     return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -43,24 +44,27 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
         tag: the name of the run; white space becomes ``_``.
 
     Raises:
-        ArgumentError: an id contains white space, which the format does not allow.
+        ArgumentError: an id contains white space, which the format does not allow; nothing is
+            written.
     """
+    for name in {*run, *(document for found in run.values() for document in found)}:
+        if name.split() != [name]:
+            raise ArgumentError(
+                f"the id {name!r} contains white space, which the TREC format does not allow"
+            )
     tag = "_".join(tag.split())
     with check_path("file", file).open("w", encoding="utf-8", newline="\n") as lines:
         for query, found in run.items():
             for rank, (document, score) in enumerate(found.items(), start=1):
-                for name in (query, document):
-                    if name.split() != [name]:
-                        raise ArgumentError(
-                            f"the id {name!r} contains white space, which the TREC format does "
-                            "not allow"
-                        )
                 lines.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
 def _fields(line: Line) -> tuple[str, str, float]:
     try:
         query, _, document, _, score, _ = cells_of(line)
-        return query, document, float(score)
+        number = float(score)
+        if math.isnan(number):
+            raise ValueError
+        return query, document, number
     except ValueError:
         raise DatasetError(f"{line.place}: not 'query Q0 document rank score tag'") from None

@@ -104,7 +104,9 @@ def plan_batch(
             change = Change.ADDED
         elif stored.text_hash != found.text_hash:
             change = Change.CHANGED
-        elif (stored.title, stored.metadata, stored.whole) != (found.title, found.metadata, True):
+        elif (stored.title, stored.whole) != (found.title, True) or not _is_same_json(
+            stored.metadata, found.metadata
+        ):
             change = Change.METADATA_CHANGED
         else:
             change = Change.UNCHANGED
@@ -117,6 +119,15 @@ def _metadata_json(document: Document) -> str:
     written = _JSON.encode(document.metadata)
     written.encode()  # raises for unpaired surrogates, which a database cannot store
     return written
+
+
+def _is_same_json(one: str, other: str) -> bool:
+    """Whether two objects have the same fields, in any order."""
+    if one == other or len(one) != len(other):
+        return one == other
+    return json.dumps(json.loads(one), sort_keys=True) == json.dumps(
+        json.loads(other), sort_keys=True
+    )
 
 
 def _named(

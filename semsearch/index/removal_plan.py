@@ -58,8 +58,8 @@ class Removal(NamedTuple):
         """A message about the documents that stay."""
         rows = quantity(self.unidentified, "skipped row")
         return (
-            f"nothing is removed: {quantity(self.kept, 'document')} of the index are missing "
-            f"from the corpus, but {rows} with unknown ids may be theirs; correct the skipped "
+            f"nothing is removed: the corpus lacks {quantity(self.kept, 'document')} of the index, "
+            f"but {rows} with unknown ids may be theirs; correct the skipped "
             f"rows, or remove documents with: semsearch delete"
         )
 

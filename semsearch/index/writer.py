@@ -165,7 +165,7 @@ class IndexWriter:
         self._store.optimise()
         summary = replace(summary, seconds=time.perf_counter() - started)
         # If rows were refused, files are read again next time, to report these rows again.
-        return summary, {} if refused else files.read | files.unchanged
+        return summary, {} if refused else files.to_remember
 
     def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
         sharing_writer = sharing(self._store)

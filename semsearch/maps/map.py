@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from semsearch.addresses import Address
 from semsearch.clustering import cluster
-from semsearch.errors import ArgumentError, UnsupportedByStoreError
+from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.index import Index
 from semsearch.maps.projection import Points, project
 from semsearch.stores.protocol import text_hash
@@ -114,6 +115,7 @@ def make_map(
     Raises:
         ArgumentError: the index is empty, or not in a directory, where the map would be stored.
         SpaceError: the space does not exist, or is not complete yet.
+        IndexStoreError: the index cannot be written.
     """
     if isinstance(index.path, Address):
         raise UnsupportedByStoreError(
@@ -124,6 +126,8 @@ def make_map(
     passages = index.passages(found.name)
     if not passages.texts:
         raise ArgumentError(f"the index {index.path} is empty; add documents before mapping it")
+    if not os.access(index.path, os.W_OK):
+        raise IndexStoreError(f"cannot write in {index.path}: Permission denied")
     points = project(passages.vectors, seed, notify)
     notify("grouping by k-means")
     clustering = cluster(
@@ -141,18 +145,15 @@ def make_map(
     )
 
 
-def open_map(index: Index, space: str | None = None) -> Map | None:
-    """The map stored beside an index.
+def open_map(index: Index) -> Map | None:
+    """The map of an index's first space.
 
     None if there is no map, it is of another encoder, or it cannot be read (which is logged).
-
-    Raises:
-        SpaceError: the space does not exist.
     """
     import pyarrow
     from pyarrow import parquet
 
-    found = index.space(space)
+    found = index.space()
     if isinstance(index.path, Address):
         return None
     file = map_file(index.path, found.name)

@@ -162,9 +162,9 @@ def _speed(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
             quality = f"{measure} × 100"
             drawings.append(draw_speed(points, title, "documents and queries", quality, alt))
     text = (
-        "To the right is faster, up is better. Timed once, on the machine below: indexing the "
-        "documents and answering all queries, without loading the model. Runs from a file have no "
-        "time."
+        "To the right is faster, up is better. Timed once, on the machine below, without loading "
+        "the model: indexing the documents and answering all queries, or only the latter with an "
+        "existing index. Runs from a file have no time."
     )
     figures = [Figure("Lines are 95 % intervals.", drawings)] if drawings else []
     return Section("Speed against quality", text, figures)
@@ -225,7 +225,10 @@ def _data(evaluations: Sequence[IrEvaluation]) -> Section:
         for dataset, *_ in evaluations
     ]
     headings = ["set", ">documents", ">queries", ">judgements", "digest"]
-    text = "Reports with the same digest used the same collection in the same order."
+    text = (
+        "Reports with the same digest used the same collection in the same order; the documents of "
+        "an existing index are not part of it."
+    )
     return Section("Data", text, [Table("Collections", headings, rows)])
 
 

@@ -218,7 +218,7 @@ def _rankings(
         groups.setdefault(restriction, []).append(place)
     for restriction, places in groups.items():
         if vectors is not None:
-            plan = state.plan(space, depth, restriction) if options.explain else ""
+            plan = state.plan(space, restriction) if options.explain else ""
             with clock("vectors", plan):
                 answers = state.search_vectors(
                     space, vectors[places], depth, restriction, options.per_document

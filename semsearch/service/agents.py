@@ -23,7 +23,7 @@ from semsearch.errors import (
 from semsearch.index import Index
 from semsearch.records import Hit
 from semsearch.service.requests import Mode
-from semsearch.service.worker import Result, Worker
+from semsearch.service.worker import Result, Worker, answers
 from semsearch.version import __version__
 
 #: Limits of a response: hits, characters of a passage, characters of a document.
@@ -154,9 +154,7 @@ class Tools:
 
     async def describe_indexes(self) -> dict[str, Any]:
         """List the indexes: their numbers of documents, and the fields for filters."""
-        described = {
-            name: await _answered(worker.call(_described)) for name, worker in self._workers.items()
-        }
+        described = await _answered(answers(self._workers, _described))
         return {"note": NOTE, "indexes": described}
 
     def _worker(self, name: str | None) -> Worker:

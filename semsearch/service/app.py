@@ -9,10 +9,11 @@ from importlib.util import find_spec
 from os import PathLike
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import JSONResponse, Response
@@ -29,7 +30,7 @@ from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
 from semsearch.service.paths import EncodedPathRoute
-from semsearch.service.problems import problem, problem_of
+from semsearch.service.problems import RESPONSES, problem, problem_of
 from semsearch.service.requests import (
     DocumentRequest,
     SearchParameters,
@@ -37,7 +38,7 @@ from semsearch.service.requests import (
     SimilarParameters,
 )
 from semsearch.service.settings import Settings
-from semsearch.service.worker import Worker
+from semsearch.service.worker import Worker, answers
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
@@ -54,6 +55,9 @@ DOCUMENT = INDEX + "/documents/{id:document}"
 SIMILAR = INDEX + "/documents/{id:path}/similar"
 
 WRITING = ["PUT", "DELETE"]
+
+#: The maximum number of hits for all queries of a request.
+MAX_ANSWER = 10_000
 
 
 def create_app(
@@ -82,6 +86,9 @@ def create_app(
         summary="Semantic search over passages.",
         lifespan=service.running,
         redoc_url=None,
+        responses=RESPONSES,
+        # The guard checks it; this describes it to clients.
+        dependencies=[Depends(HTTPBearer(auto_error=False))] if service.settings.token else [],
     )
     service.add_routes(app)
     add_page(app)
@@ -187,10 +194,9 @@ class Service:
         return {"status": "ok", "version": __version__}
 
     async def indexes(self) -> list[dict[str, Any]]:
-        """Names, numbers of documents, spaces and fields."""
-        return [
-            {"name": name, **await worker.call(_described)} for name, worker in self.workers.items()
-        ]
+        """Names, numbers of documents, spaces and fields of the indexes that can be read."""
+        found = await answers(self.workers, _described)
+        return [{"name": name, **described} for name, described in found.items()]
 
     async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
         """The hits for a text; for several texts, a list of results."""
@@ -293,6 +299,9 @@ class Service:
             ),
             f"offset + k can be at most {settings.max_hits:,}": (
                 request.offset + request.k <= settings.max_hits
+            ),
+            f"all queries of a request can have at most {MAX_ANSWER:,} hits": (
+                len(queries) * (request.offset + request.k) <= MAX_ANSWER
             ),
         }
         for detail, is_met in limits.items():

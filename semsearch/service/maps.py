@@ -29,6 +29,8 @@ TABLE = "passages"
 ALLOWED = {"SELECT", "EXPLAIN", "CREATE", "ALTER", "UPDATE"}
 #: The memory limit of the queries on one map.
 MEMORY = "1GB"
+#: The maximum size of a result, in JSON and in Arrow's format.
+MAX_ROWS, MAX_BYTES = 1_000_000, 1 << 30
 #: How long to wait for an interrupted query before it is interrupted again.
 INTERRUPT_SECONDS = 0.1
 
@@ -191,12 +193,17 @@ def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery) -> Response:
         if query.type == "exec" or found is None:
             return Response("{}", media_type="application/json")
         if query.type == "json":
-            return Response(found.df().to_json(orient="records"), media_type="application/json")
+            frame = found.limit(MAX_ROWS + 1).df()
+            if len(frame) > MAX_ROWS:
+                raise _too_large()
+            return Response(frame.to_json(orient="records"), media_type="application/json")
         reader = found.to_arrow_reader()
         sink = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
+                if sink.tell() > MAX_BYTES:
+                    raise _too_large()
         return Response(
             sink.getvalue().to_pybytes(), media_type="application/vnd.apache.arrow.stream"
         )
@@ -204,3 +211,7 @@ def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery) -> Response:
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
     finally:
         cursor.close()
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "the result is too large; add a LIMIT")

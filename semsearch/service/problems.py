@@ -32,6 +32,32 @@ STATUSES: dict[type[SemsearchError], HTTPStatus] = {
 }
 
 
+#: The error responses for OpenAPI, by status.
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "content": {
+            "application/problem+json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["title", "status", "detail"],
+                    "properties": {
+                        "title": {"type": "string"},
+                        "status": {"type": "integer"},
+                        "detail": {"type": "string", "description": "A line for users."},
+                        "code": {
+                            "type": "string",
+                            "description": "The kind of error; see `semsearch explain`.",
+                        },
+                    },
+                }
+            }
+        },
+    }
+    for status in (400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 501, 503, 504)
+}
+
+
 def problem(
     status: int, detail: str, headers: dict[str, str] | None = None, **more: Any
 ) -> JSONResponse:

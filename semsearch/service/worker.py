@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.addresses import Address
+from semsearch.errors import SemsearchError
 from semsearch.index import Index
 from semsearch.records import Hits
 
@@ -174,6 +175,26 @@ class Worker:
         self._on_batch(len(queries))
         for search in searches:
             search.future.set_result([next(found) for _ in search.queries])
+
+
+async def answers(
+    workers: Mapping[str, Worker], function: Callable[[Index], Result]
+) -> dict[str, Result]:
+    """What a function returns for each index, without those that cannot be read.
+
+    Raises:
+        SemsearchError: none can.
+    """
+    found: dict[str, Result] = {}
+    failed: SemsearchError | None = None
+    for name, worker in workers.items():
+        try:
+            found[name] = await worker.call(function)
+        except SemsearchError as error:
+            failed = error
+    if failed is not None and not found:
+        raise failed
+    return found
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:

@@ -11,7 +11,7 @@ import difflib
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from semsearch.filters import (
     Not,
     Operator,
     Or,
+    SpelledNumber,
     Value,
     field_text,
     fields,
@@ -175,6 +176,9 @@ _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
 
 #: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
+#: A date without a time, which stands for its midnight: written as such, in UTC, or alone.
+_DAY = re.compile(r"\d{4}-[01]\d-[0-3]\d")
+MIDNIGHTS = ("", "T00:00:00", "T00:00:00+00:00")
 #: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
 _OTHER_DATE = re.compile(
     r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"
@@ -206,6 +210,28 @@ def fit_literals(
     """
     fitting = _Fitting(kinds, example)
     return fitting.fit(condition), fitting.notes
+
+
+def _with_midnights(values: Iterable[Value], held: set[Kind]) -> Iterator[Value]:
+    """The values, and the notations of midnight beside those that are days."""
+    for value in values:
+        is_day = Kind.DATE in held and isinstance(value, str) and _DAY.fullmatch(value)
+        yield from (f"{value}{time}" for time in MIDNIGHTS) if is_day else (value,)
+
+
+def _from_midnight(test: Comparison, held: set[Kind]) -> Condition:
+    """A comparison in which a day is equal to its midnight, in any notation."""
+    notations = tuple(_with_midnights([test.value], held))
+    match test.operator:
+        case _ if len(notations) == 1:
+            return test
+        case Operator.EQUAL:
+            return In(test.field, notations)
+        case Operator.NOT_EQUAL:
+            return Not(In(test.field, notations))
+        case Operator.LESS_OR_EQUAL | Operator.GREATER:
+            return replace(test, value=notations[-1])  # texts are compared: the greatest notation
+    return test
 
 
 class _Fitting:
@@ -241,14 +267,13 @@ class _Fitting:
                     raise self._refused(test, values[0], held)
                 pairs = list(zip(values, fitting, strict=True))
                 self._note(test.field, held, pairs)
-                return replace(
-                    test, values=tuple(old if new is None else new for old, new in pairs)
-                )
+                found = [old if new is None else new for old, new in pairs]
+                return replace(test, values=tuple(_with_midnights(found, held)))
         value = self._fit_value(test, test.value, held)
         if value is None:
             raise self._refused(test, test.value, held)
         self._note(test.field, held, [(test.value, value)])
-        return replace(test, value=value)
+        return _from_midnight(replace(test, value=value), held)
 
     def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
         """A literal as a value that its field can hold; None if there is none."""
@@ -258,10 +283,9 @@ class _Fitting:
         if isinstance(value, bool):
             return value if Kind.BOOLEAN in held else None
         if Kind.NUMBER in held:
-            return value
-        # A whole number has only one spelling.
+            return int(value) if isinstance(value, int) else value
         as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
-        return str(value) if as_text else None
+        return _spelled(value) if as_text else None
 
     def _fit_text(
         self, test: Comparison | In, text: str, held: set[Kind], *, ordered: bool
@@ -309,9 +333,9 @@ class _Fitting:
         self, field: str, held: set[Kind], pairs: Sequence[tuple[Value, Value | None]]
     ) -> None:
         converted = [
-            f"{_shown(old)} as {_shown(new)}"
+            f"{_spelled(old)} as {_shown(new)}"
             for old, new in pairs
-            if new is not None and type(old) is not type(new)
+            if new is not None and isinstance(old, str) is not isinstance(new, str)
         ]
         unfit = [_shown(old) for old, new in pairs if new is None]
         words = f"{field_text(field)} holds {_words(held)}"
@@ -319,6 +343,11 @@ class _Fitting:
             self.notes.append(filter_message(f"{words}; reading {_listed(converted)}"))
         if unfit:
             self.notes.append(filter_message(f"{words}, not {_listed(unfit)}"))
+
+
+def _spelled(value: Value) -> str:
+    """A literal as it was written: 007 is no other number than 7, but another text."""
+    return value.spelling if isinstance(value, SpelledNumber) else _shown(value)
 
 
 def _words(held: set[Kind]) -> str:

@@ -384,7 +384,7 @@ class StoreState(Protocol):
             IndexChangedError: the state is no longer available; read the store again.
         """
 
-    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+    def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
 
     def search_words(

@@ -182,6 +182,9 @@ class Adaptation(BiEncoderTask):
                 for place, examples in enumerate(self._sts)
             ],
         )
+        self.description += f" On held-out queries: {self.verdict}."
+        if self.verdict.objections:
+            self.description += f" It was kept although {', and '.join(self.verdict.objections)}."
         return mixed[share]
 
     def _values(self, folder: Path) -> tuple[list[Values], list[Values]]:

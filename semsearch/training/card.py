@@ -44,6 +44,12 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
         record: settings and results of the training, as JSON values.
     """
     library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
+    labels = record["stages"][-1]["data"]["labels"]
+    if task == "text-ranking" and len(labels) > 2:
+        task, command = (
+            "text-classification",
+            f"It has one output for each of: {', '.join(labels)}.",
+        )
     base = record["base"]
     lines = [
         "---",
@@ -98,6 +104,7 @@ def _rows(stage: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]
     data, development, recipe = stage["data"], stage["development"], stage["recipe"]
     rows = {
         "data": f"{data['examples']:,} {data['kind']}, SHA-256 {data['sha256'][:16]}…",
+        **({"labels": ", ".join(data["labels"])} if data["labels"] else {}),
         "loss": stage["loss"],
         "steps": f"{result['steps']:,} of {recipe['batch_size']} examples",
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from semsearch.errors import ExamplesError
+from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
@@ -68,3 +69,21 @@ def _pairs(examples: Examples) -> list[frozenset[str]]:
 def text_key(text: str) -> str:
     """A key that is the same for texts that differ only in case and white space."""
     return " ".join(text.casefold().split())
+
+
+def limit_tokens(model: Any, config: Any, max_tokens: int | None) -> None:
+    """Let a model read at most this many tokens per text; None leaves its own limit.
+
+    Raises:
+        ArgumentError: it has fewer positions.
+    """
+    if max_tokens is None:
+        return
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and "roberta" in config.model_type:
+        positions -= config.pad_token_id + 1  # where its positions begin
+    if positions is not None and max_tokens > positions:
+        raise ArgumentError(
+            f"the model reads {positions} tokens, not {max_tokens}; lower --max-tokens"
+        )
+    model.max_seq_length = max_tokens

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.torch_models import loading
+from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scoring import score_cross_encoder
 from semsearch.training.stages import Settings, Stage, stages_of
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 class CrossEncoding(Task):
     """Train a cross-encoder.
 
-    The head has one output for scored pairs and for two classes (the second class in alphabetical
-    order scores high), and one output per class for more; a stage that needs a different head from
-    the model's begins with a new one.
+    The head has one output for scored pairs and for two classes (the second one scores high; see
+    `semsearch.training.files.labelled`), and one output per class for more; a stage that needs a
+    different head from the model's begins with a new one.
     """
 
     name = "cross-encoder"
@@ -31,7 +32,11 @@ class CrossEncoding(Task):
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """The stages of a run, and its test sets."""
-        return stages_of(settings, self.kinds, self.testable, notify)
+        stages, tests = stages_of(settings, self.kinds, self.testable, notify)
+        for training, *_ in stages:
+            if len(training.labels) == 2:
+                notify(f"{training.name}: pairs labelled '{training.labels[1]}' score high")
+        return stages, tests
 
     def kinds(self, number: int) -> Sequence[Kind]:
         """Scored pairs, preferred to labelled ones."""
@@ -64,8 +69,7 @@ class CrossEncoding(Task):
         set_seed(recipe.seed)
         count = outputs(training)
         model = self.load(folder, count)
-        if recipe.max_tokens is not None:
-            model.max_seq_length = recipe.max_tokens
+        limit_tokens(model, model.config, recipe.max_tokens)
         loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
         score = None if development is None else lambda: score_cross_encoder(model, development)
         return text_trainer(model, loss, training, recipe, score, only_used_words=True)

@@ -29,6 +29,7 @@ LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudg
 
 #: Labels of positive pairs.
 POSITIVE_LABELS = {"1", "true", "yes", "entailment", "paraphrase", "duplicate"}
+POSITIVE_LABELS |= {"match", "relevant"}
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 
@@ -103,8 +104,13 @@ def read_examples(
 def labelled(
     name: str, texts: tuple[list[str], ...], places: list[str], labels: Sequence[str]
 ) -> Examples:
-    """Labelled pairs; the classes are the labels that occur."""
+    """Labelled pairs; the classes are the labels that occur, in alphabetical order.
+
+    Of two classes, the one whose label means a positive pair is the second.
+    """
     names = tuple(sorted(set(labels)))
+    if len(names) == 2 and names[0].lower() in POSITIVE_LABELS:
+        names = names[::-1]
     number = {label: place for place, label in enumerate(names)}
     targets = [number[label] for label in labels]
     return Examples(name, Kind.LABELLED, texts, places, targets, labels=names)

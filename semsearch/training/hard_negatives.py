@@ -33,7 +33,9 @@ def hard_negatives(encoder: Encoder, asked: Sequence[Question]) -> list[str]:
         rows = numpy.arange(len(scores))
         own = scores[rows, start + rows]
         scores[rows, start + rows] = -numpy.inf
-        nearest = numpy.argsort(-scores, axis=1)[:, :depth]
+        nearest = numpy.argpartition(-scores, depth - 1, axis=1)[:, :depth]
+        order = numpy.argsort(-numpy.take_along_axis(scores, nearest, axis=1), axis=1)
+        nearest = numpy.take_along_axis(nearest, order, axis=1)
         too_near = numpy.take_along_axis(scores, nearest, axis=1) > LARGEST_PART * own[:, None]
         chosen = numpy.minimum(too_near.sum(axis=1), depth - 1)
         found += [passages[place] for place in nearest[rows, chosen]]

@@ -23,6 +23,7 @@ from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.queries import RERANK_DEPTH
 from semsearch.search.reranking import combined
+from semsearch.texts import quantity
 from semsearch.training.cross_encoder import CrossEncoding
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.gains import Gain, gain
@@ -146,8 +147,11 @@ class Reranking(CrossEncoding):
     ) -> list[Measured]:
         """NDCG@10 on the held-out queries, before and after reranking."""
         del folder, base, tests, last
-        name = f"{self.judged.name} (held out)"
-        return [Measured(name, "nDCG@10 x 100", 100 * self.gain.after, 100 * self.gain.before)]
+        name = f"{self.judged.name} ({quantity(self.gain.queries, 'held-out query')})"
+        return [
+            Measured(f"{name}, not reranked", "nDCG@10 x 100", 100 * self.gain.before),
+            Measured(f"{name}, reranked", "nDCG@10 x 100", 100 * self.gain.after),
+        ]
 
 
 def _relevant(judged: dict[str, int]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.recipe import Loss
 from semsearch.training.scoring import Classify, score_siamese
@@ -57,8 +58,8 @@ class BiEncoderTask(Task):
         recipe = stage.recipe
         set_seed(recipe.seed)
         model = self.load(folder)
-        if recipe.max_tokens is not None:
-            model.max_seq_length = recipe.max_tokens
+        config = model.transformers_model and model.transformers_model.config
+        limit_tokens(model, config, recipe.max_tokens)
         if not self.attention_dropout:
             drop_no_attention(model)
         training = self.prompted(stage.training, model)
@@ -103,7 +104,7 @@ class Siamese(BiEncoderTask):
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """The stages of a run, and its test sets."""
-        return stages_of(settings, self._kinds, _testable, notify)
+        return stages_of(settings, self._kinds, _testable, notify, keeps_head=False)
 
     def loss_of(self, number: int, training: Examples) -> Loss:
         """The chosen loss of a stage."""
@@ -117,8 +118,8 @@ class Siamese(BiEncoderTask):
 
 def _testable(training: Examples) -> Sequence[Kind]:
     """The kinds of examples that a model can be scored on, by its training set."""
-    if training.kind is Kind.LABELLED:  # the classifier head is not kept
-        return (Kind.SCORED, Kind.LABELLED)
+    if training.kind is Kind.LABELLED:
+        return (Kind.SCORED, Kind.LABELLED, Kind.TRIPLETS, Kind.POSITIVE)
     return tuple(dict.fromkeys((training.kind, Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)))
 
 

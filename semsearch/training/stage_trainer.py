@@ -176,6 +176,7 @@ class StageTrainer:
             save_strategy="steps",
             save_steps=every,
             save_total_limit=CHECKPOINTS_KEPT,
+            restore_callback_states_from_checkpoint=True,  # the patience that is left
             load_best_model_at_end=self.score is not None,
             metric_for_best_model="eval_score",
             greater_is_better=True,

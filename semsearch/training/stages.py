@@ -76,6 +76,8 @@ def stages_of(
     kinds: Callable[[int], Sequence[Kind]],
     testable: Callable[[Examples], Sequence[Kind]],
     notify: Notify,
+    *,
+    keeps_head: bool = True,
 ) -> tuple[list[Stage], list[Examples]]:
     """The stages of a run and its test sets, checked and without leaks.
 
@@ -84,6 +86,7 @@ def stages_of(
         kinds: the kinds of examples that a stage accepts, by its number, from 0.
         testable: the kinds of examples that a model can be scored on, by its training set.
         notify: called with messages about the data.
+        keeps_head: whether the finished model has its classifier, and can be tested on labels.
 
     Raises:
         ArgumentError: the data are unsuitable.
@@ -98,14 +101,14 @@ def stages_of(
     if settings.mix and len(sets) > 1:
         sets, names = [mixed(sets)], [" + ".join(names)]
     recipes = one_each(settings.recipes, len(sets), "recipe")
-    final = testable(sets[-1])
+    final = [kind for kind in testable(sets[-1]) if keeps_head or kind is not Kind.LABELLED]
     tests = [
         _matching(
             load_examples(spec, final, split="test", scale=settings.scale, notify=notify), sets[-1]
         )
         for spec in settings.tests
     ]
-    stages = []
+    parts = []
     for training, name, recipe in zip(sets, names, recipes, strict=True):
         check_trainable(training)
         development = _development(settings, training, name, testable(training), notify)
@@ -114,8 +117,12 @@ def stages_of(
             rest, development = held_out(training, recipe.seed)
             if development is not None:
                 notify(f"{name}: {len(development):,} of its examples are held out")
-        held = [*tests, *([development] if development else [])]
-        rest = without_leaks(rest, held, settings.keep_leaks, notify)
+        parts.append(Stage(rest, development, recipe))
+    # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
+    held = [*tests, *(part.development for part in parts if part.development)]
+    stages = []
+    for training, development, recipe in parts:
+        rest = without_leaks(training, held, settings.keep_leaks, notify)
         check_trainable(rest)
         stages.append(Stage(rest, development, recipe.for_kind(rest.kind)))
     return stages, tests
@@ -161,5 +168,6 @@ def _digest(examples: Examples) -> dict[str, Any]:
         "name": examples.name,
         "kind": examples.kind.value,
         "examples": len(examples),
+        "labels": list(examples.labels),
         "sha256": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
     }

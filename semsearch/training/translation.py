@@ -30,7 +30,7 @@ from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import DatasetNotFoundError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.training.checks import check_trainable, text_key, without_leaks
+from semsearch.training.checks import check_trainable, limit_tokens, text_key, without_leaks
 from semsearch.training.data import found_sts, held_out, load_examples
 from semsearch.training.dictionary import translation_probabilities
 from semsearch.training.examples import Examples, Kind, Notify, mixed
@@ -114,8 +114,8 @@ class Translation(Task):
         training, development, recipe = stage
         set_seed(recipe.seed)
         model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
-        if recipe.max_tokens is not None:
-            model.max_seq_length = recipe.max_tokens
+        config = model.transformers_model and model.transformers_model.config
+        limit_tokens(model, config, recipe.max_tokens)
         drop_nothing(model)
         sources, translations = training.texts
         known = len(model.tokenizer)

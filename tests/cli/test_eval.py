@@ -218,6 +218,25 @@ class TestIr:
         result = run("ir", "--data", beir, *arguments, status=1)
         assert message in result.stderr.splitlines()[-1]
 
+    def test_runs_of_sets_with_the_same_name(self, run, beir, tmp_path):
+        shutil.copytree(tmp_path / beir, tmp_path / "other" / beir)
+        sets = ["--data", beir, "--data", f"other/{beir}"]
+        run("ir", *sets, "--system", "bm25", "--measure", "AP", "--runs", "runs")
+        names = sorted(file.name for file in (tmp_path / "runs").iterdir())
+        assert names == ["pets.bm25-2.run", "pets.bm25.run"]
+
+    def test_ids_that_the_format_does_not_allow(self, run, beir, tmp_path):
+        """The results are printed, and the run is not written."""
+        with Index.create(tmp_path / "notes", "hashing") as index:
+            index.add([Document("d 1", "Cats sleep."), Document("d2", "Dogs bark.")])
+        (tmp_path / "q.csv").write_text("id,text\nq1,cats\n")
+        (tmp_path / "r.csv").write_text("query,document,relevance\nq1,d 1,1\n")
+        files = ["--queries", "q.csv", "--qrels", "r.csv", "--runs", "runs", "--measure", "AP"]
+        result = run("ir", "--index", "notes", *files, "--format", "jsonl")
+        assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == [100, 100]
+        assert "runs: not written, as the id 'd 1' contains white space" in result.stderr
+        assert not list((tmp_path / "runs").iterdir())
+
     def test_existing_index(self, run, beir, tmp_path):
         """Its search modes have the same values as a collection of the same documents."""
         with Index.create(tmp_path / "pets.index", "hashing") as index:
@@ -244,6 +263,7 @@ class TestIr:
             (["--index", "pets"], "--index needs --queries FILE and --qrels FILE"),
             (["--index", "pets", "--data", "pets"], "use either --data or --index, not both"),
             (["--index", "pets", "--whole-documents"], "--whole-documents needs --data"),
+            (["--index", "pets", "--precision", "fp32"], "--precision needs --data, or a cross-"),
         ],
     )
     def test_conflicting_options(self, run, beir, arguments, message):

@@ -265,7 +265,7 @@ class TestSpaces:
         assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
         assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
         both = indexed("index", "corpus.csv", "--add-space", "hashing:16", code=1)
-        assert "take no corpus" in error_of(both)
+        assert "a corpus does not go with --add-space" in error_of(both)
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
@@ -312,3 +312,21 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
         assert f"{len(index):,} documents saved in" in messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--language", "german", "--dry-run"], "--dry-run needs a corpus"),
+        (["--filter-column", "year", "--sync"], "--sync needs a corpus"),
+        (["--filter-column", "year", "--encoder", "minilm"], "--encoder needs a corpus"),
+        (["--index-type", "flat", "--text-column", "x"], "--text-column needs a corpus"),
+        (["--add-space", "hashing:64", "--language", "none"], "--language does not go with"),
+        (["--add-space", "hashing:64", "--index-type", "hnsw"], "--index-type does not go with"),
+        (["--drop-space", "hashing", "--filter-column", "year"], "--filter-column does not go"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(indexed, arguments, message):
+    before = indexed("info", "--format", "json").stdout
+    assert message in error_of(indexed("index", *arguments, code=1))
+    assert indexed("info", "--format", "json").stdout == before

@@ -127,11 +127,12 @@ class TestQuery:
         ("content", "queries", "messages"),
         [
             ("a\n\nb\n", ["a", "b"], "q.txt: 1 blank line skipped (line 2)\n"),
-            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines skipped (line 2, 3)\n"),
+            ("a\n\nb", ["a", "b"], "q.txt: 1 blank line skipped (line 2)\n"),
+            ("\ufeffa\n \n\nb", ["a", "b"], "q.txt: 2 blank lines skipped (lines 2, 3)\n"),
             (
                 "a\n" + 12 * "\n",
                 ["a"],
-                "q.txt: 12 blank lines skipped (line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
+                "q.txt: 12 blank lines skipped (lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n",
             ),
             ("\ufeff\n\n", [], "q.txt contains no query\n"),
             ("", [], "q.txt contains no query\n"),

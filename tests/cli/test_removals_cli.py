@@ -69,10 +69,10 @@ def test_sync_is_refused(run, tmp_path):
 def test_skipped_row_without_an_id_prevents_removals(run, tmp_path):
     write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
-    assert "nothing is removed: 50 documents" in result.stderr
+    assert "nothing is removed: the corpus lacks 50 documents" in result.stderr
     assert "50 kept though not in the corpus, 1 bad row skipped" in result.stdout
     dry = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--dry-run").stdout
-    assert "nothing is removed: 50 documents" in dry
+    assert "nothing is removed: the corpus lacks 50 documents" in dry
 
 
 def test_deletion_is_refused(run):
@@ -123,7 +123,7 @@ class TestDryRun:
         assert (
             "1 bad row to skip" in run("index", "corpus.csv", "--dry-run", "--skip-bad-rows").stdout
         )
-        assert "for a corpus" in run("index", "--drop-space", "x", "--dry-run", code=1).stderr
+        assert "does not go with" in run("index", "--drop-space", "x", "--dry-run", code=1).stderr
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

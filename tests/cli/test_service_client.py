@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import __version__
+from semsearch import Document, Index, __version__
 from semsearch.cli import service_client
 from semsearch.cli.service_client import find_answer, is_private, print_answer, program, sockets
 
@@ -337,3 +337,41 @@ def test_imports_three_modules():
         "import stat",
         "import sys",
     ]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", None])
+@pytest.mark.parametrize("format_name", ["csv", "table"])
+def test_any_character_is_printed(tmp_path, encoding, format_name):
+    """Files are UTF-8; a terminal, or the user's choice, has escapes for what it lacks."""
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("1", "hello 日本語")])
+    environment = os.environ | {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    if encoding is not None:
+        environment["PYTHONIOENCODING"] = encoding
+    command = [sys.executable, "-m", "semsearch", "query", "hello", "--index", "x"]
+    done = subprocess.run(
+        [*command, "--format", format_name], capture_output=True, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    shown = "日本語" if encoding is None else r"\u65e5\u672c\u8a9e"
+    assert shown in done.stdout.decode("utf-8" if encoding is None else encoding)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "query hello --index x --format csv >&-",
+        "query hello --index x --format parquet >&-",
+        "query hello --index x <&- >&- 2>&-",
+        "index c.csv --encoder hashing --index y 2>&-",
+    ],
+)
+def test_commands_with_closed_streams(tmp_path, line):
+    (tmp_path / "c.csv").write_text("id,text\n1,hello\n")
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("1", "hello")])
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m semsearch {line}'], capture_output=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "y").exists() == ("index" in line.split()[0])

@@ -149,7 +149,7 @@ def test_empty_id_is_a_bad_row(write):
         ("\n\n", "corpus.csv is empty"),
         ("id,text\n", "corpus.csv has a header but no rows"),
         ("id,text\n\n\n", "corpus.csv has a header but no rows"),
-        ("id,text,id\n1,one,2\n", "corpus.csv: 2 columns are called 'id'"),
+        ("id,text,id\n1,one,2\n", "corpus.csv: 2 columns are called 'id'; rename all but one"),
         (
             '"id,text\n1,one\n',
             "corpus.csv:1: its quotes do not match (unexpected end of data, line 2)",
@@ -204,3 +204,14 @@ def test_tsv_without_quoting_never_loses_a_row(write, cells):
 def test_quoting_is_detected_by_matching_quotes():
     assert guess_dialect(["id\ttext\n", '1\t5" wide\n']) == Dialect("\t", quoted=False)
     assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)
+
+
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])
+def test_excels_line_with_the_delimiter(write, first):
+    corpus = Corpus(write("x.csv", f"{first}\r\nid;text\r\n1;Hello, there\r\n2;\r\n3;a;b\r\n"))
+    with pytest.raises(CorpusError, match=r"x\.csv:4"):
+        list(corpus)
+    bad = []
+    found = list(Corpus("x.csv", on_bad_row=bad.append))
+    assert [(document.id, document.text) for document in found] == [("1", "Hello, there")]
+    assert [error.source for error in bad] == ["x.csv:4", "x.csv:5"]

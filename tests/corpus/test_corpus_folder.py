@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pandas
@@ -52,7 +53,7 @@ def test_supported_files_are_read_and_others_reported(mixed):
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert notices == [
         "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
-        "(deep/k, w.rtf, x.png, …), 1 linked folders (loop)",
+        "(deep/k, w.rtf, x.png, …), 1 linked folder (loop)",
         f"{Path('docs/deep/rows.csv')}: text from 'text', documents are named by their rows; "
         "metadata: id",
     ]
@@ -186,7 +187,7 @@ class TestTables:
         assert notices[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
         assert notices[3] == f"left out: {Path('docs/empty.tsv')} is empty"
         assert notices[4] == (
-            "left out: 1 more tables (package.json); index one with: "
+            "left out: 1 more table (package.json); index one with: "
             "semsearch index FILE --text-column COLUMN"
         )
         assert ids("docs", text_columns="name") == ["a.csv#row=2", "a.csv#row=3", "z.txt"]
@@ -226,7 +227,7 @@ class TestTables:
     def test_tables_can_be_left_out(self, mixed):
         documents, notices = read(mixed, format="text")
         assert len(documents) == 4
-        assert "1 tables (deep/rows.csv)" in notices[0]
+        assert "1 table (deep/rows.csv)" in notices[0]
         assert len(ids(mixed, exclude=["*.csv"])) == 4
 
     @pytest.mark.parametrize(
@@ -240,3 +241,16 @@ class TestTables:
     def test_options_for_single_files_are_rejected(self, mixed, options, message):
         with pytest.raises(CorpusError, match=message):
             ids(mixed, **options)
+
+
+def test_broken_links_are_bad_rows_and_pipes_left_out(write, tmp_path):
+    write("docs/a.txt", "One.")
+    (tmp_path / "docs" / "b.txt").symlink_to("gone.txt")
+    os.mkfifo(tmp_path / "docs" / "p.txt")
+    bad = []
+    documents, notices = read("docs", on_bad_row=bad.append)
+    assert [document.id for document in documents] == ["a.txt"]
+    assert [str(error) for error in bad] == ["no such file: docs/b.txt"]
+    assert notices == ["docs: 2 files (2 txt); left out: 1 pipe or device (p.txt)"]
+    with pytest.raises(BadRowError, match="no such file"):
+        read("docs")

@@ -73,7 +73,7 @@ def test_bad_rows():
         (pandas.DataFrame(), "frame has no rows"),
         (
             pandas.DataFrame([["a", "b"]], columns=["text", "text"]),
-            "frame: 2 columns are called 'text'",
+            "frame: 2 columns are called 'text'; rename all but one",
         ),
         (
             pandas.DataFrame({"a": ["x"], "b": ["y"]}),

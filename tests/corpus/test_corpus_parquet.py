@@ -124,5 +124,7 @@ def test_files_without_rows(write_table):
 
 def test_duplicate_column_names(write_table):
     table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
-    with pytest.raises(CorpusError, match=r"^corpus\.parquet: 2 columns are called 'text'$"):
+    with pytest.raises(
+        CorpusError, match=r"^corpus\.parquet: 2 columns are called 'text'; rename all but one$"
+    ):
         list(Corpus(write_table(table)))

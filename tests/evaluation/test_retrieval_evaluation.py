@@ -334,3 +334,35 @@ def test_minilm_on_scifact(data, minilm):
     result = evaluation.results[0]
     assert (result.n, result.published) == (300, 64.5)
     assert result.mean.value == pytest.approx(64.5, abs=0.2)
+
+
+def test_ties_keep_the_order_of_the_ranking():
+    """Whatever computes a measure: trec_eval's ties are in another order than MS MARCO's."""
+    retrieval = PETS._replace(queries={"q1": "cat"}, qrels={"q1": {"d1": 1}})
+    names = ("RR", "RR@10", "P@1", "nDCG@10", "AP")
+    first, second = [100] * 5, [50, 50, 0, 100 / math.log2(3), 50]
+    for order, values in ((("d1", "d2"), first), (("d2", "d1"), second)):
+        ranker = Ranked("tied", {"q1": dict.fromkeys(order, 1.0)})
+        results = evaluate_retrieval(retrieval, [ranker], names).results
+        assert [one.mean.value for one in results] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["P", "BPM", "INSQ", "RR@10.5", "RBP(p=0.5)", "alpha_nDCG@10", "P@0", "nDCG@0", "nDCG@-1", "x"],
+)
+def test_unusable_measures_are_refused(name):
+    with pytest.raises(ArgumentError, match="unknown measure"):
+        measures([name])
+
+
+def test_a_run_with_ids_that_its_format_does_not_allow_is_not_begun(tmp_path):
+    for run in ({"q1": {"a": 1.0, "b c": 0.5}}, {"q 1": {"a": 1.0}}):
+        with pytest.raises(ArgumentError, match="white space"):
+            write_run(tmp_path / "x.run", run, "x")
+        assert not (tmp_path / "x.run").exists()
+
+
+def test_a_system_names_its_cross_encoder():
+    with pytest.raises(ArgumentError, match="names no cross-encoder"):
+        load_rankers(["bm25+cross-encoder:"])

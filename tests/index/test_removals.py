@@ -75,7 +75,7 @@ class TestSkippedRows:
         corpus = Corpus(tmp_path / "corpus.csv", on_bad_row=ignore)
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
-        assert "nothing is removed: 10 documents of the index are missing" in caplog.text
+        assert "nothing is removed: the corpus lacks 10 documents of the index" in caplog.text
         assert "1 skipped row with unknown ids" in caplog.text
 
     def test_corpus_without_ids(self, index, tmp_path):

@@ -39,8 +39,6 @@ def runtime(tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("run")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
-    # conftest.py sets it for all tests; a service sets it only for itself.
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     return place / "semsearch"
 
 

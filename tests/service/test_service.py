@@ -537,3 +537,25 @@ def test_fields_of_a_writer_that_goes_on(client, path, monkeypatch):
 
     monkeypatch.setattr(Index, "info", then_written)
     assert {field["name"] for field in client.get(f"{BIRDS}/fields").json()} == {"year", "tags"}
+
+
+def test_one_unavailable_index_does_not_hide_the_others(path, tmp_path):
+    with Index.create(tmp_path / "fish", "hashing") as index:
+        index.add(DOCUMENTS)
+    app = create_app({"birds": path, "fish": tmp_path / "fish"})
+    with TestClient(app, base_url=BASE) as client:
+        (tmp_path / "fish").rename(tmp_path / "elsewhere")
+        assert [one["name"] for one in client.get("/v1/indexes").json()] == ["birds"]
+        is_problem(client.get("/v1/indexes/fish/search?query=red"), 503)
+        path.rename(tmp_path / "gone")
+        is_problem(client.get("/v1/indexes"), 503)
+
+
+@pytest.mark.parametrize(("token", "schemes"), [(None, None), ("secret", {"HTTPBearer"})])
+def test_the_schema_describes_errors_and_the_token(path, token, schemes):
+    schema = create_app({"birds": path}, Settings(token=token)).openapi()
+    assert "HTTPValidationError" not in json.dumps(schema["paths"])
+    for methods in schema["paths"].values():
+        for operation in methods.values():
+            assert list(operation["responses"]["422"]["content"]) == ["application/problem+json"]
+    assert schema["components"].get("securitySchemes", {}).keys() == (schemes or set())

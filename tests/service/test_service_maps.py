@@ -119,6 +119,22 @@ def test_a_query_that_takes_too_long_is_stopped(client, settings, monkeypatch, d
     assert len(ask(client, "SELECT id FROM passages").json()) == 3
 
 
+def test_large_results_are_refused(client, monkeypatch, tmp_path):
+    """Neither memory nor a disk is filled; the limits are lower here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(maps, "MAX_ROWS", 1000)
+    monkeypatch.setattr(maps, "MAX_BYTES", 100_000)
+    client.get(MAP)
+    for kind in ("json", "arrow"):
+        assert ask(client, "SELECT * FROM range(1000)", kind).status_code == 200
+        answer = ask(client, "SELECT * FROM range(1000000)", kind)
+        assert answer.status_code == 422
+        assert "too large" in answer.json()["detail"]
+    large = "CREATE TABLE big AS SELECT range, md5(range::text) FROM range(30000000) ORDER BY 2"
+    assert "Memory" in ask(client, large, "exec").json()["detail"]
+    assert not (tmp_path / ".tmp").exists()
+
+
 def test_without_a_map_it_says_how_to_make_one(client, path):
     (path / "hashing.map").unlink()
     answer = client.get(MAP)

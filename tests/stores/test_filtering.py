@@ -229,3 +229,51 @@ def test_messages_are_one_line_whatever_the_values_contain(tmp_path, caplog):
     assert all(text.isprintable() for text in [str(refused.value), *caplog.messages])
     assert max(len(text) for text in [str(refused.value), *caplog.messages]) < 600
     assert len(caplog.messages) == 1
+
+
+def test_codes_that_look_like_numbers(tmp_path, caplog):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        for name in ("007", "7", "+7"):
+            index.add([Document(name, "text", metadata={"code": name, "n": int(name)})])
+        for where, names in [
+            ("id = 007", {"007"}),
+            ("code in (007, +7)", {"007", "+7"}),
+            ("code = 7", {"7"}),
+            ("n = 007", {"007", "7", "+7"}),
+        ]:
+            assert {hit.document_id for hit in index.search("text", where=where)} == names, where
+        assert "id holds text; reading 007 as '007'" in caplog.text
+        assert index.delete(where="id = 007") == 1
+        assert {document.id for document in index} == {"7", "+7"}
+
+
+@pytest.mark.parametrize("time", ["", "T00:00:00", "T00:00:00+00:00"])
+def test_a_date_is_its_midnight(tmp_path, time):
+    """Workbooks and Parquet store days with a time, tables without one."""
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add(
+            Document(day, "text", metadata={"day": f"2024-01-0{day}{time}"}) for day in "1234567"
+        )
+        index.add([Document("noon", "text", metadata={"day": "2024-01-03T12:00:00"})])
+        index.add([Document("lists", "text", metadata={"on": [f"2024-01-03{time}", "2025"]})])
+        for where, names in [
+            ("day = '2024-01-03'", "3"),
+            ("day != '2024-01-03'", "124567ln"),
+            ("day <= '2024-01-03'", "123"),
+            ("day < '2024-01-03'", "12"),
+            ("day > '2024-01-03'", "4567n"),
+            ("day >= '2024-01-03'", "34567n"),
+            ("day between '2024-01-02' and '2024-01-04'", "234n"),
+            ("day in ('2024-01-02', '2024-01-07')", "27"),
+            ("on = '2024-01-03'", "l"),
+            ("on > '2025-01-01' or on = '2024-01-02'", ""),
+        ]:
+            hits = index.search("text", 20, where=where)
+            assert "".join(sorted(hit.document_id[0] for hit in hits)) == names, where
+
+
+def test_long_texts_are_not_compared_by_spelling(path, monkeypatch, caplog):
+    monkeypatch.setattr("difflib.get_close_matches", lambda *_: pytest.fail("compared"))
+    with Retriever.open(path) as retriever:
+        assert not retriever.search("film", where=f"genres = '{'x' * 300}'")
+    assert "no document matches" in caplog.text

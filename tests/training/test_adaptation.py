@@ -110,6 +110,27 @@ def test_bootstrap_interval_matches_the_normal_distribution():
     assert gain("MRR", before, before + 0.1, 0).is_significant
 
 
+@pytest.mark.parametrize("queries", [1, 2, 3, 5])
+def test_a_few_queries_prove_nothing(queries):
+    """Equal signs of 5 differences have a chance of 1 in 32, above 2.5 %; of 6, 1 in 64."""
+    before = numpy.linspace(0.1, 0.5, queries)
+    assert not gain("MRR", before, before + 0.1, 0).is_significant
+    six = numpy.linspace(0.1, 0.5, 6)
+    assert gain("MRR", six, six + 0.1, 0).is_significant
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [4, 6, 10, 20])
+def test_chance_is_rarely_significant(queries):
+    random = numpy.random.default_rng(queries)
+    zero = numpy.zeros(queries)
+    found = [
+        gain("MRR", zero, random.standard_normal(queries), seed).is_significant
+        for seed in range(200)
+    ]
+    assert sum(found) <= 11  # of 200 at 2.5 %, with a probability of 99 %
+
+
 def test_hard_negatives_are_near_but_not_too_near():
     encoder = Fixed(
         {"q": [1, 0], "p": [0.9, 0.4], "q2": [0, 1], "twin": [0.89, 0.4], "q3": [0, 1]}

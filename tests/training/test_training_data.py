@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from semsearch.errors import (
@@ -12,9 +14,12 @@ from semsearch.errors import (
     DatasetNotFoundError,
     ExamplesError,
 )
-from semsearch.training.checks import check_trainable, without_leaks
+from semsearch.training.checks import check_trainable, limit_tokens, without_leaks
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, mixed
+from semsearch.training.recipe import Recipe
+from semsearch.training.siamese import Siamese
+from semsearch.training.stages import Settings
 
 ALL = tuple(Kind)
 
@@ -221,3 +226,88 @@ def test_other_published_sets(data, monkeypatch):
     both = load_examples("quora:dev", (Kind.LABELLED,), notify=print)
     assert (len(positive), positive.kind, positive.targets) == (5000, Kind.POSITIVE, [])
     assert (len(both), sum(both.targets)) == (10_000, 5000)
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (("duplicate", "no"), ("no", "duplicate")),
+        (("entailment", "neutral"), ("neutral", "entailment")),
+        (("Match", "no match"), ("no match", "Match")),
+        (("no", "yes"), ("no", "yes")),
+        (("0", "1"), ("0", "1")),
+        (("east", "west"), ("east", "west")),
+    ],
+)
+def test_of_two_classes_the_positive_one_is_second(load, labels, order):
+    """A cross-encoder's single output is high for it."""
+    first, second = labels
+    found = load(f"sentence1,sentence2,label\na,b,{first}\nc,d,{second}\n", (Kind.LABELLED,))
+    assert found.labels == order
+    assert [found.labels[target] for target in found.targets] == [first, second]
+
+
+@pytest.fixture
+def staged(tmp_path):
+    """The stages of a bi-encoder, from files given as lists of lines."""
+
+    def call(*files, tests=(), **options):
+        for name, lines in files:
+            (tmp_path / name).write_text("\n".join(["sentence1,sentence2,score", *lines]))
+        settings = Settings(
+            base=None,
+            output=tmp_path / "out",
+            data=[str(tmp_path / name) for name, _ in files],
+            recipes=[Recipe()],
+            tests=[str(tmp_path / name) for name in tests],
+            **options,
+        )
+        return Siamese([None] * len(files)).stages(settings, print)
+
+    return call
+
+
+def test_what_chooses_a_later_checkpoint_is_not_trained_on_earlier(staged):
+    """The development part of the second stage is held out from its data."""
+    shared = [f"a {n},b {n},{n % 6}" for n in range(2000)]
+    first, second = ("first.csv", [*shared, "only,here,5"]), ("second.csv", shared)
+    (one, two), _ = staged(first, second)
+    held = set(zip(*two.development.texts, strict=True))
+    assert held
+    for stage in (one, two):
+        assert not held & set(zip(*stage.training.texts, strict=True))
+
+
+def test_a_bi_encoder_is_not_tested_on_labels(tmp_path):
+    """Its classifier is not kept: of labelled pairs, it ranks the positive ones."""
+    nli = tmp_path / "nli.csv"
+    nli.write_text("sentence1,sentence2,label\na,b,entailment\nc,d,neutral\n")
+    settings = Settings(
+        base=None,
+        output=tmp_path / "out",
+        data=[str(nli)],
+        recipes=[Recipe()],
+        development="none",
+        tests=[str(nli)],
+        keep_leaks=True,
+    )
+    (stage,), (test,) = Siamese([None]).stages(settings, print)
+    assert (stage.training.kind, test.kind) == (Kind.LABELLED, Kind.POSITIVE)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "positions", "allowed"),
+    [("bert", 512, 512), ("roberta", 514, 512), ("t5", None, 9999)],
+)
+def test_a_model_reads_as_many_tokens_as_it_has_positions(model_type, positions, allowed):
+    config = SimpleNamespace(model_type=model_type, pad_token_id=1)
+    if positions is not None:
+        config.max_position_embeddings = positions
+    model = SimpleNamespace(max_seq_length=128)
+    limit_tokens(model, config, None)
+    assert model.max_seq_length == 128
+    limit_tokens(model, config, allowed)
+    assert model.max_seq_length == allowed
+    if positions is not None:
+        with pytest.raises(ArgumentError, match=f"reads {allowed} tokens, not {allowed + 1}"):
+            limit_tokens(model, config, allowed + 1)

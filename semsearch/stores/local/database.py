@@ -411,8 +411,8 @@ def _not_found(directory: Path) -> IndexStoreError:
         entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
     ):
         return IndexFormatError(
-            f"{directory} is not an index: it contains other files, but no {DATABASE_NAME}; "
-            "choose another directory"
+            f"{directory} is not an index: it contains other files, but no {DATABASE_NAME} with "
+            "tables; choose another directory"
         )
     return IndexNotFoundError(
         f"no index at {directory}; make one with: semsearch index CORPUS --index {directory}"

@@ -415,7 +415,7 @@ class LocalState:
                 n = min(wanted, reach)
         return found
 
-    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+    def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
         plan = self._view(space).plan
         if restriction == NO_RESTRICTION:

@@ -263,7 +263,7 @@ class MilvusState:
         check_searchable(space, self.spaces())
         return self._search(space, restriction).best(queries, k, per_document)
 
-    def plan(self, space: Space, k: int, restriction: Restriction = NO_RESTRICTION) -> str:
+    def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
         kind = "exact" if self._is_exact else "HNSW"
         filtered = "" if restriction.condition is None else ", with the filter"
