@@ -175,6 +175,7 @@ class TestFrontMatter:
             ("---\na: !!python/object:os.system x\n---\nx", "is not YAML: could not determine a"),
             ("---\na: " + "[" * 5000 + "\n---\nx", "is not YAML: "),
             ("+++\na = \n+++\nx", "is not TOML: Invalid value"),
+            (f"+++\na = {'9' * 5000}\n+++\nx", "is not TOML: Exceeds the limit"),
         ],
     )
     def test_invalid_front_matter_is_a_bad_row(self, write, text, reason):

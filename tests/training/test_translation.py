@@ -132,6 +132,11 @@ class TestTexts:
 
         return call
 
+    @pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.ndjson"])
+    def test_any_format_of_tables(self, read, name):
+        found = read('{"source": "a cat", "translation": "um gato"}\n', name, "pt")
+        assert found.texts == (["a cat"], ["um gato"])
+
     @pytest.mark.parametrize(
         ("content", "name", "language"),
         [

@@ -1,0 +1,80 @@
+"""What a local store reads: beside a writer, of repeated texts, of damaged vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import DamagedIndexError
+from semsearch.index.copying import copy_index
+from semsearch.stores.local import state
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "x", "hashing:32") as index:
+        index.add(Document(str(number), f"text {number}") for number in range(60))
+    return tmp_path / "x"
+
+
+def test_a_copy_of_damaged_vectors_is_refused(path, tmp_path):
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3")
+    with pytest.raises(DamagedIndexError, match="damaged one; see: semsearch verify --repair"):
+        copy_index(path, tmp_path / "copy")
+
+
+def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):
+    """However often a text is stored, one of its vectors is read."""
+    with Index.create(tmp_path / "x", "hashing:32") as index:
+        index.add(Document(str(number), "the same notice") for number in range(500))
+        index.add([Document("other", "another notice")])
+        read = []
+
+        def counted(space, rows):
+            read.append(len(rows))
+            return real(space, rows)
+
+        real = state.damaged
+        monkeypatch.setattr(state, "damaged", counted)
+        encoded = index.add([Document("again", "the same notice"), Document("new", "a new notice")])
+        assert (encoded.added, read) == (2, [1])
+        assert len(index.search("the same notice", 600)) == 503
+
+
+def test_the_contents_of_an_index_that_is_being_written(path, monkeypatch):
+    """Files may vanish between their listing and their inspection."""
+
+    def with_vanished(directory):
+        yield from real(directory)
+        yield directory / "minilm-7.faiss.tmp"
+
+    real = Path.iterdir
+    with Index.open(path) as index:
+        files = index.info().files
+        monkeypatch.setattr(Path, "iterdir", with_vanished)
+        monkeypatch.setattr(Path, "is_file", lambda file: True)
+        assert index.info().files == files
+
+
+def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(path, monkeypatch):
+    """Windows deletes no file that a reader maps."""
+
+    def refuse(file, missing_ok=False):
+        if file.suffix == ".faiss":
+            raise PermissionError(13, "Access is denied", str(file))
+        real(file, missing_ok=missing_ok)
+
+    real = Path.unlink
+    with Index.open(path) as index:
+        monkeypatch.setattr(Path, "unlink", refuse)
+        for number in range(3):
+            index.add(Document(f"{number} {n}", f"text {number} {n}") for n in range(50))
+        left = len(list(path.glob("*.faiss")))
+        monkeypatch.undo()
+        index.add([Document("last", "last")])
+        assert len(list(path.glob("*.faiss"))) < left
