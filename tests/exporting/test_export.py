@@ -253,7 +253,7 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
 
     for name in (".npy", ".faiss", ".parquet", ".jsonl"):
         peak(16, f"-warm{name}")  # imports
-        assert peak(512, name) < 1.5 * peak(32, name), name
+        assert peak(512, name) < 2 * peak(32, name), name
 
 
 class TestMistakes:
