@@ -46,6 +46,11 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 #: The sample corpus by language, with the same notes and ids.
 SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 
+#: The parameters of changes without a corpus: of spaces, and of search.
+SPACE_OPTIONS = {"directory", "wait", "add_space", "drop_space", "dimension", "stored_type"}
+SPACE_OPTIONS |= {"precision", "on"}
+SETTINGS = {"directory", "wait", "index_type", "recall", "memory", "language", "filter_columns"}
+
 #: Documents read before an index is created, to detect errors early.
 FIRST_DOCUMENTS = 256
 
@@ -204,12 +209,6 @@ def command(
             raise CombinationError("--watch is for files and folders, without --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
-
-
-#: Options that change an index without a corpus.
-SPACE_OPTIONS = {"directory", "wait", "add_space", "drop_space", "dimension", "stored_type"}
-SPACE_OPTIONS |= {"precision", "on"}
-SETTINGS = {"directory", "wait", "index_type", "recall", "memory", "language", "filter_columns"}
 
 
 def _refuse_others(names: Collection[str], reason: str) -> None:

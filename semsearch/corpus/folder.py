@@ -109,7 +109,7 @@ class Folder:
             path = pending.pop()
             with reading(str(path)):
                 is_folder = path.is_dir()
-                is_special = not is_folder and path.exists() and not path.is_file()
+                is_special = not is_folder and not path.is_file() and path.exists()
                 is_linked = path != self.path and path.is_symlink()
                 relative = path.relative_to(self.path).as_posix() + "/" * is_folder
                 excluded = path != self.path and self._spec.match_file(relative)
