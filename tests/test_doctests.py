@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import gc
+import warnings
 from importlib import import_module
 
 import pytest
@@ -28,3 +30,6 @@ def test_examples(module, tmp_path, monkeypatch):
     failed, tried = doctest.testmod(import_module(module))
     assert tried
     assert not failed
+    with warnings.catch_warnings():  # examples leave indexes open, of which Python 3.13 warns
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
