@@ -95,15 +95,18 @@ class Operator(Enum):
 
 
 class _WithLiterals:
-    """Equal if written alike: 1 and true match different documents, but are equal in Python."""
+    """Equal with equal literals of equal types: 1 and true match different documents."""
 
     __slots__ = ()
 
+    def _key(self) -> tuple[object, ...]:
+        raise NotImplementedError
+
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and str(other) == str(self)
+        return isinstance(other, _WithLiterals) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._key())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,6 +116,9 @@ class Comparison(_WithLiterals):
     field: str
     operator: Operator
     value: Value
+
+    def _key(self) -> tuple[object, ...]:
+        return self.field, self.operator, type(self.value), self.value
 
     def __str__(self) -> str:
         return f"{field_text(self.field)} {self.operator.value} {literal_text(self.value)}"
@@ -124,6 +130,9 @@ class In(_WithLiterals):
 
     field: str
     values: tuple[Value, ...]
+
+    def _key(self) -> tuple[object, ...]:
+        return self.field, tuple(map(type, self.values)), self.values
 
     def __str__(self) -> str:
         return f"{field_text(self.field)} in ({', '.join(map(literal_text, self.values))})"

@@ -367,9 +367,11 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)
     if hasattr(value, "tolist"):  # numpy scalars and arrays
-        kind, unit, _ = str(getattr(value, "dtype", "")).partition("[ns]")
-        # NumPy makes dates of microseconds, but whole numbers of nanoseconds.
-        return (value.astype(f"{kind}[us]") if unit else value).tolist()
+        kind = str(getattr(value, "dtype", ""))
+        if kind.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
+            # NumPy makes dates of microseconds, but whole numbers of shorter units.
+            value = value.astype(f"{kind.partition('[')[0]}[us]")
+        return value.tolist()
     if hasattr(value, "isoformat"):  # dates and times
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal

@@ -131,6 +131,12 @@ def test_column_names_map_back_to_fields(name):
         (numpy.timedelta64(5, "ns"), "0:00:00"),
         (numpy.timedelta64(90_000_000_000, "ns"), "0:01:30"),
         (numpy.array(["2020-05-01"], "datetime64[ns]"), ["2020-05-01T00:00:00"]),
+        (numpy.datetime64("1970-01-02", "ps"), "1970-01-02T00:00:00"),
+        (numpy.array(["2020-05-01"], "datetime64[D]"), ["2020-05-01"]),
+        (
+            pandas.Series(pandas.to_datetime(["2020-05-01"], utc=True)),
+            ["2020-05-01T00:00:00+00:00"],
+        ),
         ([numpy.datetime64("2020-05-01", "ns")], ["2020-05-01T00:00:00"]),
     ],
 )

@@ -142,10 +142,11 @@ def command(
         evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
     evaluations = []
     written: set[Path] = set()
+    failed: list[str] = []
     for evaluation in evaluated:
         evaluations.append(evaluation)
         if runs is not None:
-            _write_runs(runs, evaluation, written)
+            failed += _write_runs(runs, evaluation, written)
         if format_name == "jsonl":
             _write_lines(evaluation, per_query)
     if format_name == "table":
@@ -157,6 +158,8 @@ def command(
         with working("report"):
             page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         _notify(f"report: {page}")
+    if failed:  # after the results
+        raise OutputError("; ".join(failed))
 
 
 def _check_index_options(
@@ -224,19 +227,23 @@ def _check_outputs(report: Path | None, runs: Path | None) -> None:
         raise OutputError(f"{runs}: Permission denied")
 
 
-def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> None:
-    """Write the rankings of an evaluation, in files other than those written before."""
-    try:
-        for system, run in evaluation.runs.items():
-            name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
-            names = chain([name], (f"{name}-{number}" for number in count(2)))
-            file = next(file for one in names if (file := folder / f"{one}.run") not in written)
+def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> Iterator[str]:
+    """Write the rankings of an evaluation, in files other than those written before.
+
+    Yields:
+        Why a ranking cannot be written.
+    """
+    for system, run in evaluation.runs.items():
+        name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        file = next(file for one in names if (file := folder / f"{one}.run") not in written)
+        written.add(file)
+        try:
             write_run(file, run, system)
-            written.add(file)
-    except OSError as error:
-        _notify(f"{folder}: {error.strerror}")
-    except ArgumentError as error:
-        _notify(f"{folder}: not written, as {error}")
+        except OSError as error:
+            yield f"{file}: {error.strerror}"
+        except ArgumentError as error:
+            yield f"{file}: {error}"
 
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:

@@ -81,7 +81,8 @@ def _engine(location: Path | str) -> Engine:
     url = make_url(location)
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+    is_file = url.drivername in ("sqlite", "sqlite+pysqlite") and not url.query
+    if is_file and url.database not in (None, "", ":memory:"):
         return _engine(Path(url.database))  # read-only
     try:
         return create_engine(url)

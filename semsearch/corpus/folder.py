@@ -38,7 +38,7 @@ IGNORE_FILE = ".semsearchignore"
 #: The most files named per reason for leaving them out.
 NAMED = 3
 
-_EXCLUDED, _LINKED, _SPECIAL = "excluded", "linked folder", "pipe or device"
+_EXCLUDED, _LINKED, _SPECIAL = "excluded", "linked folder", "special file"
 _TABLES = "table"
 _OTHERS = "in unsupported formats"
 _NOUNS = (_LINKED, _SPECIAL, _TABLES, "more table")

@@ -83,12 +83,12 @@ def measures(names: Sequence[str]) -> list[Measure]:
             measure = parse_measure(name)
             measure.validate_params()  # type: ignore[no-untyped-call]
         except (NameError, ValueError, SyntaxError, AssertionError, KeyError, TypeError):
-            measure = None
-        if measure is None or not _is_supported(measure):
             raise ArgumentError(
                 f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
                 "ir-measures)"
-            )
+            ) from None
+        if not _is_supported(measure):
+            raise ArgumentError(f"no package that is installed computes '{name}'")
         found.append(measure)
     return found
 

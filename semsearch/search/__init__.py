@@ -95,6 +95,7 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
         _look_ahead(index, space, options.where)
     vectors = _vectors(index, space, wanted, options, clock) if by_meaning else None
     chosen = [Hits("")] * len(wanted)
+    reranked: dict[int, Hits] = {}
     places = list(range(len(wanted)))
     while True:
         queries_left = [wanted[place] for place in places]
@@ -105,7 +106,12 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
             answers = _answers(index, space, queries_left, vectors_left, depth, options, clock)
         lacking = []
         for place, answer in zip(places, answers, strict=True):
-            hits = _ordered(answer, wanted[place], options, clock)
+            found = answer.hits
+            if options.rerank is not None:
+                with clock("rerank"):
+                    found = _reranked(found, wanted[place], options, reranked.get(place))
+                reranked[place] = found
+            hits = _ordered(found, answer.vectors, options, clock)
             if _lacks_hits(answer, len(hits), depth, options):
                 lacking.append(place)
             first = options.offset + options.k
@@ -339,22 +345,37 @@ def _hits(
     return hits
 
 
-def _ordered(answer: Answer, query: Wanted, options: Options, clock: Stopwatch) -> Hits:
-    """The hits found, reranked, without duplicates, diversified."""
-    hits = answer.hits
-    if options.rerank is not None:
-        from semsearch.search.reranking import reranked
+def _reranked(hits: Hits, query: Wanted, options: Options, before: Hits | None) -> Hits:
+    """The hits, the first of them by the cross-encoder's scores.
 
-        text = " ".join(query.to_encode)
-        with clock("rerank"):
-            hits = reranked(hits, text, options.rerank, options.rerank_depth, options.rerank_budget)
+    Args:
+        hits: best first.
+        query: their query.
+        options: of the search.
+        before: the result for the first of these hits; the cross-encoder does not read them again.
+    """
+    from semsearch.search.reranking import reranked
+
+    if before is not None:
+        ids, first = ([hit.chunk.id for hit in some] for some in (before, hits[: len(before)]))
+        if sorted(ids) == sorted(first):  # the index was not written meanwhile
+            return Hits(hits.query, [*before, *hits[len(before) :]], reranked=before.reranked)
+    assert options.rerank is not None  # noqa: S101
+    text = " ".join(query.to_encode)
+    return reranked(hits, text, options.rerank, options.rerank_depth, options.rerank_budget)
+
+
+def _ordered(
+    hits: Hits, vectors_of: Mapping[int, Matrix], options: Options, clock: Stopwatch
+) -> Hits:
+    """The hits without duplicates, diversified; `vectors_of` chunks are empty unless needed."""
     least = options.min_score
     kept = [hit for hit in hits if least is None or hit.score >= least]
-    if kept and answer.vectors:
+    if kept and vectors_of:
         from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 
         with clock("diversity"):
-            vectors = numpy.array([answer.vectors[hit.chunk.id] for hit in kept])
+            vectors = numpy.array([vectors_of[hit.chunk.id] for hit in kept])
             if options.fold_duplicates:
                 kept, vectors = without_duplicates(kept, vectors)
             if options.mmr is not None:

@@ -56,9 +56,6 @@ SIMILAR = INDEX + "/documents/{id:path}/similar"
 
 WRITING = ["PUT", "DELETE"]
 
-#: The maximum number of hits for all queries of a request.
-MAX_ANSWER = 10_000
-
 
 def create_app(
     indexes: Mapping[str, str | PathLike[str]],
@@ -300,8 +297,8 @@ class Service:
             f"offset + k can be at most {settings.max_hits:,}": (
                 request.offset + request.k <= settings.max_hits
             ),
-            f"all queries of a request can have at most {MAX_ANSWER:,} hits": (
-                len(queries) * (request.offset + request.k) <= MAX_ANSWER
+            f"a request can ask for at most {settings.max_answer:,} hits in all": (
+                len(queries) == 1 or len(queries) * request.k <= settings.max_answer
             ),
         }
         for detail, is_met in limits.items():

@@ -26,6 +26,7 @@ class Settings:
         max_characters: the maximum length of a query.
         max_queries: the maximum number of queries in a request.
         max_hits: the maximum of `offset` + `k`.
+        max_answer: the maximum number of hits for several queries together.
         max_body: the maximum size of a request in bytes.
         concurrency: the number of requests processed at once; more are rejected.
         seconds: the maximum duration of a request.
@@ -40,6 +41,7 @@ class Settings:
     max_characters: int = 10_000
     max_queries: int = 100
     max_hits: int = 1_000
+    max_answer: int = 10_000
     max_body: int = 1 << 20
     concurrency: int = 64
     seconds: float = 30.0

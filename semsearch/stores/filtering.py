@@ -102,13 +102,13 @@ def no_match(state: StoreState, condition: Condition) -> str | None:
     """A message with the nearest values if a filter matches no document; otherwise None."""
     if state.matches(condition):
         return None
-    hints: list[str] = []
+    hints: dict[str, str] = {}  # by the values that they name, as a day makes several tests
     for test in _required(condition):
         if len(hints) == TESTS_EXPLAINED:
             break
         if not state.matches(test) and (hint := _nearest(state, test)):
-            hints.append(f"; {hint}")
-    return filter_message(f"no document matches{''.join(hints)}")
+            hints.setdefault(hint.partition(": ")[2], f"; {hint}")
+    return filter_message(f"no document matches{''.join(hints.values())}")
 
 
 def _required(condition: Condition) -> Iterator[Comparison | In]:
@@ -176,9 +176,12 @@ _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
 
 #: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
-#: A date without a time, which stands for its midnight: written as such, in UTC, or alone.
+#: A date without a time, and the notations of its midnight, for which it stands.
 _DAY = re.compile(r"\d{4}-[01]\d-[0-3]\d")
-MIDNIGHTS = ("", "T00:00:00", "T00:00:00+00:00")
+MIDNIGHTS = (
+    *("", " 00:00", " 00:00:00", "T00:00", "T00:00:00"),
+    *("T00:00:00+00:00", "T00:00:00.000Z", "T00:00:00Z"),
+)
 #: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
 _OTHER_DATE = re.compile(
     r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"
@@ -222,15 +225,19 @@ def _with_midnights(values: Iterable[Value], held: set[Kind]) -> Iterator[Value]
 def _from_midnight(test: Comparison, held: set[Kind]) -> Condition:
     """A comparison in which a day is equal to its midnight, in any notation."""
     notations = tuple(_with_midnights([test.value], held))
+    midnight = In(test.field, notations)
     match test.operator:
         case _ if len(notations) == 1:
             return test
         case Operator.EQUAL:
-            return In(test.field, notations)
+            return midnight
         case Operator.NOT_EQUAL:
-            return Not(In(test.field, notations))
-        case Operator.LESS_OR_EQUAL | Operator.GREATER:
-            return replace(test, value=notations[-1])  # texts are compared: the greatest notation
+            return Not(midnight)
+        case Operator.LESS_OR_EQUAL:
+            return Or((test, midnight))
+        case Operator.GREATER:  # the second test is for lists that hold midnight and later times
+            later = replace(test, value=max(map(str, notations)))
+            return Or((And((test, Not(midnight))), later))
     return test
 
 

@@ -45,11 +45,10 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     """
     library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
     labels = record["stages"][-1]["data"]["labels"]
+    command, code = (one.format(name=name) for one in (command, code))
     if task == "text-ranking" and len(labels) > 2:
-        task, command = (
-            "text-classification",
-            f"It has one output for each of: {', '.join(labels)}.",
-        )
+        task = "text-classification"
+        command = f"It has one output for each of: {_cell(', '.join(labels))}."
     base = record["base"]
     lines = [
         "---",
@@ -63,9 +62,9 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
         "",
         description.format(base=base),
         "",
-        command.format(name=name),
+        command,
         "",
-        code.format(name=name),
+        code,
         "",
         "## Training",
         "",

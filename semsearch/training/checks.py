@@ -9,6 +9,9 @@ from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
+#: Types of models whose positions begin after the padding token's.
+POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet")
+
 
 def check_trainable(examples: Examples) -> None:
     """Check that a model can be trained on a set of examples.
@@ -80,8 +83,10 @@ def limit_tokens(model: Any, config: Any, max_tokens: int | None) -> None:
     if max_tokens is None:
         return
     positions = getattr(config, "max_position_embeddings", None)
-    if positions is not None and "roberta" in config.model_type:
-        positions -= config.pad_token_id + 1  # where its positions begin
+    if not getattr(config, "position_biased_input", True):
+        positions = None  # they are relative
+    elif positions is not None and config.model_type in POSITIONS_AFTER_PADDING:
+        positions -= config.pad_token_id + 1
     if positions is not None and max_tokens > positions:
         raise ArgumentError(
             f"the model reads {positions} tokens, not {max_tokens}; lower --max-tokens"

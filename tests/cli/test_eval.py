@@ -232,9 +232,9 @@ class TestIr:
         (tmp_path / "q.csv").write_text("id,text\nq1,cats\n")
         (tmp_path / "r.csv").write_text("query,document,relevance\nq1,d 1,1\n")
         files = ["--queries", "q.csv", "--qrels", "r.csv", "--runs", "runs", "--measure", "AP"]
-        result = run("ir", "--index", "notes", *files, "--format", "jsonl")
+        result = run("ir", "--index", "notes", *files, "--format", "jsonl", status=1)
         assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == [100, 100]
-        assert "runs: not written, as the id 'd 1' contains white space" in result.stderr
+        assert "runs/q.hashing.run: the id 'd 1' contains white space" in result.stderr
         assert not list((tmp_path / "runs").iterdir())
 
     def test_existing_index(self, run, beir, tmp_path):

@@ -251,6 +251,6 @@ def test_broken_links_are_bad_rows_and_pipes_left_out(write, tmp_path):
     documents, notices = read("docs", on_bad_row=bad.append)
     assert [document.id for document in documents] == ["a.txt"]
     assert [str(error) for error in bad] == ["no such file: docs/b.txt"]
-    assert notices == ["docs: 2 files (2 txt); left out: 1 pipe or device (p.txt)"]
+    assert notices == ["docs: 2 files (2 txt); left out: 1 special file (p.txt)"]
     with pytest.raises(BadRowError, match="no such file"):
         read("docs")

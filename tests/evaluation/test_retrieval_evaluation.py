@@ -352,7 +352,7 @@ def test_ties_keep_the_order_of_the_ranking():
     ["P", "BPM", "INSQ", "RR@10.5", "RBP(p=0.5)", "alpha_nDCG@10", "P@0", "nDCG@0", "nDCG@-1", "x"],
 )
 def test_unusable_measures_are_refused(name):
-    with pytest.raises(ArgumentError, match="unknown measure"):
+    with pytest.raises(ArgumentError, match="unknown measure|no package that is installed"):
         measures([name])
 
 

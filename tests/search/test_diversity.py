@@ -17,8 +17,10 @@ class ByLength:
     """A reranker that prefers short passages."""
 
     spec, precision = "by-length", None
+    read = 0
 
     def score(self, query, passages):
+        self.read += len(passages)
         return numpy.array([-float(len(text)) for text in passages])
 
 
@@ -173,6 +175,14 @@ class TestOnAnIndex:
             index.add(Document(name, name) for name in angles)
             hits = index.search("a", 2, fold_duplicates=True, rerank=PrefersB(), rerank_depth=3)
         assert [(hit.document_id, hit.duplicates) for hit in hits] == [("b", ("a", "c")), ("d", ())]
+
+    def test_deeper_rounds_do_not_rerank_again(self, index):
+        """Duplicates make the search go deeper; the cross-encoder has read the first hits."""
+        index.add(Document(f"again {n}", "red bird sings") for n in range(300))
+        index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(30))
+        reranker, options = ByLength(), {"rerank_depth": 50, "fold_duplicates": True}
+        hits = index.search("red bird sings", 20, rerank=reranker, **options)
+        assert (len(hits), hits.reranked, reranker.read) == (20, 50, 50)
 
     def test_many_duplicates_take_no_places(self, index):
         """However many are folded, k other hits are returned."""

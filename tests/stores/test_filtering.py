@@ -9,6 +9,7 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.comparison import compare_neighbours
 from semsearch.errors import FilterError
+from semsearch.stores.filtering import MIDNIGHTS
 
 GENRES = ["Drama", "Horror", "Science Fiction"]
 
@@ -247,14 +248,17 @@ def test_codes_that_look_like_numbers(tmp_path, caplog):
         assert {document.id for document in index} == {"7", "+7"}
 
 
-@pytest.mark.parametrize("time", ["", "T00:00:00", "T00:00:00+00:00"])
-def test_a_date_is_its_midnight(tmp_path, time):
+@pytest.mark.parametrize(
+    "noon", ["2024-01-03T12:00:00", "2024-01-03 12:00", "2024-01-03T00:00:01Z"]
+)
+@pytest.mark.parametrize("time", MIDNIGHTS)
+def test_a_date_is_its_midnight(tmp_path, time, noon):
     """Workbooks and Parquet store days with a time, tables without one."""
     with Index.create(tmp_path / "x", "hashing") as index:
         index.add(
             Document(day, "text", metadata={"day": f"2024-01-0{day}{time}"}) for day in "1234567"
         )
-        index.add([Document("noon", "text", metadata={"day": "2024-01-03T12:00:00"})])
+        index.add([Document("noon", "text", metadata={"day": noon})])
         index.add([Document("lists", "text", metadata={"on": [f"2024-01-03{time}", "2025"]})])
         for where, names in [
             ("day = '2024-01-03'", "3"),
@@ -267,9 +271,20 @@ def test_a_date_is_its_midnight(tmp_path, time):
             ("day in ('2024-01-02', '2024-01-07')", "27"),
             ("on = '2024-01-03'", "l"),
             ("on > '2025-01-01' or on = '2024-01-02'", ""),
+            ("on > '2024-01-03'", "l"),
+            ("on <= '2024-01-03'", "l"),
         ]:
             hits = index.search("text", 20, where=where)
             assert "".join(sorted(hit.document_id[0] for hit in hits)) == names, where
+
+
+def test_the_hint_of_a_day_names_what_was_written(retriever, caplog):
+    for where, hint in [
+        ("on > '2099-01-01'", "on > '2099-01-01': nearest: '2009-05-01'"),
+        ("on <= '1999-01-01'", "on <= '1999-01-01': nearest: '2000-05-01'"),
+    ]:
+        assert not found(retriever, where)
+        assert caplog.messages[-1] == f"where: no document matches; {hint}"
 
 
 def test_long_texts_are_not_compared_by_spelling(path, monkeypatch, caplog):

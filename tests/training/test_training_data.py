@@ -297,7 +297,7 @@ def test_a_bi_encoder_is_not_tested_on_labels(tmp_path):
 
 @pytest.mark.parametrize(
     ("model_type", "positions", "allowed"),
-    [("bert", 512, 512), ("roberta", 514, 512), ("t5", None, 9999)],
+    [("bert", 512, 512), ("roberta", 514, 512), ("mpnet", 514, 512), ("t5", None, 9999)],
 )
 def test_a_model_reads_as_many_tokens_as_it_has_positions(model_type, positions, allowed):
     config = SimpleNamespace(model_type=model_type, pad_token_id=1)
@@ -311,3 +311,12 @@ def test_a_model_reads_as_many_tokens_as_it_has_positions(model_type, positions,
     if positions is not None:
         with pytest.raises(ArgumentError, match=f"reads {allowed} tokens, not {allowed + 1}"):
             limit_tokens(model, config, allowed + 1)
+
+
+def test_relative_positions_have_no_end():
+    config = SimpleNamespace(
+        model_type="deberta-v2", position_biased_input=False, max_position_embeddings=512
+    )
+    model = SimpleNamespace(max_seq_length=128)
+    limit_tokens(model, config, 1000)
+    assert model.max_seq_length == 1000
