@@ -219,6 +219,42 @@ class TestSearch:
         page.go_back()
         until(page, "document.querySelectorAll('.hit').length === 10")
 
+    def test_enter_keeps_each_query_in_the_history(self, page):
+        show(page, index="animals")
+        for query, title in (("blue fish pond", "Carp"), ("red bird sings", "Robin")):
+            page.fill("#query", query)
+            page.keyboard.press("Enter")
+            expect_titles(page, title)
+        page.go_back()  # with the focus in the query
+        expect_titles(page, "Carp")
+        assert page.input_value("#query") == "blue fish pond"
+
+    def test_an_index_whose_fields_come_late_or_never(self, page):
+        held, problem = [], {"detail": "too many requests"}
+        page.route("**/animals/fields", lambda route: held.append(route))
+        show(page, "fish", index="other")
+        page.select_option("#index", "animals")
+        until(page, "new Promise((done) => setTimeout(() => done(true), 300))")
+        page.select_option("#index", "other")
+        until(page, "location.search.includes('index=other')")
+        held[0].continue_()
+        page.wait_for_timeout(300)
+        assert "index=other" in page.url
+        assert page.locator("#fields :text('wild')").count() == 0
+        page.unroute("**/animals/fields")
+        page.route("**/animals/fields", lambda route: route.fulfill(status=429, json=problem))
+        page.select_option("#index", "animals")
+        page.get_by_text("too many requests").wait_for()
+        page.wrong.clear()  # the browser logs the status 429
+
+    def test_buttons_beside_compared_systems(self, page):
+        show(page, index="animals", view="systems")
+        assert page.is_disabled("#export")
+        page.fill("#query", "fish")
+        until(page, "!document.getElementById('systems').hidden")
+        until(page, "!document.getElementById('export').disabled")
+        assert page.is_visible("#more")
+
     def test_more_hits(self, page):
         show(page, "fish")
         assert page.locator(".hit").count() == 10

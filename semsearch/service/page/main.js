@@ -73,7 +73,7 @@ async function similar(signal) {
 async function compare(signal) {
   const path = indexPath(state.index, "compare");
   const { systems } = await getJson(path, { body: searchRequest(), signal });
-  hits = Object.values(systems)[0];
+  keep(Object.values(systems)[0]);
   byId("systems").hidden = false;
   byId("hits").replaceChildren();
   showSystems(byId("systems"), systems);
@@ -82,15 +82,20 @@ async function compare(signal) {
 
 // Display.
 
-function showHits(found, remark) {
+/** Keep the hits of the view, for its buttons. */
+function keep(found) {
   hits = found;
+  byId("export").disabled = !hits.length;
+  byId("more").hidden = hits.length < state.k;
+}
+
+function showHits(found, remark) {
+  keep(found);
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
   byId("status").textContent = `${plural(hits.length, "hit")}, ${remark}`;
-  byId("export").disabled = !hits.length;
-  byId("more").hidden = hits.length < state.k;
   shown?.map?.highlight(hits);
 }
 
@@ -175,15 +180,19 @@ function change(changes, pushed = false) {
   return search();
 }
 
+/** Show the controls of the index; false if another one was chosen meanwhile. */
 async function openIndex() {
   const found = indexes.find(({ name }) => name === state.index);
   const spaces = found.spaces.map(({ name }) => element("option", { value: name }, name));
   spaces[0]?.setAttribute("value", "");
   byId("space").replaceChildren(...spaces);
   byId("space-choice").hidden = spaces.length < 2;
-  fields = await getJson(indexPath(state.index, "fields"));
+  const answer = await getJson(indexPath(found.name, "fields"));
+  if (found.name !== state.index) return false;
+  fields = answer;
   showFilters();
   setFilters(Object.keys(state.filters).length > 0 || state.where !== "");
+  return true;
 }
 
 function setFilters(open) {
@@ -219,8 +228,11 @@ function listen() {
   byId("index").addEventListener("change", async (event) => {
     state = { ...EMPTY, index: event.target.value, query: state.query, view: state.view };
     closeMap();
-    await openIndex();
-    change({}, true);
+    try {
+      if (await openIndex()) change({}, true);
+    } catch (error) {
+      showError(error);
+    }
   });
   byId("clear-filters").addEventListener("click", () => {
     byId("where").value = "";
@@ -240,12 +252,21 @@ function listen() {
   byId("more").addEventListener("click", () => change({ k: state.k + 10 }));
   byId("export").addEventListener("click", () => download(hits, `${state.index}.csv`));
   addEventListener("popstate", async () => {
+    clearTimeout(waiting);
     const before = state.index;
     state = { ...fromAddress() };
     state.index ??= indexes[0].name;
-    if (state.index !== before) await openIndex();
-    else showFilters();
-    change({ k: state.k });
+    for (const id of ["query", "where"]) byId(id).value = state[id];
+    try {
+      if (state.index === before) showFilters();
+      else {
+        closeMap();
+        if (!(await openIndex())) return;
+      }
+      change({ k: state.k });
+    } catch (error) {
+      showError(error);
+    }
   });
   addEventListener("resize", () => redrawLines(byId("systems")));
   addEventListener("keydown", press);
