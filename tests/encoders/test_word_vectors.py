@@ -254,6 +254,16 @@ class TestWords:
         spans = word_spans(text, contractions=True)
         assert [text[start:end] for start, end in spans] == DIVIDED[text].split()
 
+    def test_marks_are_parts_of_words(self, loaded):
+        """The vowel signs of Hindi, and accents that stand alone, as PDF files have them."""
+        encoder = loaded("क्रिकेट 1 0 0\nहिन्दी 0 1 0\nपुस्तक 0 0 1\ncafé 0 1 1\n")
+        cricket, book, coffee, spelt = encoder.encode_documents(
+            ["क्रिकेट का मैच", "हिन्दी पुस्तक", "a café", "a cafe\u0301"]
+        )
+        assert cricket.tolist() == [1, 0, 0]
+        assert book.tolist() == pytest.approx([0, 0.5**0.5, 0.5**0.5])
+        assert coffee.tolist() == spelt.tolist() == book.tolist()
+
     def test_contractions_stay_whole_where_the_file_has_them_whole(self, loaded):
         encoder = loaded("don't 1 0\ncat 0 1\n")
         assert encoder.description()["contractions"] is False

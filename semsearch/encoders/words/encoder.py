@@ -9,6 +9,7 @@ from enum import Enum
 from itertools import chain
 from threading import Lock
 from typing import Any
+from unicodedata import normalize
 
 import numpy
 from numpy.typing import NDArray
@@ -156,7 +157,7 @@ class WordVectorEncoder(EncodesSentences):
 
     def _words_of(self, text: str) -> list[str]:
         spans = word_spans(text, contractions=self._words.has_contractions)
-        words = [text[start:end].replace("’", "'") for start, end in spans]
+        words = [normalize("NFC", text[start:end]).replace("’", "'") for start, end in spans]
         words = [word for word in words if any(map(str.isalnum, word))]
         return words if self._words.is_cased else [word.lower() for word in words]
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from semsearch.analysis.forms import marks
+
 #: Part of fingerprints: incremented with every change of tokenisation.
-TOKENIZER_VERSION = 1
+TOKENIZER_VERSION = 2
 
 _ABBREVIATIONS = (
     "Mr|Mrs|Ms|Dr|Prof|Rev|Gov|Sen|Rep|Gen|Col|Maj|Capt|Lt|St|Jr|Sr|Inc|Corp|Co|Ltd|vs|etc|"
     "Jan|Feb|Aug|Sept|Oct|Nov|Dec"
 )
+
+#: Letters and digits with the marks on them: accents that stand alone, the vowel signs of Hindi.
+_LETTERS = rf"[^\W_]+(?:[{marks()}]+[^\W_]*)*"
 
 _TOKEN = re.compile(
     rf"""
@@ -25,7 +30,7 @@ _TOKEN = re.compile(
     | No\.(?=\s?\d)                                    # No. 5
     | (?:[^\W\d_]\.){{2,}}(?![^\W_])                   # U.S., e.g.
     | \d+(?:[.,:/]\d+)+(?![^\W_])                      # 3.14, 1,000, 10:30, 1/2
-    | [^\W_]+(?:[-/&'’][^\W_]+)*                       # words, well-known, O'Brien
+    | {_LETTERS}(?:[-/&'’]{_LETTERS})*                   # words, well-known, O'Brien
     | \.{{2,}} | -{{2,}} | _+ | `` | ''                # ellipses, dashes, quotes
     | \S
     """,
