@@ -83,9 +83,10 @@ def test_reranker_for_an_index(run, base, tmp_path):
     arguments += ["--base", base, "--epochs", 1, "--output", "reranker"]
     result = run("cross-encoder", "--index", "indexes/i", *arguments)
     assert "11 queries to train on, with 11 relevant passages and 22 negatives" in result.stderr
-    tested, made, verdict = result.stdout.splitlines()
-    assert tested.startswith("queries (held out): ")
-    assert tested.endswith("(nDCG@10 x 100)")
+    before, after, made, verdict = result.stdout.splitlines()
+    for line, what in ((before, "not reranked"), (after, "reranked")):
+        assert line.startswith(f"queries (4 held-out queries), {what}: ")
+        assert line.endswith("(nDCG@10 x 100)")
     assert made == "reranker: the model, its card, its curve (training.png)"
     assert verdict.startswith("reranking ")
     assert "4 held-out queries); weight of the first stage 0" in verdict
