@@ -33,7 +33,8 @@ Meaning:
 *   A literal compares only with values of its own JSON type: numbers with numbers (1990 equals
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
-    An index converts or refuses a literal of a type that the field never has
+    An index converts or refuses a literal of a type that the field never has, reads 007 as the
+    text '007' where a field holds text, and takes a date without a time for its midnight
     (`semsearch.stores.filtering`).
 *   Text is equal if its code points are equal, and is ordered by code points.
 *   ``like`` matches the whole text: ``%`` matches any run of characters, ``_`` any one, and a
