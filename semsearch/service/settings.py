@@ -41,7 +41,7 @@ class Settings:
     max_characters: int = 10_000
     max_queries: int = 100
     max_hits: int = 1_000
-    max_answer: int = 10_000
+    max_answer: int = 20_000
     max_body: int = 1 << 20
     concurrency: int = 64
     seconds: float = 30.0

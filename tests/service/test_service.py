@@ -559,3 +559,15 @@ def test_the_schema_describes_errors_and_the_token(path, token, schemes):
         for operation in methods.values():
             assert list(operation["responses"]["422"]["content"]) == ["application/problem+json"]
     assert schema["components"].get("securitySchemes", {}).keys() == (schemes or set())
+
+
+def test_the_hits_of_an_answer_are_limited(serve):
+    client = serve(max_answer=100)
+    for queries, k, status in [(10, 10, 200), (10, 11, 422), (1, 1000, 200)]:
+        body = {"query": ["red"] * queries, "k": k}
+        answer = client.post(f"{BIRDS}/search", json=body)
+        assert answer.status_code == status
+    assert (
+        "at most 100 hits in all"
+        in client.post(f"{BIRDS}/search", json={"query": ["red"] * 50, "k": 9}).json()["detail"]
+    )
