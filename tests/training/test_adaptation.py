@@ -110,7 +110,7 @@ def test_bootstrap_interval_matches_the_normal_distribution():
     assert gain("MRR", before, before + 0.1, 0).is_significant
 
 
-@pytest.mark.parametrize("queries", [1, 2, 3, 5])
+@pytest.mark.parametrize("queries", [2, 3, 5])
 def test_a_few_queries_prove_nothing(queries):
     """Equal signs of 5 differences have a chance of 1 in 32, above 2.5 %; of 6, 1 in 64."""
     before = numpy.linspace(0.1, 0.5, queries)

@@ -55,8 +55,8 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
     assert 0 < task.weight < 1
     assert task.gain.before < 0.8
     assert task.gain.after > 0.95
-    (test,) = trained.tests
-    assert (test.before, test.score) == (100 * task.gain.before, 100 * task.gain.after)
+    before, after = trained.tests
+    assert (before.score, after.score) == (100 * task.gain.before, 100 * task.gain.after)
     folder = tmp_path / "m"
     assert json.loads((folder / "config.json").read_text())["first_stage_weight"] == task.weight
     for options in ({}, {"device": "cpu"}):  # OpenVINO and torch
