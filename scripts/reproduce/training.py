@@ -256,10 +256,10 @@ def _judged_index(work: Work) -> dict[str, Path]:
 
 def _held_out(folder: Path) -> str:
     """The held-out gain that the training of a reranker measured."""
-    (test,) = json.loads((folder / "training.json").read_text("utf-8"))["tests"]
+    before, after = json.loads((folder / "training.json").read_text("utf-8"))["tests"]
     weight = first_stage_weight(folder)
     return (
-        f"nDCG@10 {figure(test['before'])} before, {figure(test['score'])} after, weight of the "
+        f"nDCG@10 {figure(before['score'])} before, {figure(after['score'])} after, weight of the "
         f"first stage {weight:g}"
     )
 
