@@ -1,0 +1,125 @@
+"""Requests that are refused before they are processed: hosts, origins, tokens, sizes, times."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from birds import BASE, BIRDS, is_problem
+
+from semsearch import Index
+from semsearch.errors import ArgumentError
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+from semsearch.service.settings import settings_for
+
+
+class TestGuard:
+    def test_a_foreign_host(self, client):
+        """DNS rebinding: an attacker's host name resolves to this machine."""
+        assert is_problem(client.get("/health", headers={"Host": "evil.example"}), 403)
+        assert client.get("/health", headers={"Host": "127.0.0.1:8080"}).status_code == 200
+        assert client.get("/health", headers={"Host": "[::1]:8080"}).status_code == 200
+        assert client.get("/health", headers={"Host": "LocalHost"}).status_code == 200
+
+    def test_a_foreign_origin(self, client):
+        assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
+        assert is_problem(client.get("/health", headers={"Origin": "null"}), 403)
+        response = client.get("/health", headers={"Origin": BASE})
+        assert response.status_code == 200
+        assert "access-control-allow-origin" not in response.headers
+
+    @pytest.mark.parametrize("origin", ["http://[::1", "http://[", "null", "http://elsewhere"])
+    def test_a_foreign_or_malformed_origin_is_refused(self, client, origin):
+        assert is_problem(client.get("/health", headers={"Origin": origin}), 403, "is not allowed")
+
+    def test_allowed_origin(self, serve):
+        client = serve(origins=["https://good.example"])
+        response = client.get("/health", headers={"Origin": "https://good.example"})
+        assert response.headers["access-control-allow-origin"] == "https://good.example"
+        assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
+
+    def test_a_preflight_needs_no_token(self, serve):
+        client = serve(token="secret", origins=["https://good.example"])
+        asked = {"Access-Control-Request-Method": "POST"}
+        asked["Access-Control-Request-Headers"] = "authorization"
+        for origin, status in {"https://good.example": 200, "https://evil.example": 400}.items():
+            headers = {"Origin": origin, **asked}
+            answer = client.options(f"{BIRDS}/search", headers=headers)
+            assert answer.status_code == status
+            assert ("access-control-allow-origin" in answer.headers) == (status == 200)
+
+    def test_refusals_are_readable_by_allowed_origins(self, serve):
+        client = serve(token="secret", origins=["https://good.example"])
+        response = client.get("/v1/indexes", headers={"Origin": "https://good.example"})
+        assert is_problem(response, 401)
+        assert response.headers["access-control-allow-origin"] == "https://good.example"
+
+    def test_a_token(self, serve):
+        client = serve(token="secret")
+        assert client.get("/health").status_code == 200
+        response = client.get("/v1/indexes")
+        assert is_problem(response, 401)
+        assert response.headers["www-authenticate"] == "Bearer"
+        for wrong in ("Bearer wrong", "secret", "Bearer ", "Bearer sécret"):
+            headers = {"Authorization": wrong.encode("latin-1")}
+            assert is_problem(client.get("/v1/indexes", headers=headers), 401)
+        for right in ("Bearer secret", "bearer secret"):
+            headers = {"Authorization": right}
+            assert client.get("/v1/indexes", headers=headers).status_code == 200
+
+    def test_a_token_of_any_characters(self, serve):
+        headers = {"Authorization": "Bearer gehéim".encode()}
+        assert serve(token="gehéim").get("/v1/indexes", headers=headers).status_code == 200
+
+    def test_a_large_body(self, serve):
+        client = serve(max_body=1000)
+        request = {"query": "x" * 1000}
+        assert is_problem(client.post(f"{BIRDS}/search", json=request), 413, "1,000 bytes")
+        chunks = (b"x" * 100 for _ in range(11))  # without a length
+        assert is_problem(client.post(f"{BIRDS}/search", content=chunks), 413)
+
+    def test_too_many_requests_at_once(self, serve, monkeypatch):
+        client = serve(concurrency=1)
+        entered, leave = threading.Event(), threading.Event()
+
+        def slow(self):
+            entered.set()
+            assert leave.wait(10)
+            return []
+
+        monkeypatch.setattr(Index, "info", slow)
+        first = threading.Thread(target=client.get, args=["/v1/indexes"])
+        first.start()
+        assert entered.wait(10)
+        response = client.get(f"{BIRDS}/documents/a")
+        health = client.get("/health")
+        leave.set()
+        first.join()
+        assert is_problem(response, 429)
+        assert response.headers["retry-after"] == "1"
+        assert health.status_code == 200
+        assert client.get(f"{BIRDS}/documents/a").status_code == 200
+
+    def test_timeout(self, serve, monkeypatch):
+        client = serve(seconds=0.1)
+        monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
+        assert is_problem(client.get(f"{BIRDS}/documents/a"), 504, "within 0.1 s")
+        assert client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "search.example.org"])
+def test_other_machines_need_a_token(host):
+    with pytest.raises(ArgumentError, match="SEMSEARCH_TOKEN"):
+        settings_for(host, None)
+    with pytest.raises(ArgumentError, match="SEMSEARCH_TOKEN"):
+        settings_for(host, " ")
+    assert settings_for(host, "secret\n").token == "secret"
+
+
+def test_hosts():
+    assert "192.168.0.7" in settings_for("192.168.0.7", "x").hosts
+    assert "0.0.0.0" not in settings_for("0.0.0.0", "x").hosts
+    assert "search.example.org" in settings_for("0.0.0.0", "x", ["search.example.org"]).hosts
+    assert "[::1]" in settings_for("::1", None).hosts
