@@ -19,7 +19,7 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 SHOWN_MAX_CHARACTERS = 40
 #: SQLite's largest number; larger ones are taken as this one.
-WHOLE_NUMBER_MAX = 2**63 - 1
+MAX_WHOLE_NUMBER = 2**63 - 1
 
 #: Undecoded bytes in Python's strings, and unpaired surrogates.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -49,7 +49,7 @@ def check_whole_number(name: str, value: Any, least: int) -> int:
         raise ArgumentError(f"{name} must be a whole number, not {shown(value)}")
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, not {number}")
-    return min(number, WHOLE_NUMBER_MAX)
+    return min(number, MAX_WHOLE_NUMBER)
 
 
 def check_number(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:

@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     Integer,
-    MetaData,
-    Table,
     Text,
     and_,
     bindparam,
-    delete,
     exists,
     func,
     literal_column,
@@ -31,6 +27,7 @@ from sqlalchemy import (
     true,
 )
 
+from semsearch.arguments import MAX_WHOLE_NUMBER
 from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, metadata_name
 from semsearch.stores.local import fields as kinds
@@ -46,7 +43,6 @@ from semsearch.stores.local.schema import (
     get_index_type,
     get_language,
     get_setting,
-    insert_rows,
     read_rows,
     stored_integer,
     stored_json,
@@ -102,8 +98,6 @@ SPARE_DEVIATIONS = 3
 
 #: Marks matched words.
 MARK = "\x02\x1f\x03"
-#: SQLite's largest number.
-MOST = 2**63 - 1
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
 _MATCHING_OWNERS = (
@@ -365,7 +359,9 @@ class LocalState:
         if selection.condition is not None:
             clauses.append(self._restrictions.all_that_meet(selection.condition))
         if selection.unseen:
-            clauses.append(documents.c.external_id.not_in(select(seen.c.external_id)))
+            from semsearch.stores.local.run import was_seen
+
+            clauses.append(~was_seen(documents.c.external_id))
         return and_(*clauses)
 
     def prepare(self, space: Space) -> None:
@@ -451,7 +447,7 @@ class LocalState:
             query, clause, share = _BY_WORDS_AMONG, None, 1
             parameters["chunk_ids"] = self._restrictions.chunks(restriction).tolist()
         found: list[Candidate] = []
-        n = min(math.ceil((2 * k + 8) / share), MOST)
+        n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
         while True:
             rows = self.connection.execute(query, parameters | {"n": n}).all()
             owners = self._owners(numpy.array([row.chunk_id for row in rows], numpy.int64), clause)
@@ -459,7 +455,7 @@ class LocalState:
             found = _best(scored, owners, k, per_document)
             if len(found) == k or len(rows) < n:
                 return found
-            n = min(4 * n, MOST)
+            n = min(4 * n, MAX_WHOLE_NUMBER)
 
     def matched_words(
         self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
@@ -533,15 +529,21 @@ class LocalState:
 
     def begin_run(self) -> None:
         """Start a run: no document has been seen."""
-        forget_seen(self.connection)
+        from semsearch.stores.local.run import begin
+
+        begin(self.connection)
 
     def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
         """Those of these documents that the run has seen."""
-        return seen_among(self.connection, ids)
+        from semsearch.stores.local.run import seen
+
+        return seen(self.connection, ids)
 
     def mark_seen(self, seen: Mapping[str, Seen]) -> None:
         """Mark documents as seen."""
-        mark_seen(self.connection, seen)
+        from semsearch.stores.local.run import mark
+
+        mark(self.connection, seen)
 
     def _view(self, space: Space) -> SpaceView:
         return self._view_of(self.connection, space, self._restrictions.revision)
@@ -601,31 +603,3 @@ def _best(
             if len(found) == k:
                 break
     return found
-
-
-seen = Table(
-    "seen",
-    MetaData(),
-    Column("external_id", Text, primary_key=True),
-    Column("source", Text, nullable=False),
-    Column("repeats", Integer, nullable=False),
-    prefixes=["TEMPORARY"],
-)
-
-
-def forget_seen(connection: Connection) -> None:
-    """Begin a run: no document of its corpus has been seen."""
-    seen.create(connection, checkfirst=True)
-    connection.execute(delete(seen))
-
-
-def seen_among(connection: Connection, ids: Sequence[str]) -> dict[str, Seen]:
-    """The ones of these ids that have been seen."""
-    rows = connection.execute(select(seen).where(seen.c.external_id.in_(values(ids))))
-    return {row.external_id: Seen(row.source, row.repeats) for row in rows}
-
-
-def mark_seen(connection: Connection, documents: Mapping[str, Seen]) -> None:
-    """Remember documents; of those that were seen before, how often they were repeated."""
-    rows = [(name, *one) for name, one in documents.items()]
-    insert_rows(connection, seen, seen.columns.keys(), rows, key="external_id")
