@@ -368,7 +368,14 @@ def _reranked(hits: Hits, query: Wanted, options: Options, before: Hits | None) 
 def _ordered(
     hits: Hits, vectors_of: Mapping[int, Matrix], options: Options, clock: Stopwatch
 ) -> Hits:
-    """The hits without duplicates, diversified; `vectors_of` chunks are empty unless needed."""
+    """The hits without duplicates, diversified.
+
+    Args:
+        hits: best first.
+        vectors_of: the vectors of their chunks, by chunk id; empty unless needed.
+        options: of the search.
+        clock: measures the time.
+    """
     least = options.min_score
     kept = [hit for hit in hits if least is None or hit.score >= least]
     if kept and vectors_of:

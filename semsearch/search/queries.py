@@ -43,6 +43,8 @@ RERANK_DEPTH = 100
 
 #: The weight of `unlike` documents in a query; texts and `like` documents have 1.
 UNLIKE_WEIGHT = -0.5
+#: Larger weights leave nothing of the other texts and documents.
+MAX_WEIGHT = 1e6
 
 
 class Fusion(Enum):
@@ -164,7 +166,7 @@ def _weights(examples: Examples) -> dict[str, float]:
         weights = dict.fromkeys(ids, 1.0)
     for name, weight in weights.items():
         check_text("the id of an example", name)
-        weights[name] = check_number(f"the weight of '{name}'", weight)
+        weights[name] = check_number(f"the weight of '{name}'", weight, -MAX_WEIGHT, MAX_WEIGHT)
     return weights
 
 

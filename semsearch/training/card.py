@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
 from semsearch.encoders.specs import BUNDLED_SPEC, parse_spec
+
+#: The loss of cross-encoders with a single output.
+BINARY = "binary cross-entropy"
 
 _BI_ENCODER = (
     "sentence-transformers",
@@ -103,7 +106,7 @@ def _rows(stage: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]
     data, development, recipe = stage["data"], stage["development"], stage["recipe"]
     rows = {
         "data": f"{data['examples']:,} {data['kind']}, SHA-256 {data['sha256'][:16]}…",
-        **({"labels": ", ".join(data["labels"])} if data["labels"] else {}),
+        **({"labels": _labels(data["labels"], stage["loss"])} if data["labels"] else {}),
         "loss": stage["loss"],
         "steps": f"{result['steps']:,} of {recipe['batch_size']} examples",
     }
@@ -123,6 +126,11 @@ def _rows(stage: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]
     shown["precision"] = result["precision"]
     shown["seconds"] = round(result["seconds"])
     return rows | {key.replace("_", " "): f"{value}" for key, value in shown.items()}
+
+
+def _labels(labels: Sequence[str], loss: str) -> str:
+    """The labels; of two, a single output scores the second one high."""
+    return ", ".join(labels) + (" (scores high)" if loss == BINARY else "")
 
 
 def _cell(value: object) -> str:

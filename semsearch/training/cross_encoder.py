@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.torch_models import loading
+from semsearch.training.card import BINARY
 from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.scoring import score_cross_encoder
@@ -52,7 +53,7 @@ class CrossEncoding(Task):
     def loss(self, number: int, training: Examples) -> str:
         """Cross-entropy, binary for a single output."""
         del number
-        return "binary cross-entropy" if outputs(training) == 1 else "cross-entropy"
+        return BINARY if outputs(training) == 1 else "cross-entropy"
 
     def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
         """The trainer of the cross-encoder in a folder, with a head for the stage."""

@@ -28,8 +28,9 @@ SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
 LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
 
 #: Labels of positive pairs.
-POSITIVE_LABELS = {"1", "true", "yes", "entailment", "paraphrase", "duplicate"}
-POSITIVE_LABELS |= {"match", "relevant"}
+POSITIVE_LABELS = frozenset(
+    ("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant")
+)
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 

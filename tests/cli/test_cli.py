@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -107,3 +109,23 @@ class TestHelp:
 
     def test_unknown_command(self, run):
         assert "No such command 'serach'" in run("serach", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "policy"),
+    [("info", None, "passive"), ("query", None, "passive"), ("train", None, None)]
+    + [("info", "active", "active")],
+)
+def test_how_threads_wait(command, given, policy):
+    """Spinning threads are faster only in training; a user's own choice counts."""
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    if given:
+        environment["OMP_WAIT_POLICY"] = given
+    code = f"""import os, sys; from semsearch import cli
+sys.argv = ["semsearch", "{command}"]
+cli._status = lambda: print(os.environ.get("OMP_WAIT_POLICY"))
+cli.run()"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{policy}\n"

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sentence_transformers import SentenceTransformer
 
 from semsearch.cli import main
+from semsearch.training import Adaptation, Contrast, Distillation, Pretraining
 
 pytestmark = pytest.mark.slow
 
@@ -179,3 +180,20 @@ def test_adapt_is_evaluated_with_judged_queries(run, tmp_path):
     (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
     result = run("adapt", "c.jsonl", *short, *judged, code=1)
     assert "queries has 1 query with a relevant document in this corpus" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "recipe"),
+    [
+        ("contrast", Contrast.recipe),
+        ("adapt", Adaptation.recipe),
+        ("pretrain", Pretraining.recipe),
+        ("distil", Distillation([], "x", layers=3).recipe),
+    ],
+)
+def test_help_has_the_defaults_of_each_command(run, command, recipe):
+    text = " ".join(run(command, "--help").stdout.split())
+    duration = "none, but 10000 steps" if recipe.steps else f"{recipe.epochs or 1:g}"
+    assert f"Or passes over the corpus. [default: {duration}]" in text
+    assert recipe.steps in (None, 10_000)
+    assert f"Texts or pairs per step. [default: {recipe.batch_size}]" in text

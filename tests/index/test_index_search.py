@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy
 import pytest
@@ -172,6 +173,7 @@ class TestMoreLike:
             ([], "needs at least one document id"),
             ("x", "no document 'x'"),
             ({"a": "much"}, "the weight of 'a' must be a number"),
+            ({"a": math.inf}, "the weight of 'a' must be a number"),
             ({"a": 0}, "cancel each other out"),
             ([1], "examples"),
             (None, "examples"),

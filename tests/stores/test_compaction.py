@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from semsearch import Document, Index, Retriever
@@ -101,5 +103,23 @@ def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monke
         index.delete([SECRET.id])
         with pytest.raises(IndexBusyError, match="is being read by another process"):
             compact(impatient)
+    compact(index)
+    assert traces(index.path, vector) == {}
+
+
+def test_compaction_fails_while_a_snapshot_cannot_be_deleted(index, vector, monkeypatch):
+    """Windows deletes no file that a reader maps."""
+
+    def refuse(file, missing_ok=False):
+        if file.suffix == ".faiss":
+            raise PermissionError(13, "Access is denied", str(file))
+        real(file, missing_ok=missing_ok)
+
+    real = Path.unlink
+    index.delete([SECRET.id])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with pytest.raises(IndexBusyError, match="an old snapshot still holds deleted data"):
+            compact(index)
     compact(index)
     assert traces(index.path, vector) == {}

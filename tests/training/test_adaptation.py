@@ -177,6 +177,8 @@ def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, ca
     assert list(tmp_path.iterdir()) == []
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
+    card = (tmp_path / "m" / "README.md").read_text("utf-8")
+    assert "It was kept although the gain is not significant" in card
     assert "shards" not in capfd.readouterr().err  # transformers' progress bar, one per saved model
 
 

@@ -164,6 +164,9 @@ def test_cross_encoder(learn, files, name):
     model = CrossEncoder(str(folder))
     scores = model.predict([("the cat sleeps", "one cat sleeps"), ("the cat sleeps", "one dog")])
     assert scores.shape == ((2, 3) if name == "sorted.tsv" else (2,))
+    card = (folder / "README.md").read_text("utf-8")
+    assert ("--rerank" in card) == (name != "sorted.tsv")
+    assert ("(scores high)" in card) == (name == "binary.csv")
     again = CrossEncoding().load(folder).predict([("the cat sleeps", "one dog")])
     assert again[0] == pytest.approx(scores[1], abs=1e-5)
 
@@ -331,6 +334,25 @@ class TestResuming:
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", resume=True).folder
         assert "resuming from step 21" in learn.messages
         assert (folder / "model.safetensors").read_bytes() == whole[0]
+
+    def test_patience_goes_on(self, learn, files):
+        """It stops after as many evaluations without a better score as an uninterrupted run."""
+        recipe = replace(QUICK, epochs=20, learning_rate=1e-12, evaluate_every=4, patience=3)
+        options = {"recipe": recipe, "development": str(files / "scored.csv"), "keep_leaks": True}
+
+        def interrupt(done):
+            if done == 10 * 8:
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(TrainingStoppedError):
+            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=interrupt, **options)
+        folder = learn(Siamese([Loss.COSINE]), "scored.csv", resume=True, **options).folder
+        last = max(one["step"] for one in record(folder)["results"][0]["history"] if "score" in one)
+        whole = folder.with_name("whole")
+        learn(Siamese([Loss.COSINE]), "scored.csv", output=whole, **options)
+        history = record(whole)["results"][0]["history"]
+        assert last == max(one["step"] for one in history if "score" in one)
+        assert last < 160
 
     def test_incomplete_checkpoint_is_skipped(self, learn, tmp_path):
         def die(done):

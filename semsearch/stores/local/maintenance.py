@@ -197,7 +197,8 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     meanwhile, and killing the process does no harm.
 
     Raises:
-        IndexBusyError: a reader uses an older state; deleted data is still in the log.
+        IndexBusyError: a reader uses an older state; deleted data is still in the log, or in a
+            snapshot that cannot be deleted.
     """
     for space in spaces:
         fold(connection, directory, space, thoroughly=True)
@@ -205,6 +206,11 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
         rebuild_kinds(connection)
         rebuild_words(connection)
     remove_leftovers(connection, directory, keep_previous=False)
+    if leftovers(connection, directory, keep_previous=False):  # on Windows, while they are mapped
+        raise IndexBusyError(
+            f"{directory} is being read by another process, so an old snapshot still holds deleted "
+            "data; run semsearch compact again without readers"
+        )
     raw = connection.connection.driver_connection
     if raw is None:
         raise AssertionError("the connection is open")
