@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,23 @@ def test_imports_only_go_down(module):
             continue
         lower, upper = LAYER[component(imported)], LAYER[component(module)]
         assert lower < upper, f"{module} imports {imported}"
+
+
+def test_the_list_for_contributors_is_in_the_order_of_imports():
+    """No line imports from one above it, or from itself."""
+    listed = Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text("utf-8")
+    block = listed.partition("enforces this.\n")[2].partition("\n- ")[0]
+    names = [
+        [re.sub(r"/|\.py", "", name) for name in re.findall(r"\w+(?:/|\.py)(?=\s)", line[:34])]
+        for line in block.splitlines()
+    ]
+    height = {name: -place for place, line in enumerate(names) for name in line}
+    assert height.keys() == LAYER.keys() - {"version", "__main__"}
+    for module, file in MODULES.items():
+        for imported in imports(file) - {"semsearch"}:
+            upper, lower = component(module), component(imported)
+            if upper != lower and {upper, lower} <= height.keys():
+                assert height[lower] < height[upper], f"{module} imports {imported}"
 
 
 def test_imports_have_no_cycle():
