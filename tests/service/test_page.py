@@ -205,6 +205,20 @@ class TestSearch:
         page.wait_for_timeout(300)
         assert titles(page)[0] == "Carp"
 
+    def test_hits_of_an_earlier_query_are_marked(self, page):
+        held = []
+        show(page, "red bird sings")
+        page.route("**/search", lambda route: held.append(route))
+        page.fill("#query", "blue fish pond")
+        page.locator("#hits[aria-busy='true']").wait_for()
+        until(page, "getComputedStyle(document.getElementById('hits')).opacity < 1")
+        assert titles(page)[0] == "Robin"
+        while not held:
+            page.wait_for_timeout(50)
+        held[0].continue_()
+        page.locator("#hits[aria-busy='false']").wait_for()
+        assert titles(page)[0] == "Carp"
+
     def test_modes_spaces_and_indexes(self, page):
         show(page, "bird sings", index="animals")
         page.select_option("#mode", "bm25")
@@ -371,7 +385,8 @@ class TestHits:
         page.keyboard.press("s")
         page.locator("#like:not([hidden])").wait_for()
         assert page.inner_text("#like-id") == "bad/one's"
-        until(page, "document.querySelectorAll('.hit').length === 10")
+        page.locator("#hits[aria-busy='false']").wait_for()
+        assert len(titles(page)) == 10
         assert HOSTILE not in titles(page)
         page.go_back()
         expect_titles(page, HOSTILE)

@@ -42,6 +42,7 @@ function searchRequest() {
 async function search() {
   running?.abort();
   const { signal } = (running = new AbortController());
+  setBusy(true);
   try {
     if (state.like !== null) showHits(await similar(signal), `documents like ${state.like}`);
     else if (!state.query.trim()) showNothing();
@@ -50,6 +51,8 @@ async function search() {
     showError(null);
   } catch (error) {
     if (!signal.aborted) showError(error);
+  } finally {
+    if (!signal.aborted) setBusy(false);
   }
 }
 
@@ -103,6 +106,11 @@ function showNothing() {
   showHits([], "");
   const { documents, passages } = indexes.find(({ name }) => name === state.index);
   byId("status").textContent = `${plural(documents, "document")}, ${plural(passages, "passage")}`;
+}
+
+/** Whether what is shown still belongs to an earlier search. */
+function setBusy(busy) {
+  for (const id of ["hits", "systems"]) byId(id).setAttribute("aria-busy", busy);
 }
 
 function showError(error) {
