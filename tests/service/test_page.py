@@ -523,6 +523,41 @@ class TestMap:
         page.wait_for_timeout(300)
         assert page.evaluate(marks) == second
 
+    def test_answers_for_a_closed_map_are_not_shown(self, page):
+        """The positions of its hits arrive when another map is open."""
+        show(page, "bird sings", index="animals", view="map")
+        until(page, LIT)
+        held = []
+
+        def hold(route):
+            if len(held) < 2 and "__start AS" in route.request.post_data_json["sql"]:
+                held.append(route)
+            else:
+                route.continue_()
+
+        def until_held(count):
+            while len(held) < count:
+                page.wait_for_timeout(50)
+
+        page.route("**/map/query", hold)
+        page.fill("#query", "fish")
+        until_held(1)
+        page.locator(".hit").first.press("p")
+        until_held(2)
+        page.select_option("#index", "other")
+        page.get_by_text("semsearch map").wait_for()
+        page.select_option("#index", "animals")
+        until(page, LIT)
+        map_of_now = "document.querySelector('.embedding-atlas-widget-container > div')"
+        page.evaluate(f"{map_of_now}.dataset.seen = 'yes'")
+        for route in held:
+            with page.expect_response("**/map/query"):
+                route.continue_()
+            page.wait_for_timeout(500)
+            assert page.evaluate(LIT)
+        assert page.evaluate(f"{map_of_now}.dataset.seen") == "yes"
+        page.wrong.clear()  # the browser logs the status 404 of the index without a map
+
     def test_typing_while_it_loads_opens_it_once(self, page):
         asked = []
         page.route("**/map", lambda route: asked.append(route))

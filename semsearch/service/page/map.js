@@ -23,6 +23,7 @@ export class AtlasMap {
     this.about = about;
     this.widget = widget;
     this.onSelect = onSelect;
+    this.closed = false; // responses can arrive later
     this.marks = new Marks(section);
     this.first = firstViewport(section, about.shown);
     this.render({ chartStates: { 1: { viewport: this.first } } });
@@ -48,6 +49,7 @@ export class AtlasMap {
   }
 
   close() {
+    this.closed = true;
     this.stop();
     this.marks.close();
   }
@@ -67,13 +69,14 @@ export class AtlasMap {
   async highlight(hits) {
     this.hits = hits;
     const places = hits.length ? await this.placesOf(hits) : [];
-    if (this.hits === hits) this.marks.show(places); // responses can arrive out of order
+    // Responses can arrive out of order.
+    if (this.hits === hits && !this.closed) this.marks.show(places);
   }
 
   /** Move the viewport to a hit. */
   async goTo(hit) {
     const [place] = await this.placesOf([hit]);
-    if (!place) return;
+    if (!place || this.closed) return;
     const state = JSON.parse(this.model.get("_state"));
     const { scale } = viewportOf(this.model.get("_state"));
     const viewport = { x: place.x, y: place.y, scale: Math.max(scale, this.first.scale * 4) };
