@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES
 
+#: A cell that was certainly quoted when it was written, with doubled quotes inside.
+_QUOTED = re.compile(r'\A"((?:[^"]*"")+[^"]*)"\Z')
+
+
+def _without_quotes(quoted: re.Match[str]) -> str:
+    return quoted[1].replace('""', '"')
+
 
 class Dialect(NamedTuple):
-    """The delimiter, and whether cells can be quoted."""
+    """The delimiter, and whether cells can be quoted.
+
+    Programs that quote only some cells of TSV can begin after the rows that were looked at; so a
+    cell with doubled quotes in quotes is read as quoted in any case.
+    """
 
     delimiter: str
     quoted: bool
@@ -40,7 +52,9 @@ class RecordReader:
         csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
         self._lines = iter(lines)
         self._delimiter = dialect.delimiter
+        self._quoted = dialect.quoted
         self._characters = self._delimiters = 0
+        self._has_doubled_quotes = False
         self.is_inside = False  #: whether the lines ended inside a record
         self._reader = csv.reader(
             iter(self._next_line, None),  # a generator would end after an error
@@ -59,7 +73,11 @@ class RecordReader:
 
     def __next__(self) -> list[str]:
         self._characters = self._delimiters = 0
-        return next(self._reader)
+        self._has_doubled_quotes = False
+        cells = next(self._reader)
+        if self._has_doubled_quotes and not self._quoted:
+            return [_QUOTED.sub(_without_quotes, cell) for cell in cells]
+        return cells
 
     def _next_line(self) -> str:
         line = next(self._lines, None)
@@ -70,6 +88,7 @@ class RecordReader:
         if not self._characters or '"' in line:
             self._delimiters += line.count(self._delimiter)
         self._characters += len(line)
+        self._has_doubled_quotes = self._has_doubled_quotes or '""' in line
         if self._delimiters > MAX_ROW_VALUES:
             raise RecordTooLargeError(f"more than {MAX_ROW_VALUES:,} cells")
         # A single cell ends at csv's own limit, which is half of this.

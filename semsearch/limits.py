@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: The maximum size of a row (in characters, for text), so that a file without line ends, or with an
 #: unclosed quote, does not fill the memory.
 MAX_ROW_BYTES = 64 << 20
@@ -23,6 +25,8 @@ MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
 #: The timeout for a response of a web server.
 MAX_SILENCE_SECONDS = 30.0
 
+_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
 
 def size_shown(size: int) -> str:
     """``64 MiB``."""
@@ -32,3 +36,12 @@ def size_shown(size: int) -> str:
 def json_values(text: str) -> int:
     """An upper bound on the number of values in a JSON text: each follows one of these."""
     return sum(map(text.count, ",[{"))
+
+
+def has_too_many_values(json: str) -> bool:
+    """Whether a JSON text, which may be cut off, has more values than a row may have."""
+    return (
+        len(json) > MAX_ROW_VALUES
+        and json_values(json) > MAX_ROW_VALUES
+        and json_values(_JSON_STRING.sub("", json)) > MAX_ROW_VALUES
+    )

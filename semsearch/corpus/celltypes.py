@@ -17,29 +17,37 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Two digits of exponent keep it finite.
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-# Not enough to make a column numeric: "nan" is a word, too.
-_NOT_FINITE = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
+# Not enough to make a column numeric: they are words, too.
+_NOT_FINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+#: How pandas, R, databases and spreadsheets write that a value is missing.
+_MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
 
 
 def cell_type(cells: Iterable[str]) -> CellType | None:
-    """The type that all non-empty cells of a column have; None for text."""
-    typed = [cell for cell in map(str.strip, cells) if cell and not _NOT_FINITE.fullmatch(cell)]
+    """The type that all non-empty cells of a column have; None for text.
+
+    In a column whose first cells are empty, each cell has its own: a number or text.
+    """
+    filled = list(filter(None, map(str.strip, cells)))
+    if not filled:
+        return _integer
+    typed = [cell for cell in filled if not (_is_missing(cell) or _NOT_FINITE.fullmatch(cell))]
     if not typed:
         return None
-    for convert in (_integer, _number, _boolean, _list):
-        if not any(isinstance(convert(cell), str) for cell in typed):
+    for convert, others in _TYPES:
+        if not any(isinstance(convert(cell), others) for cell in typed):
             return convert
     return None
 
 
 def _integer(cell: str) -> Any:
     text = cell.strip()
-    return int(text) if _INTEGER.fullmatch(text) else _null_if_nan(cell)
+    return int(text) if _INTEGER.fullmatch(text) else _number(cell)
 
 
 def _number(cell: str) -> Any:
     text = cell.strip()
-    return float(text) if _NUMBER.fullmatch(text) else _null_if_nan(cell)
+    return float(text) if _NUMBER.fullmatch(text) else _null_if_missing(cell)
 
 
 def _boolean(cell: str) -> Any:
@@ -49,13 +57,13 @@ def _boolean(cell: str) -> Any:
         case "false":
             return False
         case _:
-            return _null_if_nan(cell)
+            return _null_if_missing(cell)
 
 
 def _list(cell: str) -> Any:
     text = cell.strip()
     if not text.startswith("["):
-        return _null_if_nan(cell)
+        return _null_if_missing(cell)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -63,5 +71,18 @@ def _list(cell: str) -> Any:
         return cell if items is None else items
 
 
-def _null_if_nan(cell: str) -> str | None:
-    return None if cell.strip().lower() == "nan" else cell
+def _null_if_missing(cell: str) -> str | None:
+    return None if _is_missing(cell) else cell
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in _MISSING
+
+
+#: In order of preference, with what they return for cells of other types.
+_TYPES: tuple[tuple[CellType, tuple[type, ...]], ...] = (
+    (_integer, (float, str)),
+    (_number, (str,)),
+    (_boolean, (str,)),
+    (_list, (str,)),
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -30,8 +31,15 @@ from semsearch.corpus.parts import FILE_BYTES, Part, Version, WholeFile, divided
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
-from semsearch.corpus.table import Table
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, UnknownFormatError, refuse
+from semsearch.corpus.table import Row, Table
+from semsearch.errors import (
+    ArgumentError,
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    UnknownFormatError,
+    refuse,
+)
 from semsearch.records import Document
 
 CorpusPath = str | os.PathLike[str]
@@ -223,13 +231,18 @@ class Corpus:
     def _file_documents(
         self, path: Location, on_bad_row: OnBadRow, progress: Progress
     ) -> Iterator[Document]:
-        with open_source(path, progress) as source:
-            _refuse_database(source, path)
-            table = read(source, self._reading)
+        with ExitStack() as stack:
+            try:
+                source = stack.enter_context(open_source(path, progress))
+                _refuse_database(source, path)
+                table = read(source, self._reading)
+            except BadFileError as error:
+                table = BadRowError(error.source, error.reason)
             if isinstance(table, BadRowError):
                 on_bad_row(table)
             else:
-                yield from self._documents(table, on_bad_row)
+                rows = _until_damaged(table.rows)
+                yield from self._documents(replace(table, rows=rows), on_bad_row)
 
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
         return table_documents(table, self._wanted, on_bad_row, self._notify)
@@ -297,7 +310,10 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 def _file(path: Location) -> Location:
     """A path or URL of a file; CorpusError for the URL of a database."""
     if isinstance(path, str) and not is_web(path):
-        raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+        raise UnknownFormatError(
+            f"{shown_url(path)} is not the http or https URL of a file; of a database, "
+            f"{_CHOOSE_ROWS}"
+        )
     return path
 
 
@@ -305,6 +321,14 @@ def _database(path: Location) -> Path | str:
     if path is None or (isinstance(path, str) and is_web(path)):
         raise UnknownFormatError("--sql needs an SQLite file or the URL of a database")
     return path
+
+
+def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowError]:
+    """The rows of a file; its end is a bad row if it cannot be decompressed."""
+    try:
+        yield from rows
+    except BadFileError as error:
+        yield BadRowError(error.source, error.reason)
 
 
 def _refuse_database(source: Source, path: Location) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.locations import shown_url
 from semsearch.corpus.sources import file_size
@@ -58,14 +58,21 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
         if not head:
             raise EmptyCorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
-        yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
+        yield Table(
+            name,
+            columns,
+            chain(head, rows),
+            remark=remark,
+            sample=head,
+            not_decoded=lambda: "not UTF-8",
+        )
 
 
 def sqlite_tables(path: Path) -> list[str]:
     """The tables and views of an SQLite file; empty if they cannot be read."""
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
     try:
-        with closing(_read_only(path)) as connection:
+        with closing(_read_only(path.absolute().as_uri())) as connection:
             names = [str(name) for (name,) in connection.execute(query)]
     except sqlite3.Error:
         return []
@@ -77,15 +84,13 @@ def _engine(location: Path | str) -> Engine:
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
-        return create_engine("sqlite://", creator=lambda: _read_only(location))
+        uri = location.absolute().as_uri()
+        return create_engine("sqlite://", creator=lambda: _read_only(uri))
     url = make_url(location)
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
-    is_file = url.drivername in ("sqlite", "sqlite+pysqlite") and not url.query
-    if is_file and url.database not in (None, "", ":memory:"):
-        return _engine(Path(url.database))  # read-only
     try:
-        return create_engine(url)
+        engine = create_engine(url)
     except ImportError as error:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
@@ -93,10 +98,22 @@ def _engine(location: Path | str) -> Engine:
             f"{shown_url(str(location))} needs a driver: "
             f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
+    if engine.dialect.name != "sqlite":
+        return engine
+    (database,), options = engine.dialect.create_connect_args(url)
+    if not options.pop("uri", False) and database != ":memory:":
+        file_size(Path(url.database or ""))
+        database = Path(database).as_uri()
+    return create_engine("sqlite://", creator=lambda: _read_only(database, **options))
 
 
-def _read_only(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+def _read_only(uri: str, **options: Any) -> sqlite3.Connection:
+    """A connection to the database of an SQLite URI, or to an empty one in memory."""
+    path, _, query = uri.partition("?")
+    if path != ":memory:":
+        kept = [one for one in query.split("&") if one and not one.startswith("mode=")]
+        path = f"{path}?{'&'.join([*kept, 'mode=ro'])}"
+    connection: sqlite3.Connection = sqlite3.connect(path, uri=True, **options)
     connection.set_authorizer(_authorized)
     # Bytes that are not UTF-8 make a bad row, and do not fail the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.html import blocks_of, parse_html
+from semsearch.corpus.html import XML_DECLARATION, blocks_of, parse_html
 from semsearch.corpus.sections import Parts, Section, sections_of
+from semsearch.corpus.textstream import encoding_of
+from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
@@ -51,11 +56,25 @@ def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Se
         try:
             if path in encrypted:
                 raise CorpusError("is encrypted")
-            found = list(sections_of(blocks_of(parse_html(archive.read(path))), number))
+            found = list(sections_of(blocks_of(parse_html(_markup(archive.read(path)))), number))
         except Exception as error:  # damaged chapters raise anything
             found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
         yield from found
         number += len(found)
+
+
+def _markup(chapter: bytes) -> str:
+    """The markup of a chapter, with CDATA sections, which HTML does not have, as text.
+
+    Raises:
+        CorpusError: it cannot be decoded.
+    """
+    declared = XML_DECLARATION.search(chapter)
+    encoding = encoding_of(chapter, declared[1].decode() if declared else None)
+    markup = chapter.decode(encoding, "surrogateescape")
+    if ESCAPED_BYTE.search(markup):
+        raise CorpusError(f"{first_escaped(markup)} is not {encoding}")
+    return _CDATA.sub(lambda found: escape(found[1]), markup)
 
 
 def _book(archive: ZipFile) -> _Book:
@@ -73,11 +92,15 @@ def _book(archive: ZipFile) -> _Book:
     order = [item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref")]
     folder = posixpath.dirname(package_path)
     paths = [
-        posixpath.normpath(posixpath.join(folder, unquote(items[name].get("href", ""))))
+        posixpath.normpath(posixpath.join(folder, _path(items[name].get("href", ""))))
         for name in dict.fromkeys(order)
         if name in items
     ]
     return _Book(package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "", paths)
+
+
+def _path(link: str) -> str:
+    return unquote(urldefrag(link).url)
 
 
 def _encrypted(archive: ZipFile) -> set[str]:

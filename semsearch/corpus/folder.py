@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.columns import Roles, doubts, resolve
+from semsearch.corpus.columns import TEXT_NAMES, Roles, doubts, resolve, shortened
 from semsearch.corpus.converters import COLUMNS, is_readable, read_document
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
@@ -16,6 +16,8 @@ from semsearch.corpus.plaintext import text_row
 from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
+from semsearch.corpus.textstream import encoding_of
+from semsearch.encodings import ESCAPED_BYTE, first_escaped
 from semsearch.errors import (
     ArgumentError,
     BadFileError,
@@ -259,9 +261,16 @@ def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Ro
         roles = resolve(table, wanted)
     except CorpusError as error:
         raise _UnclearError(f"{error} ({command})") from None
-    if not wanted.text and (doubt := next(iter(doubts(table, roles)), None)):
+    if not wanted.text and (doubt := _doubt(table, roles, source.format)):
         raise _UnclearError(f"{doubt} ({command})")
     return replace(table, file=name, rows=_guarded(table.rows, name))
+
+
+def _doubt(table: Table, roles: Roles, found: CorpusFormat | None) -> str | None:
+    """Why the guessed text column may be wrong."""
+    if found is CorpusFormat.JSON and roles.text[0].lower() not in TEXT_NAMES:
+        return f"{table.name}: is '{shortened(roles.text[0])}' the text?"  # or a setting
+    return next(iter(doubts(table, roles)), None)
 
 
 def _guarded(rows: Iterator[Row | BadRowError], name: str) -> Iterator[Row | BadRowError]:
@@ -288,7 +297,7 @@ def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
 
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 1
+READERS_VERSION = 2
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
@@ -298,7 +307,10 @@ def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
     listed = folder / IGNORE_FILE
     with reading(str(listed)):
         if listed.is_file():
-            lines = listed.read_text("utf-8", "replace").splitlines()
+            content = listed.read_bytes()
+            lines = content.decode(encoding_of(content, None), "surrogateescape").splitlines()
+    if undecoded := next(filter(ESCAPED_BYTE.search, lines), None):
+        raise CorpusError(f"{listed}: {first_escaped(undecoded)} is not UTF-8")
     for pattern in [*lines, *exclude]:
         try:
             GitIgnoreSpec.from_lines([pattern])

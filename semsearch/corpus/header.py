@@ -2,7 +2,8 @@
 
 Each column votes: for data if its first cell is of the same kind as the cells below (a number above
 numbers, a date above dates, prose above prose, a label that occurs again), for a header if it is of
-another kind. A tie is a header, and so is a first row with a usual column name.
+another kind. If most columns of numbers, dates or codes vote for a header, it is one: the questions
+of a survey are prose above prose. A tie is a header, as is a first row with a usual column name.
 """
 
 from __future__ import annotations
@@ -75,20 +76,27 @@ def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -
             return True
     named = [name for name in first if name]
     votes = 1 if len(set(named)) < len(named) else 0  # column names are distinct
+    kinds = 0
     numbering = _is_numbering(first)
     for name, cells in zip(first, columns, strict=True):
         if name and cells and not (numbering and _NUMBER.fullmatch(name)):
-            votes += _vote(name, cells)
-    return votes <= 0
+            most = _most(map(_kind, cells))
+            if most is None:
+                votes += _vote(name, cells)
+            else:
+                kinds += _kind_vote(_kind(name), most)
+    return kinds < 0 or kinds + votes <= 0
+
+
+def _kind_vote(kind: str | None, most: str) -> int:
+    """1 if the first cell of a column is of the same kind as the others, -1 if not."""
+    if most == "number" and kind == "year":
+        return 0  # a number among numbers, or the name of the column of a year
+    return 1 if kind == most else -1
 
 
 def _vote(name: str, cells: Sequence[str]) -> int:
     """1 if the first cell of a column is data like the others, -1 if not; 0 if undecided."""
-    kind, most = _kind(name), _most(map(_kind, cells))
-    if most == "number" and kind == "year":
-        return 0  # a number among numbers, or the name of the column of a year
-    if most is not None:
-        return 1 if kind == most else -1
     if name in cells:
         return 1
     if sum(map(_is_prose, cells)) >= MOSTLY_PROSE * len(cells):
@@ -115,7 +123,7 @@ def _kind(cell: str) -> str | None:
     return None
 
 
-def _most(kinds: Iterable[str | bool | None]) -> str | bool | None:
+def _most(kinds: Iterable[str | None]) -> str | None:
     """The most frequent kind, if frequent enough; years among numbers are numbers."""
     counts = Counter(kinds)
     if counts["number"]:

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
 _DECLARED = re.compile(rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})", re.IGNORECASE)
-_XML_DECLARED = re.compile(rb"<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
+XML_DECLARATION = re.compile(rb"<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
+#: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
+_AS_BROWSERS = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
+    "iso8859-9": "windows-1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
 
 _SKIPPED = {"head", "title", "script", "style", "template", "noscript", "svg", "nav", "iframe"}
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -44,38 +53,47 @@ def read_html(source: Source, encoding: str | None) -> Parts:
     Raises:
         CorpusError: it is too long, or cannot be decoded.
     """
-    found = _DECLARED.search(source.head) or _XML_DECLARED.search(source.head)
-    if encoding is None and found and _is_known(declared := found[1].decode()):
-        # Browsers decode Latin-1 as windows-1252 (WHATWG's Encoding Standard).
-        is_latin_1 = codecs.lookup(declared).name == "iso8859-1"
-        encoding = "windows-1252" if is_latin_1 else declared
-    stream = TextStream(source, encoding, newline=None)
+    stream = TextStream(source, encoding or _declared(source.head), newline=None)
     text = stream.read(MAX_PART_BYTES + 1)
     if len(text) > MAX_PART_BYTES:
         raise CorpusTooLargeError(f"longer than {size_shown(MAX_PART_BYTES)}")
     if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
         raise UndecodableError(source.name, what, stream.not_decoded())
-    tree = parse_html(text.encode("utf-8", "replace"))
+    tree = parse_html(text)
     sections = list(sections_of(blocks_of(tree)))
     remark = quantity(len(sections), "section") if sections else ""
     return Parts(title_of(tree), iter(sections), remark)
 
 
-def _is_known(encoding: str) -> bool:
+def _declared(head: bytes) -> str | None:
+    """The encoding that a page declares, if Python knows it."""
+    found = _DECLARED.search(head) or XML_DECLARATION.search(head)
     try:
-        codecs.lookup(encoding)
+        name = codecs.lookup(found[1].decode()).name if found else None
     except LookupError:
-        return False
-    return True
+        return None
+    return None if name is None else _AS_BROWSERS.get(name, name)
 
 
-def parse_html(markup: bytes) -> etree._Element | None:
-    """The tree of a page in UTF-8; None if it is blank."""
+def parse_html(markup: str) -> etree._Element | None:
+    """The tree of a page; None if it is blank.
+
+    Raises:
+        CorpusError: its elements are nested too deeply.
+    """
     from lxml import etree
 
-    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    return etree.fromstring(markup, parser) if markup.strip() else None
+    if not markup.strip():
+        return None
+    parser = etree.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
+    )
+    tree = etree.fromstring(markup.encode("utf-8", "replace"), parser)
+    # At its limits, libxml2 stops and returns the tree of what it has read.
+    if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
+        raise CorpusTooLargeError("its elements are nested too deeply")
+    return tree
 
 
 def title_of(tree: etree._Element | None) -> str:

@@ -18,7 +18,13 @@ from semsearch.errors import (
     EmptyCorpusError,
     UnknownFormatError,
 )
-from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, json_values, size_shown
+from semsearch.limits import (
+    MAX_ROW_BYTES,
+    MAX_ROW_VALUES,
+    has_too_many_values,
+    json_values,
+    size_shown,
+)
 
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream
@@ -103,7 +109,7 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         if not row:
             continue
         source = f"{text.name}:{number}"
-        if len(row) > MAX_ROW_VALUES and json_values(row) > MAX_ROW_VALUES:
+        if has_too_many_values(row):
             yield BadRowError(source, _TOO_MANY)
             continue
         try:
@@ -138,9 +144,15 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
             for key in scanner.keys(where):
                 source = f"{text.name}, {where}, {shortened(key)!r}"
                 row = _row(source, scanner.checked(source))
-                yield Row(source, {"key": key, **row.fields}) if isinstance(row, Row) else row
+                yield _with_key(row, key) if isinstance(row, Row) else row
         case _:
             raise UnknownFormatError(f"{text.name}: {where!r} is neither an array nor an object")
+
+
+def _with_key(row: Row, key: str) -> Row:
+    """The row with its key, and a field of that name as `column.key`."""
+    own = {"column.key" if name == "key" else name: row.fields[name] for name in row.fields}
+    return Row(row.source, {"key": key, **own})
 
 
 def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -274,12 +286,12 @@ class _Scanner:
             raise CorpusTooLargeError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
-        values = json_values(rest)
-        if values > MAX_ROW_VALUES:
+        if has_too_many_values(rest):
             raise CorpusTooLargeError(f"{self._text.name}: an item has {_TOO_MANY}")
         # The rest is decoded again: doubling the block keeps the total work linear.
         wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
-        blocks = []
+        blocks: list[str] = []
+        values = 0
         while wanted > 0 and values <= MAX_ROW_VALUES:
             block = self._text.read(min(_BLOCK_CHARACTERS, wanted))
             if not block:

@@ -39,7 +39,9 @@ def read_docx(source: Source) -> Parts:
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
     )
-    tree = parse_html(converted.value.encode("utf-8", "replace"))
+    tree = parse_html(converted.value)
+    for further in [] if tree is None else tree.findall(".//title")[1:]:
+        further.tag = "h1"
     sections = list(sections_of(blocks_of(tree)))
     return Parts(title_of(tree), iter(sections), quantity(len(sections), "section"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -61,8 +62,12 @@ def text_row(source: Source, identifier: str, encoding: str | None) -> Row | Bad
         fields, own["text"] = split_front_matter(text)
     except CorpusError as error:
         return BadRowError(source.name, str(error), document_id=identifier)
-    title = fields.pop("title", None)
-    own["title"] = title if isinstance(title, str) and title else _heading(own["text"]) or path.stem
+    title = fields.get("title")
+    if isinstance(title, (str, int, float, date)) and not isinstance(title, bool):
+        title = str(fields.pop("title"))
+    else:
+        title = ""
+    own["title"] = title or _heading(own["text"]) or path.stem
     others = {f"{_PREFIX}{name}" if name in own else name: fields[name] for name in fields}
     return Row(source.name, {**own, **others})
 

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
 from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
-from semsearch.errors import BadRowError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
+from semsearch.errors import BadFileError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
 from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def reading(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise CorpusNotFoundError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise BadRowError(name, f"damaged gzip data: {error}") from error
+        raise BadFileError(name, f"damaged gzip data: {error}", name) from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
     except ValueError as error:  # an invalid file name

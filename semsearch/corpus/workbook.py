@@ -142,7 +142,7 @@ def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
         if number > MAX_ROWS:
             yield BadRowError(name, f"more than {MAX_ROWS:,} rows")
             return
-        cells = [None if cell == "" or cell in _ERRORS else cell for cell in found]
+        cells = [_value(cell) for cell in found]
         while cells and cells[-1] is None:
             cells.pop()
         if cells:
@@ -165,6 +165,13 @@ def _rows(
         else:
             pairs = zip(columns, cells, strict=False)  # trailing blank cells are missing
             yield Row(source, {column: cell for column, cell in pairs if cell is not None})
+
+
+def _value(cell: Any) -> Any:
+    """The value of a cell, as it is shown in Excel; None for an empty one."""
+    if not isinstance(cell, str):
+        return cell
+    return None if cell == "" or cell in _ERRORS else cell.replace("_x000D_", "\r")
 
 
 def _as_text(cell: Any) -> str:

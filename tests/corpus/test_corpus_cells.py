@@ -31,6 +31,8 @@ def converted(cells):
         (["['a' \"it's\"\n 'b']", "['c']"], [["a", "it's", "b"], ["c"]]),  # as NumPy prints arrays
         (["1", "nan", "NaN"], [1, None, None]),
         (["1.5", "", "nan", "inf"], [1.5, None, "inf"]),
+        (["2001", "NA", "NULL", "None", r"\N", "n/a"], [2001, *[None] * 5]),  # R, databases
+        (["true", "NA"], [True, None]),
     ],
 )
 def test_typed(cells, values):
@@ -46,6 +48,8 @@ def test_typed(cells, values):
         ["1234567890123456789"],  # 19 digits may not fit in 64 bits
         ["1", "2", "x"],
         ["nan", "inf"],  # without numbers, these may be words
+        ["NA", "None", "null"],
+        ["None", "some", "all"],
         ["1.5", "123456789012345678"],  # would lose digits as a float
         ["1e999"],
         ["-", "."],
@@ -62,8 +66,6 @@ def test_typed(cells, values):
         ["[__import__('os')]"],
         ["[" * 100_000],
         ["['a'" + ", 'a'" * 200_000 + "]"],  # more than a million characters
-        [""],
-        [],
     ],
 )
 def test_text_stays_text(cells):
@@ -84,6 +86,18 @@ def test_later_cells_that_do_not_fit_stay_text(write):
     metadata = [document.metadata for document in Corpus("corpus.csv")]
     assert metadata[0] == {"year": 0}
     assert metadata[1000:] == [{"year": "c. 1950"}, {}, {"year": None}]
+
+
+def test_numbers_after_the_first_thousand_rows(write):
+    rows = [f"text,{number},," for number in range(1000)]
+    late = ["text,1.5,4,maybe", "text,007,4.5,3"]
+    write("corpus.csv", "\n".join(["text,price,stars,remark", *rows, *late]))
+    metadata = [document.metadata for document in Corpus("corpus.csv")]
+    assert metadata[999] == {"price": 999}
+    assert metadata[1000:] == [
+        {"price": 1.5, "stars": 4, "remark": "maybe"},
+        {"price": "007", "stars": 4.5, "remark": 3},
+    ]
 
 
 def test_id_title_and_text_are_never_typed(write):
@@ -109,7 +123,7 @@ def test_lists_round_trip(values):
 @given(st.text(max_size=30) | st.text("[]'\"\\, nuUx0123456789", max_size=30))
 def test_no_cell_raises(cell):
     convert = cell_type([cell])
-    assert convert is None or not isinstance(convert(cell), str)
+    assert convert is None or not cell.strip() or not isinstance(convert(cell), str)
     for known in (["1"], ["1.5"], ["true"], ["[]"]):
         other = cell_type(known)
         assert other is not None

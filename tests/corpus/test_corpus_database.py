@@ -55,14 +55,36 @@ class TestSqlite:
     def test_a_url(self, films, tmp_path):
         assert list(Corpus(f"sqlite:///{tmp_path}/films.db", sql=FILMS)) == DOCUMENTS
 
-    @pytest.mark.parametrize("prefix", ["", "sqlite:///", "sqlite+pysqlite:///"])
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "sqlite:///films.db?timeout=5",
+            "sqlite:///file:films.db?uri=true",
+            "sqlite:///file:films.db?mode=rwc&cache=private&uri=true",
+        ],
+    )
+    def test_urls_with_options(self, films, url):
+        assert list(Corpus(url, sql=FILMS)) == DOCUMENTS
+
+    @pytest.mark.parametrize(
+        "location",
+        [
+            "{}",
+            "sqlite:///{}",
+            "sqlite+pysqlite:///{}",
+            "sqlite:///{}?timeout=5",
+            "sqlite:///file:{}?uri=true",
+            "sqlite:///file:{}?mode=rwc&uri=true",
+            "sqlite://",
+        ],
+    )
     @pytest.mark.parametrize("sql", ["DROP TABLE films", "ATTACH 'made.db' AS made"])
-    def test_no_file_is_changed_or_made(self, films, tmp_path, monkeypatch, prefix, sql):
+    def test_no_file_is_changed_or_made(self, films, tmp_path, monkeypatch, location, sql):
         monkeypatch.chdir(tmp_path)
         before = (tmp_path / "films.db").read_bytes()
         for name in ("films.db", "absent.db"):
             with pytest.raises(CorpusError):
-                list(Corpus(f"{prefix}{tmp_path}/{name}", sql=sql))
+                list(Corpus(location.format(tmp_path / name), sql=sql))
         assert sorted(file.name for file in tmp_path.iterdir()) == ["films.db", "x"]
         assert (tmp_path / "films.db").read_bytes() == before
 
@@ -84,7 +106,7 @@ class TestSqlite:
         bad: list[BadRowError] = []
         assert list(Corpus(films, sql=FILMS, on_bad_row=bad.append)) == DOCUMENTS
         assert [error.source for error in bad] == ["films.db, row 3", "films.db, row 4"]
-        assert "byte 0xe9" in bad[0].reason
+        assert bad[0].reason == "text holds byte 0xe9, which is not UTF-8"
         assert bad[1].reason == "'text' is not a string but of type bytes"
 
     @pytest.mark.parametrize(

@@ -68,6 +68,15 @@ def test_quoted_tsv(write):
     assert [document.text for document in Corpus("pairs.tsv")] == ['a "tab":\t; a\nline', "plain"]
 
 
+def test_quotes_of_tsv_after_the_look_ahead(write):
+    """As pandas writes it: only cells with a quote are quoted."""
+    lines = ["id\ttext", *(f"{number}\tplain" for number in range(1200))]
+    quoted = ['1200\t"He said ""hi"""', '1201\t"Never."', '1202\t"" is empty ""', '1203\t""""']
+    write("corpus.tsv", "\n".join(lines + quoted))
+    texts = [document.text for document in Corpus("corpus.tsv")][1200:]
+    assert texts == ['He said "hi"', '"Never."', '"" is empty ""', '"']
+
+
 def test_tsv_keeps_commas(write):
     write("corpus.tsv", "text,raw\n1,2\n3,4,5\n")
     assert [document.text for document in Corpus("corpus.tsv")] == ["1,2", "3,4,5"]

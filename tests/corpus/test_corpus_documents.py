@@ -203,11 +203,28 @@ class TestHtml:
             ("<p>Ärger".encode("cp1252"), {"encoding": "cp1252"}),
             ("<meta charset='nonsense'><p>Ärger".encode(), {}),
             ("<p>Ärger".encode("utf-16"), {}),
+            ("<meta charset='utf-16'><p>Ärger".encode(), {}),
         ],
     )
     def test_encodings(self, write, content, options):
         write("page.html", content)
         assert [one.text for one in Corpus("page.html", **options)] == ["Ärger"]
+
+    @pytest.mark.parametrize(
+        ("declared", "encoded", "text"),
+        [
+            ("gb2312", "gb18030", "镕"),
+            ("shift_jis", "cp932", "①"),
+            ("us-ascii", "cp1252", "It’s"),
+            ("iso-8859-1", "cp1252", "It’s"),
+            ("iso-8859-9", "cp1254", "It’s ş"),
+            ("euc-kr", "cp949", "똠"),
+        ],
+    )
+    def test_encodings_as_browsers_understand_them(self, write, declared, encoded, text):
+        """The names of https://encoding.spec.whatwg.org/#names-and-labels."""
+        write("page.html", f"<meta charset={declared}><p>{text}".encode(encoded))
+        assert [one.text for one in Corpus("page.html")] == [text]
 
     def test_a_wrong_encoding(self, write):
         write("page.html", "<p>Ärger".encode("cp1252") * 20)
@@ -222,13 +239,22 @@ class TestHtml:
         with pytest.raises(BadRowError, match=r"^page\.html: has no text$"):
             list(Corpus("page.html"))
 
-    def test_deeply_nested_page(self, write):
-        write("page.html", "<div>" * 50_000 + "deep" + "<b>" * 50_000 + "<table>" * 10_000)
+    def test_nested_and_long_elements(self, write):
+        """Beyond 256 elements and texts of 10 MB, which libxml2 allows by default."""
+        write("nested.html", "<html><body>" + "<blockquote>reply" * 1500 + "<h2>End</h2>last")
+        write("long.html", f"<p>first</p><pre>{'word ' * 2_200_000}</pre><p>last")
+        documents = list(Corpus(["nested.html", "long.html"]))
+        assert sum(one.text.count("reply") for one in documents) == 1500
+        assert [one.text[-4:] for one in documents if one.text.endswith("last")] == ["last"] * 2
+
+    def test_a_page_that_is_nested_too_deeply(self, write):
+        nested = "<div>" * 50_000 + "deep" + "<b>" * 50_000 + "<table>" * 10_000
+        write("page.html", f"first{nested}")
         write("good.txt", "Good.")
         bad = []
         documents = list(Corpus(["page.html", "good.txt"], on_bad_row=bad.append))
-        assert documents[-1].id == "good.txt"
-        assert len(documents) + len(bad) == 2
+        assert [one.id for one in documents] == ["good.txt"]
+        assert [str(one) for one in bad] == ["page.html: its elements are nested too deeply"]
 
 
 def rewritten(content, name, change):
@@ -252,6 +278,44 @@ LAUGHS = b'<!DOCTYPE x [<!ENTITY a "%s">' % (b"ha" * 1000) + b"".join(
     b'<!ENTITY %c "%s">' % (letter, b"&%c;" % (letter - 1) * 50) for letter in b"bcdefg"
 )
 FETCHED = b'<!DOCTYPE x [<!ENTITY g SYSTEM "secret.txt">'
+
+
+def test_further_titles_of_a_word_document_are_headings(here, write):
+    def change(data):
+        return data.replace(b'w:pStyle w:val="Heading1"', b'w:pStyle w:val="Title"')
+
+    write("x.docx", rewritten((here / "handbook.docx").read_bytes(), MAIN["docx"], change))
+    assert [(one.title, one.text) for one in Corpus("x.docx")] == [
+        (one.title, one.text) for one in Corpus("handbook.docx")
+    ]
+
+
+CHAPTER = (
+    "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>Ärger <![CDATA[a < b]]></p></body></html>"
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CHAPTER.encode(),
+        CHAPTER.encode("utf-16"),
+        f"<?xml version='1.0' encoding='iso-8859-1'?>{CHAPTER}".encode("latin-1"),
+    ],
+)
+def test_encodings_of_chapters(here, write, content):
+    book = (here / "handbook.epub").read_bytes()
+    write("x.epub", rewritten(book, MAIN["epub"], lambda data: content))
+    assert [one.text for one in Corpus("x.epub")][1] == "Ärger a < b"
+
+
+def test_a_chapter_by_a_link_with_a_fragment(here, write):
+    def change(data):
+        return data.replace(b"ch001.xhtml", b"ch001.xhtml#top")
+
+    book = (here / "handbook.epub").read_bytes()
+    write("x.epub", rewritten(book, "EPUB/content.opf", change))
+    assert [one.text for one in Corpus("x.epub")] == [one.text for one in Corpus("handbook.epub")]
 
 
 class TestBroken:
@@ -290,6 +354,14 @@ class TestBroken:
         content = (here / f"handbook.{suffix}").read_bytes()
         reason = one_bad_row(f"x.{suffix}", content[: int(share * len(content))])
         assert reason == f"cannot be read as {suffix.upper()}: File is not a zip file"
+
+    def test_a_chapter_in_another_encoding(self, here, one_bad_row):
+        def change(data):
+            return CHAPTER.encode("latin-1")
+
+        content = rewritten((here / "handbook.epub").read_bytes(), MAIN["epub"], change)
+        reason = one_bad_row("x.epub", content, "the others")
+        assert reason == "chapter ch001.xhtml: byte 0xc4 is not utf-8"
 
     @pytest.mark.parametrize("suffix", MAIN)
     def test_misnamed_document(self, here, one_bad_row, suffix):

@@ -88,6 +88,16 @@ class TestExclusions:
         assert ids(mixed) == ["a.txt"]
         assert ids(mixed, exclude=["!b.md"]) == ["a.txt", "b.md"]
 
+    @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+    def test_ignore_file_as_windows_writes_it(self, mixed, write, encoding):
+        write("docs/.semsearchignore", "*.html\r\n*.csv\r\nb.*\r\n".encode(encoding))
+        assert ids(mixed) == ["a.txt"]
+
+    def test_ignore_file_that_is_not_text(self, mixed, write):
+        write("docs/.semsearchignore", "entwürfe\n".encode("latin-1"))
+        with pytest.raises(CorpusError, match=r"\.semsearchignore: byte 0xfc is not UTF-8$"):
+            ids(mixed)
+
     def test_everything_excluded(self, mixed):
         with pytest.raises(
             CorpusError, match=r"^docs has no documents to read: 0 files; left out:"
@@ -172,6 +182,8 @@ class TestTables:
         write("docs/b.csv", "text\n" + "17\n" * 5)
         write("docs/empty.tsv", "")
         write("docs/package.json", '{\n  "name": "x",\n  "scripts": {"a": "b"}\n}\n')
+        write("docs/theme.json", '{"theme": "dark"}')
+        write("docs/version.json", '{"version": 3}')
         write("docs/z.txt", "Read.")
         documents, notices = read("docs")
         assert [document.id for document in documents] == ["z.txt"]
@@ -187,7 +199,7 @@ class TestTables:
         assert notices[2].endswith(f" (semsearch index {b} --text-column COLUMN)")
         assert notices[3] == f"left out: {Path('docs/empty.tsv')} is empty"
         assert notices[4] == (
-            "left out: 1 more table (package.json); index one with: "
+            "left out: 3 more tables (package.json, theme.json, version.json); index one with: "
             "semsearch index FILE --text-column COLUMN"
         )
         assert ids("docs", text_columns="name") == ["a.csv#row=2", "a.csv#row=3", "z.txt"]

@@ -90,6 +90,19 @@ class TestDetection:
         body = [["Peru", "12", "2500", "7"], ["Chad", "19", "31", "1999"], ["Fiji", "3", "4", "5"]]
         assert has_header([header, *body])
 
+    def test_questions_of_a_survey(self):
+        questions = ["What did you like about it?", "What could be better in it?", "Anything else?"]
+        answers = [
+            "The teachers were very good.",
+            "Shorter days would be nice.",
+            "No, thank you all.",
+        ]
+        rows = [
+            [f"2024-03-{day:02}", *answers[day % 3 :], *answers[: day % 3]] for day in range(1, 9)
+        ]
+        assert has_header([["Timestamp", *questions], *rows])
+        assert not has_header([["2024-02-28", *answers], *rows])
+
     def test_single_year_as_a_column_name(self):
         assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
 

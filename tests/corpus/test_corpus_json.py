@@ -52,6 +52,30 @@ def test_late_columns_become_metadata(write):
     assert list(Corpus("corpus.jsonl"))[-1].metadata == {"late": [1]}
 
 
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.json"])
+def test_a_text_of_many_commas(write, name):
+    text = '[,{"\\' * 600_000
+    stored = json.dumps({"text": text})
+    write(name, stored if name.endswith("l") else f"[{stored}]")
+    assert [document.text for document in Corpus(name)] == [text]
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.json"])
+def test_too_many_values(write, name):
+    stored = f'{{"text": "x", "n": [{"1," * 1_000_000}1]}}'
+    write(name, f'{stored}\n{{"text": "y"}}' if name.endswith("l") else f"[{stored}]")
+    with pytest.raises(CorpusError, match="more than 1,000,000 values"):
+        list(Corpus(name))
+
+
+def test_keys_of_records_beside_a_field_of_that_name(write):
+    write("corpus.json", '{"a": {"text": "x", "key": "same"}, "b": {"text": "y", "key": "same"}}')
+    assert list(Corpus("corpus.json", records=".")) == [
+        Document("a", "x", None, {"column.key": "same"}),
+        Document("b", "y", None, {"column.key": "same"}),
+    ]
+
+
 def test_bad_lines(write):
     deep = '{"text": "x", "deep": ' + "[" * 100_000 + "]" * 100_000 + "}"
     digits = '{"text": "x", "n": ' + "1" * 5_000 + "}"

@@ -79,6 +79,23 @@ def test_markdown_titles(write, markdown, title):
     assert document.title == (title or "page")
 
 
+@pytest.mark.parametrize(
+    ("title", "shown", "metadata"),
+    [
+        ("2024-03-01", "2024-03-01", {}),
+        ("1984", "1984", {}),
+        ("1.5", "1.5", {}),
+        ("yes", "One", {"front_matter.title": True}),
+        ("[a, b]", "One", {"front_matter.title": ["a", "b"]}),
+        ("", "One", {"front_matter.title": None}),
+    ],
+)
+def test_titles_in_front_matter_that_are_not_strings(write, title, shown, metadata):
+    write("page.md", f"---\ntitle: {title}\n---\n# One")
+    (document,) = Corpus("page.md")
+    assert (document.title, document.metadata) == (shown, metadata)
+
+
 def test_bad_files(write):
     write("docs/a.txt", "")
     write("docs/b.txt", b"caf\xe9")

@@ -69,6 +69,20 @@ def test_damaged_gzip(write):
     assert message("none.csv.gz") == "none.csv.gz is empty"
 
 
+@pytest.mark.parametrize("rows", [10, 200_000])
+def test_damaged_gzip_is_one_bad_row(write, rows):
+    """In the rows that are looked at first, or after them."""
+    packed = gzip.compress(b"id,text\n" + b"".join(b"%d,text\n" % n for n in range(rows)))
+    write("cut.csv.gz", packed[:-20])
+    write("good.csv", "id,text\ngood,text\n")
+    bad = []
+    documents = list(Corpus(["cut.csv.gz", "good.csv"], on_bad_row=bad.append))
+    assert documents[-1].id == "good"
+    assert (len(documents) > 1) == (rows > 10)
+    (error,) = bad
+    assert str(error).startswith("cut.csv.gz: damaged gzip data: Compressed file ended")
+
+
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("packed", [False, True])
 def test_standard_input(stdin, content, packed):

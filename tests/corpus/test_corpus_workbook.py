@@ -122,6 +122,14 @@ def test_formulas_are_read_as_their_saved_values(write):
     ]
 
 
+def test_carriage_returns_as_excel_escapes_them(write):
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        book.add_worksheet("S").write_column(0, 0, ["text", "one\r\ntwo"])
+    texts = [document.text for document in Corpus(write("films.xlsx", file.getvalue()))]
+    assert texts == ["one\r\ntwo"]
+
+
 def one_bad_row(name):
     bad: list[BadRowError] = []
     documents = list(Corpus([name, "good.txt"], on_bad_row=bad.append))
