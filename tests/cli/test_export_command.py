@@ -52,6 +52,12 @@ def test_reports_what_it_wrote(run):
     run("export", "pets.jsonl", "--overwrite")
 
 
+def test_standard_output_is_refused(run, tmp_path):
+    result = run("export", "-", "--format", "jsonl", code=1)
+    assert "not standard output" in result.stderr
+    assert not (tmp_path / "-").exists()
+
+
 def test_exported_file_can_be_indexed(run):
     run("export", "pets.jsonl")
     run("index", "pets.jsonl", "--encoder", "hashing", "--index", "again")
