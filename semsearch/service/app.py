@@ -137,7 +137,7 @@ class Service:
             async with self._serving_agents():
                 yield
         finally:
-            self._maps.close()
+            await self._maps.close()
             while self.workers:
                 self.workers.popitem()[1].close()
 

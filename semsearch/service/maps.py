@@ -56,7 +56,15 @@ class OpenMap(NamedTuple):
     version: Version
     database: duckdb.DuckDBPyConnection
     about: dict[str, Any]
+    checksum: Checksum
     lock: asyncio.Lock  #: one query at a time, since pages that add columns would conflict
+
+
+class Checksum(NamedTuple):
+    """A query whose result changes with the passages, and its result."""
+
+    sql: str
+    value: Any
 
 
 class Maps:
@@ -70,6 +78,7 @@ class Maps:
         self._workers = workers
         self._open: dict[str, OpenMap] = {}
         self._opening = asyncio.Lock()
+        self._ending: set[asyncio.Task[Response]] = set()  # queries that were interrupted
 
     async def describe(self, name: str) -> dict[str, Any]:
         """The size, table, columns and extent of a map.
@@ -103,22 +112,37 @@ class Maps:
         opened = self._open.get(name)
         if opened is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"the map of '{name}' is not open")
-        async with opened.lock:
-            cursor = opened.database.cursor()
-            answer = asyncio.get_running_loop().run_in_executor(None, _answer, cursor, query)
-            try:
-                return await asyncio.shield(answer)
-            except asyncio.CancelledError:  # the client is gone, or it took too long
-                while not answer.done():
-                    cursor.interrupt()  # again, as the query may not have started yet
-                    await asyncio.wait([answer], timeout=INTERRUPT_SECONDS)
-                answer.exception()  # or asyncio would log that nobody asked for it
-                raise
+        task = asyncio.create_task(_query(opened, query))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:  # the client is gone, or it took too long
+            task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            raise
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close all maps."""
+        await asyncio.gather(*self._ending, return_exceptions=True)
         while self._open:
             self._open.popitem()[1].database.close()
+
+
+async def _query(opened: OpenMap, query: MapQuery) -> Response:
+    """The result of a query; when cancelled, it ends with the query, which DuckDB may delay."""
+    async with opened.lock:
+        cursor = opened.database.cursor()
+        answer = asyncio.get_running_loop().run_in_executor(
+            None, _answer, cursor, query, opened.checksum
+        )
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            while not answer.done():
+                cursor.interrupt()  # again, as the query may not have started yet
+                await asyncio.wait([answer], timeout=INTERRUPT_SECONDS)
+            answer.exception()  # or asyncio would log that nobody asked for it
+            raise
 
 
 def _version(index: Index) -> Version:
@@ -165,7 +189,10 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
         },
         "shown": _shown(table),
     }
-    return OpenMap(version, database, about, asyncio.Lock())
+    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in table.column_names)
+    sql = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {TABLE}"  # noqa: S608 - quoted
+    checksum = Checksum(sql, database.execute(sql).fetchall())
+    return OpenMap(version, database, about, checksum, asyncio.Lock())
 
 
 def _shown(table: pyarrow.Table) -> dict[str, float]:
@@ -180,38 +207,55 @@ def _shown(table: pyarrow.Table) -> dict[str, float]:
     return {"x": x, "y": y, "width": width or 1.0, "height": height or 1.0}
 
 
-def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery) -> Response:
+def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery, passages: Checksum) -> Response:
     import duckdb
-    import pyarrow
 
     try:
         statements = cursor.extract_statements(query.sql)
         if forbidden := {statement.type.name for statement in statements} - ALLOWED:
-            detail = f"statements not allowed on a map: {', '.join(sorted(forbidden))}"
-            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-        found = cursor.sql(query.sql)
-        if query.type == "exec" or found is None:
-            return Response("{}", media_type="application/json")
-        if query.type == "json":
-            frame = found.limit(MAX_ROWS + 1).df()
-            if len(frame) > MAX_ROWS:
-                raise _too_large()
-            return Response(frame.to_json(orient="records"), media_type="application/json")
-        reader = found.to_arrow_reader()
-        sink = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                if sink.tell() > MAX_BYTES:
-                    raise _too_large()
-        return Response(
-            sink.getvalue().to_pybytes(), media_type="application/vnd.apache.arrow.stream"
-        )
+            listed = ", ".join(sorted(forbidden))
+            raise _unprocessable(f"statements not allowed on a map: {listed}")
+        if all(statement.type.name == "SELECT" for statement in statements):
+            return _response(cursor.sql(query.sql), query)
+        cursor.begin()
+        response = _response(cursor.sql(query.sql), query)
+        if cursor.sql(passages.sql).fetchall() != passages.value:
+            raise _unprocessable("the passages of a map cannot be changed")
+        cursor.commit()
+        return response
     except duckdb.Error as error:
-        raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+        raise _unprocessable(str(error)) from error
     finally:
-        cursor.close()
+        cursor.close()  # which rolls back what was not committed
+
+
+def _response(found: duckdb.DuckDBPyRelation | None, query: MapQuery) -> Response:
+    import pyarrow
+
+    if query.type == "exec" or found is None:
+        return Response("{}", media_type="application/json")
+    if query.type == "json":
+        frame = found.limit(MAX_ROWS + 1).df()
+        if len(frame) > MAX_ROWS:
+            raise _too_large()
+        try:
+            records = frame.to_json(orient="records", date_format="iso")
+        except (OverflowError, TypeError, ValueError) as error:
+            raise _unprocessable(f"the result cannot be written as JSON: {error}") from error
+        return Response(records, media_type="application/json")
+    reader = found.to_arrow_reader()
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            if sink.tell() > MAX_BYTES:
+                raise _too_large()
+    return Response(sink.getvalue().to_pybytes(), media_type="application/vnd.apache.arrow.stream")
 
 
 def _too_large() -> HTTPException:
-    return HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "the result is too large; add a LIMIT")
+    return _unprocessable("the result is too large; add a LIMIT")
+
+
+def _unprocessable(detail: str) -> HTTPException:
+    return HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from semsearch.errors import FieldNotFoundError, FilterError
@@ -41,6 +42,8 @@ from semsearch.stores.protocol import Kind, StoreState
 
 #: Tests of a filter that matches nothing for which a message lists similar values.
 TESTS_EXPLAINED = 3
+#: Each takes a scan of the values of its field.
+TESTS_TRIED = 20
 SIMILAR_SHOWN = 3
 #: Longer texts are not compared by spelling, which takes long.
 MAX_SIMILAR_CHARACTERS = 200
@@ -103,7 +106,7 @@ def no_match(state: StoreState, condition: Condition) -> str | None:
     if state.matches(condition):
         return None
     hints: dict[str, str] = {}  # by the values that they name, as a day makes several tests
-    for test in _required(condition):
+    for test in islice(_required(condition), TESTS_TRIED):
         if len(hints) == TESTS_EXPLAINED:
             break
         if not state.matches(test) and (hint := _nearest(state, test)):

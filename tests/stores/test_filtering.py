@@ -9,6 +9,7 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.comparison import compare_neighbours
 from semsearch.errors import FilterError
+from semsearch.stores import filtering
 from semsearch.stores.filtering import MIDNIGHTS
 
 GENRES = ["Drama", "Horror", "Science Fiction"]
@@ -196,6 +197,17 @@ def test_a_filter_that_matches_nothing_names_the_nearest_values(retriever, caplo
         assert caplog.messages == [message]
     assert retriever.index.delete(where=where) == 0
     assert caplog.messages == [message] * 2
+
+
+def test_only_the_first_tests_of_a_long_filter_are_explained(retriever, caplog, monkeypatch):
+    tried = []
+    real = filtering._nearest
+    monkeypatch.setattr(
+        filtering, "_nearest", lambda state, test: tried.append(test) or real(state, test)
+    )
+    assert retriever.search("film", where=" or ".join(["year = 2030"] * 300)) == []
+    assert "nearest: 2009" in caplog.text
+    assert len(tried) <= 20
 
 
 def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_path, caplog):
