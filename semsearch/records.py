@@ -360,6 +360,14 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
     return _json_value(_plain_value(value, name, source), name, source, depth + 1)
 
 
+#: Types of other libraries whose text stands for the value: network addresses of PostgreSQL, its
+#: ranges, and pandas' periods and intervals.
+_AS_TEXT = {
+    *("IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface", "IPv4Network"),
+    *("IPv6Network", "Range", "Period", "Interval"),
+}
+
+
 def _plain_value(value: Any, name: str, source: str) -> Any:
     """Convert a value of a library's type to a built-in type."""
     if type(value).__name__ in ("NaTType", "NAType"):  # how pandas writes "missing"
@@ -376,6 +384,6 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal
         return float(value)
-    if isinstance(value, (UUID, timedelta)):
+    if isinstance(value, (UUID, timedelta)) or type(value).__name__ in _AS_TEXT:
         return str(value)
     raise BadRowError(source, f"{name} has the type {type(value).__name__}, which JSON lacks")

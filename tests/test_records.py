@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import ipaddress
 import json
 import uuid
 
@@ -73,6 +74,9 @@ def test_deep_nesting_is_refused():
         (decimal.Decimal("1.5"), 1.5),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (datetime.timedelta(days=1), "1 day, 0:00:00"),
+        (ipaddress.ip_address("10.0.0.1"), "10.0.0.1"),
+        (pandas.Period("2020-01"), "2020-01"),
+        (pandas.Interval(0, 1), "(0, 1]"),
         (("a", 1), ["a", 1]),
         ({"b", "a"}, ["a", "b"]),
         ({"k": {1: numpy.int8(1)}}, {"k": {"1": 1}}),

@@ -44,6 +44,7 @@ from semsearch.records import Document
 
 CorpusPath = str | os.PathLike[str]
 
+_SCHEMES_OF_FILES = {"file", "ftp", "ftps", "sftp", "s3", "gs", "az", "hdfs"}
 _CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
 _TABLES_SHOWN = 20
 
@@ -310,10 +311,11 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 def _file(path: Location) -> Location:
     """A path or URL of a file; CorpusError for the URL of a database."""
     if isinstance(path, str) and not is_web(path):
-        raise UnknownFormatError(
-            f"{shown_url(path)} is not the http or https URL of a file; of a database, "
-            f"{_CHOOSE_ROWS}"
-        )
+        if path.partition("://")[0].lower() in _SCHEMES_OF_FILES:
+            raise UnknownFormatError(
+                f"{shown_url(path)}: files are read from a path, or an http or https URL"
+            )
+        raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
     return path
 
 

@@ -20,6 +20,7 @@ from semsearch.errors import (
 )
 
 if TYPE_CHECKING:
+    import psycopg
     from sqlalchemy import CursorResult, Engine
 
 _ROWS_AT_ONCE = 1_000
@@ -80,7 +81,7 @@ def sqlite_tables(path: Path) -> list[str]:
 
 
 def _engine(location: Path | str) -> Engine:
-    from sqlalchemy import create_engine, make_url
+    from sqlalchemy import create_engine, event, make_url
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
@@ -98,6 +99,8 @@ def _engine(location: Path | str) -> Engine:
             f"{shown_url(str(location))} needs a driver: "
             f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
+    if engine.dialect.driver == "psycopg":
+        event.listen(engine, "connect", _keep_unusual_dates)
     if engine.dialect.name != "sqlite":
         return engine
     (database,), options = engine.dialect.create_connect_args(url)
@@ -105,6 +108,31 @@ def _engine(location: Path | str) -> Engine:
         file_size(Path(url.database or ""))
         database = Path(database).as_uri()
     return create_engine("sqlite://", creator=lambda: _read_only(database, **options))
+
+
+def _keep_unusual_dates(connection: psycopg.Connection, record: object) -> None:
+    """Read dates that Python does not have, such as `infinity`, as PostgreSQL writes them."""
+    from psycopg import DataError
+    from psycopg.types import datetime as loaders
+
+    del record
+
+    def or_text(loader: type[psycopg.adapt.Loader]) -> type[psycopg.adapt.Loader]:
+        class Tolerant(loader):  # type: ignore[misc, valid-type]
+            def load(self, data: psycopg.abc.Buffer) -> Any:
+                try:
+                    return super().load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return Tolerant
+
+    for name, loader in (
+        ("date", loaders.DateLoader),
+        ("timestamp", loaders.TimestampLoader),
+        ("timestamptz", loaders.TimestamptzLoader),
+    ):
+        connection.adapters.register_loader(name, or_text(loader))
 
 
 def _read_only(uri: str, **options: Any) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
 from semsearch.corpus.files import FolderFiles
@@ -29,6 +30,9 @@ Notify = Callable[[str], None]
 
 #: The most ids of skipped rows kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
+
+#: Binary data, which is not searched.
+_BYTES = (bytes, bytearray, memoryview)
 
 #: Prefix of columns in tables of a folder whose names clash with a document's own fields.
 _PREFIX, _OWN_NAMES = "column.", ("id", "title", "text", "file", "row")
@@ -126,6 +130,8 @@ def table_documents(
     if table.announced:
         for line in (describe(table, roles, wanted), *doubts(table, roles)):
             notify(line)
+        if binary := _binary_columns(table):
+            notify(f"{table.name}: binary data is left out: {', '.join(binary)}")
     elif table.remark:
         notify(f"{table.name}: {table.remark}")
     for row in table.rows:
@@ -140,6 +146,20 @@ def table_documents(
             on_bad_row(explained)
             continue
         yield document
+
+
+def _binary_columns(table: Table) -> list[str]:
+    """The columns with bytes among the first rows."""
+    return [
+        column
+        for column in table.columns
+        if any(_has_bytes(row.fields.get(column)) for row in table.sample)
+    ]
+
+
+def _has_bytes(value: Any) -> bool:
+    nested = isinstance(value, Mapping) and any(map(_has_bytes, value.values()))
+    return nested or isinstance(value, _BYTES)
 
 
 def _document(row: Row, roles: Roles, table: Table) -> Document:
@@ -235,19 +255,34 @@ def _metadata(
     fields: Mapping[str, Any], roles: Roles, cell_types: Mapping[str, CellType]
 ) -> dict[str, Any]:
     taken = roles.names
-    metadata = {name: value for name, value in fields.items() if name not in taken}
+    metadata = {
+        name: _without_bytes(value)
+        for name, value in fields.items()
+        if name not in taken and not isinstance(value, _BYTES)
+    }
     for name, cell_type in cell_types.items():
         if name in metadata:
             metadata[name] = cell_type(metadata[name])
     return {field_name(name, taken): value for name, value in metadata.items()}
 
 
+def _without_bytes(value: Any) -> Any:
+    """A value without binary data, as image files have it in a Parquet file."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: _without_bytes(item) for name, item in value.items() if not isinstance(item, _BYTES)
+    }
+
+
 def _name(value: Any, missing: str | None) -> Any:
     """An id or title as a string; Document rejects values of other types."""
     if _is_missing(value) or value == "":
         return missing
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
         return str(value)
+    if isinstance(value, (date, time)):
+        return value.isoformat()
     # pandas stores integers with missing values as floats, databases as decimals.
     if isinstance(value, (float, Decimal)) and math.isfinite(value) and value == int(value):
         return str(int(value))

@@ -179,6 +179,24 @@ class TestPostgresql:
         assert len(document.metadata["day"]) == 10
         assert len(document.metadata["other"]) == 36
 
+    def test_keys_and_unusual_values(self, server):
+        query = (
+            "SELECT '3d7a8f1e-0000-4000-8000-000000000001'::uuid AS id, date '2024-05-01' AS title,"
+            " 'A text.' AS text, inet '10.0.0.1' AS ip, int4range(1, 5) AS years,"
+            " 'infinity'::timestamptz AS until, '0044-03-15 BC'::date AS died, bytea 'ab' AS raw"
+        )
+        notices = []
+        (document,) = Corpus(server, sql=query, notify=notices.append)
+        assert document.id == "3d7a8f1e-0000-4000-8000-000000000001"
+        assert document.title == "2024-05-01"
+        assert document.metadata == {
+            "ip": "10.0.0.1",
+            "years": "[1, 5)",
+            "until": "infinity",
+            "died": "0044-03-15 BC",
+        }
+        assert notices[1].endswith(": binary data is left out: raw")
+
     def test_rows_are_read_lazily(self, server):
         """The query has infinitely many."""
         query = (
@@ -229,6 +247,10 @@ class TestUrls:
             "mysql://me:***@h/db needs a driver: pip install mysqlclient"
         )
         assert "--sql needs" in message("https://example.org/films.db", sql=FILMS)
+
+    @pytest.mark.parametrize("url", ["file:///films.csv", "ftp://h/films.csv", "S3://b/films.csv"])
+    def test_files_at_other_urls(self, url):
+        assert message(url) == f"{url}: files are read from a path, or an http or https URL"
 
     def test_without_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "psycopg", None)

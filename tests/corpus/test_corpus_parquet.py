@@ -52,6 +52,18 @@ def test_parquet(write_table, name, packed):
     assert corpus.fraction_read == 1.0
 
 
+def test_binary_data_is_left_out(write_table):
+    """As in data sets of Hugging Face with images."""
+    image = [{"bytes": b"\xff", "path": "a.png"}, {"bytes": None, "path": "b.png"}]
+    notices = []
+    table = write_table({"id": [1, 2], "text": ["one", "two"], "image": image, "raw": [b"a", None]})
+    assert list(Corpus(table, notify=notices.append)) == [
+        Document("1", "one", None, {"image": {"path": "a.png"}}),
+        Document("2", "two", None, {"image": {"bytes": None, "path": "b.png"}, "raw": None}),
+    ]
+    assert notices[1] == "corpus.parquet: binary data is left out: image, raw"
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_standard_input(write_table, monkeypatch, packed):
     content = Path(write_table(COLUMNS)).read_bytes()
