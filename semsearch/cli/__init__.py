@@ -43,7 +43,7 @@ def run() -> NoReturn:
         status = leaving.code
     except KeyboardInterrupt:  # while waiting for a service, or importing
         os.write(2, b"\nAborted!\n")
-        status = 1
+        status = 130
     except OSError as error:  # of the output; other files raise a SemsearchError
         _report(error)
         status = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -18,6 +19,10 @@ from semsearch.version import __version__
 
 #: Arguments that are only part of a filter.
 _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
+
+
+#: The exit status after Ctrl-C.
+INTERRUPTED_STATUS = 130
 
 
 class Documented(click.Command):
@@ -274,13 +279,17 @@ class MainGroup(LazyGroup):
             from semsearch.cli.render import visible
 
             raise click.ClickException(visible(with_code(error))) from error
+        except KeyboardInterrupt:
+            click.echo("\nAborted!", err=True)
+            context.exit(INTERRUPTED_STATUS)
 
 
 class _MessageHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from semsearch.cli.render import visible
 
-        click.echo(visible(record.getMessage()), err=True)
+        # Not click.echo, which writes past a progress bar.
+        sys.stderr.write(f"{visible(record.getMessage())}\n")
 
 
 @click.group(

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, format_option, index_option, where_option
+from semsearch.cli.options import (
+    complete_file,
+    existing_index,
+    format_option,
+    index_option,
+    where_option,
+)
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.comparison import (
     Neighbours,
@@ -34,6 +40,7 @@ CELL_MAX_CHARACTERS = 160
     "--system",
     "systems",
     metavar="SPEC",
+    shell_complete=complete_file,
     multiple=True,
     help="A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
     "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
@@ -50,7 +57,12 @@ CELL_MAX_CHARACTERS = 160
     "-k", metavar="N", help="The number of documents per system.  [default: 10]", type=int
 )
 @where_option
-@click.option("--judge", metavar="MODEL", help="A cross-encoder that scores the documents found.")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    shell_complete=complete_file,
+    help="A cross-encoder that scores the documents found.",
+)
 @format_option("table", "jsonl", description="A table, or one line per system.")
 def command(
     text: str | None,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.options import Place, together, wait_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
@@ -46,7 +47,7 @@ def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> Non
             )
         except KeyboardInterrupt:
             progress.note("\ninterrupted; run the same command to continue")
-            click.get_current_context().exit(130)
+            click.get_current_context().exit(INTERRUPTED_STATUS)
     unchanged = copied.documents - copied.written
     click.echo(
         visible(

@@ -12,11 +12,12 @@ import click
 from click.core import ParameterSource
 
 from semsearch.addresses import Address
-from semsearch.cli.command import Command
+from semsearch.cli.command import INTERRUPTED_STATUS, Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
+    complete_file,
     directory_option,
     existing_index,
     filter_column_option,
@@ -66,7 +67,7 @@ FIRST_DOCUMENTS = 256
         "--add-space": "Search, also for an existing index",
     },
 )
-@click.argument("corpora", metavar="CORPUS...", nargs=-1)
+@click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
 @directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(
     "--sample",
@@ -82,6 +83,7 @@ FIRST_DOCUMENTS = 256
     "--encoder",
     "encoders",
     metavar="SPEC",
+    shell_complete=complete_file,
     multiple=True,
     help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
     "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
@@ -114,7 +116,12 @@ FIRST_DOCUMENTS = 256
     is_flag=True,
     help="Then index changes to the files, until Ctrl-C.  [needs the extra 'files']",
 )
-@click.option("--add-space", metavar="SPEC", help="Encode the stored texts with another encoder.")
+@click.option(
+    "--add-space",
+    metavar="SPEC",
+    shell_complete=complete_file,
+    help="Encode the stored texts with another encoder.",
+)
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @index_type_options
 @language_option
@@ -304,7 +311,8 @@ def _index_corpus(
             encoders_used = [(space, index.encoder(space)) for space in info.spaces]
             is_new = 2 * summary.added >= info.documents
             texts = sampled_texts(index, info.chunks) if is_new else []
-    click.echo(visible(_summary_line(directory, summary, skipped)))
+    others = info.documents - summary.documents - summary.kept
+    click.echo(visible(_summary_line(directory, summary, skipped, others)))
     for space, encoder in encoders_used:
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)
@@ -447,7 +455,7 @@ def _exit_if_interrupted(index: Index, progress: IndexingProgress) -> Iterator[N
             f"\ninterrupted; {quantity(len(index), 'document')} saved in {index.path}; "
             "run the same command to continue"
         )
-        click.get_current_context().exit(130)
+        click.get_current_context().exit(INTERRUPTED_STATUS)
 
 
 def _nodes(summary: Summary) -> str:
@@ -455,7 +463,7 @@ def _nodes(summary: Summary) -> str:
     return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
 
 
-def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
+def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) -> str:
     counts = {
         "added": summary.added,
         "changed": summary.changed,
@@ -468,6 +476,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
         [
             *(f"{count:,} {name}" for name, count in counts.items() if count),
             *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
+            *([f"beside {quantity(others, 'other')}"] if others else []),
         ]
     )
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")

@@ -10,7 +10,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
-from semsearch.cli.options import format_option
+from semsearch.cli.options import complete_file, format_option
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError
@@ -36,6 +36,7 @@ DECIMALS = 6
     "--encoder",
     "specs",
     metavar="SPEC",
+    shell_complete=complete_file,
     multiple=True,
     default=[DEFAULT_ENCODER],
     show_default=True,

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 
 import click
 
+from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import TrainingStoppedError, with_code
-
-#: The exit status of a program ended by Ctrl-C.
-INTERRUPTED_STATUS = 130
 
 #: Options for the files of an earlier run.
 run_options = together(

@@ -26,6 +26,8 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     `semsearch serve` shows them with Embedding Atlas. The same seed returns the same map. Passages
     added later are shown after the map is created again.
 
+    Needs the extra 'map'.
+
     \b
     semsearch map --index indexes/films
     semsearch serve --index indexes/films

@@ -21,6 +21,8 @@ def command(directories: tuple[Path, ...]) -> None:
     read-only. Programs such as editors and chat clients start this command themselves; the second
     example is their configuration.
 
+    Needs the extra 'mcp'.
+
     \b
     semsearch mcp --index indexes/films
     {"mcpServers": {"films": {"command": "semsearch", "args": ["mcp", "--index", "/data/films"]}}}

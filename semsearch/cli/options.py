@@ -22,8 +22,9 @@ INDEXES = Path("indexes")
 
 
 def indexes_here(here: Path = Path()) -> list[Path]:
-    """The indexes under indexes/, by name."""
-    return sorted(file.parent for file in (here / INDEXES).glob("*/index.sqlite"))
+    """The indexes under indexes/, by name; not those whose creation failed."""
+    files = (here / INDEXES).glob("*/index.sqlite")
+    return sorted(file.parent for file in files if file.stat().st_size)
 
 
 def existing_index(directory: Path | None, here: Path = Path()) -> Path:
@@ -83,6 +84,16 @@ def complete_index(
         CompletionItem(str(path)) for path in indexes_here() if str(path).startswith(incomplete)
     ]
     return items or [CompletionItem(incomplete, type="dir")]
+
+
+def complete_file(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Files and folders."""
+    from click.shell_completion import CompletionItem
+
+    del context, parameter
+    return [CompletionItem(incomplete, type="file")]
 
 
 def complete_space(
@@ -208,17 +219,19 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
 
 
 def systems_option(
-    default: str | None, description: str, shown_default: str | None = None
+    default: str | None, description: str, shown_default: str = ""
 ) -> Callable[[_Command], _Command]:
     """``--system SPEC``, which may be repeated, passed to the command as `systems`."""
     return click.option(
         "--system",
         "systems",
         metavar="SPEC",
+        shell_complete=complete_file,
         multiple=True,
         default=None if default is None else [default],
-        show_default=shown_default or True,
-        help=f"{description}; several are compared.",
+        show_default=not shown_default,
+        help=f"{description}; several are compared."
+        + (f"  [default: {shown_default}]" if shown_default else ""),
     )
 
 
@@ -262,7 +275,7 @@ precision_option = click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     help="The precision of the encoder: auto is bf16 if the processor supports it; int8 is refused "
-    "if it loses too much.  [default: auto, or the index's own]",
+    "if it loses too much, and needs the extra 'int8'.  [default: auto, or the index's own]",
 )
 
 eval_precision_option = click.option(

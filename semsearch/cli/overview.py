@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -24,7 +25,8 @@ def show_overview() -> None:
         )
         return
     _show_columns(*((name, _documents(place)) for name, place in places.items()), indent="")
-    named = "" if len(places) == 1 else f" --index {next(iter(places))}"
+    is_known = len(places) == 1 or "SEMSEARCH_INDEX" in os.environ
+    named = "" if is_known else f" --index {next(iter(places))}"
     click.echo()
     _show_columns(
         (f'semsearch query "…"{named}', "search"),

@@ -13,7 +13,13 @@ from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options
-from semsearch.cli.options import directory_option, format_option, precision_option, space_option
+from semsearch.cli.options import (
+    complete_file,
+    directory_option,
+    format_option,
+    precision_option,
+    space_option,
+)
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.corpus import Corpus, CorpusFormat
@@ -30,7 +36,7 @@ ENCODED_AT_ONCE = 4096
 
 
 @click.command("pairs", cls=Command, page="how-to/alike.md")
-@click.argument("corpora", metavar="[FILE]...", nargs=-1)
+@click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
 @directory_option("Compare the passages of an index instead, by their stored vectors.")
 @click.option(
     "-k",
@@ -44,6 +50,7 @@ ENCODED_AT_ONCE = 4096
     "--encoder",
     "spec",
     metavar="SPEC",
+    shell_complete=complete_file,
     help="For a FILE: minilm, a Sentence-Transformers model by name or folder, glove:PATH, or "
     f"hashing.  [default: {DEFAULT_ENCODER}]",
 )

@@ -17,6 +17,8 @@ def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> Non
 
     This is `semsearch push` in the opposite direction.
 
+    Needs the extra 'milvus'.
+
     \b
     semsearch pull milvus://localhost:19530/news indexes/news
     """

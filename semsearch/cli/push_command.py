@@ -19,6 +19,8 @@ def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> Non
     ones are kept, and those that this index lacks are removed. An interrupted copy is resumed. At
     the end, counts and the vectors of a sample are compared.
 
+    Needs the extra 'milvus'.
+
     \b
     semsearch push indexes/news milvus://localhost:19530/news
     semsearch push indexes/news milvus-lite:///data/news.db/news

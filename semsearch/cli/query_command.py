@@ -15,6 +15,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import (
     Duration,
     complete_field,
+    complete_file,
     existing_index,
     format_option,
     index_option,
@@ -86,6 +87,7 @@ rerank_options = together(
         "--rerank",
         "reranker",
         metavar="MODEL",
+        shell_complete=complete_file,
         help="A cross-encoder, by name or folder, that reorders the first documents.",
     ),
     click.option(
@@ -146,7 +148,10 @@ example_options = together(
     help="A metadata field to show in the table; may be repeated.",
 )
 @click.option(
-    "--queries", metavar="FILE", help="A file with one query per line; - for standard input."
+    "--queries",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="A file with one query per line; - for standard input.",
 )
 @click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
 def command(**parameters: Any) -> None:

@@ -97,6 +97,8 @@ def command(
     socket: the same output, without the time for loading the model. If the index or the program
     has changed, the command does not use the service.
 
+    Needs the extra 'serve'.
+
     \b
     semsearch serve --index indexes/films
     curl "http://127.0.0.1:8080/v1/indexes/films/search?query=a+heist+goes+wrong&k=3"

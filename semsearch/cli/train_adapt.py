@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import judged_option
+from semsearch.cli.options import complete_file, judged_option
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import (
     corpus_training_options,
@@ -22,11 +22,14 @@ from semsearch.training.processes import is_main
 
 
 @click.command("adapt", cls=Command)
-@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
+@click.argument(
+    "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
+)
 @click.option(
     "--encoder",
     "spec",
     metavar="SPEC",
+    shell_complete=complete_file,
     default=DEFAULT_ENCODER,
     show_default=True,
     help="The encoder to adapt: minilm, or a Sentence-Transformers model by name or folder.",

@@ -25,7 +25,7 @@ SUBCOMMANDS = {
     context_settings={"max_content_width": 100},
 )
 def command() -> None:
-    """Train a model.
+    """Train a model; needs the extra 'train'.
 
     \b
     semsearch train siamese --data pairs.csv --loss cosine --output my-encoder

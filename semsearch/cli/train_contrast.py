@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
     corpus_training_options,
     tests_option,
@@ -16,11 +17,14 @@ from semsearch.training import Contrast
 
 
 @click.command("contrast", cls=Command)
-@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
+@click.argument(
+    "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
+)
 @click.option(
     "--base",
     required=True,
     metavar="MODEL",
+    shell_complete=complete_file,
     help="A BERT, such as `semsearch train pretrain` writes, or a sentence encoder.",
 )
 @tests_option

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import (
     corpus_training_options,
@@ -20,8 +21,8 @@ from semsearch.training import Distillation
 
 
 @click.command("distil", cls=Command)
-@click.argument("spec", metavar="MODEL")
-@click.argument("corpora", metavar="[CORPUS]...", nargs=-1)
+@click.argument("spec", metavar="MODEL", shell_complete=complete_file)
+@click.argument("corpora", metavar="[CORPUS]...", shell_complete=complete_file, nargs=-1)
 @click.option("--static", is_flag=True, help="Average word vectors, without any layers.")
 @click.option("--layers", type=int, metavar="N", help="Keep N layers; needs a CORPUS.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
+from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
     corpus_training_options,
     train_on_corpus,
@@ -17,13 +18,21 @@ from semsearch.training.bert import BertSize
 
 
 @click.command("pretrain", cls=Command, page="explanations/pre-training.md")
-@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True)
+@click.argument(
+    "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
+)
 @click.option(
     "--size",
     type=click.Choice([size.name.lower() for size in BertSize]),
     help="Layers and width: 2 x 128, 4 x 256, 4 x 512 or 12 x 768.  [default: small]",
 )
-@click.option("--from", "base", metavar="MODEL", help="Continue a BERT, by folder or hub name.")
+@click.option(
+    "--from",
+    "base",
+    metavar="MODEL",
+    shell_complete=complete_file,
+    help="Continue a BERT, by folder or hub name.",
+)
 @click.option("--vocabulary", type=int, metavar="N", help="Maximum word pieces.  [default: 30522]")
 @click.option("--cased", is_flag=True, help="Keep capitals and accents.")
 @click.option(

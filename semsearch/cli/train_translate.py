@@ -9,6 +9,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.interruption import run_options
+from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
     output_option,
     precision_option,
@@ -27,6 +28,7 @@ RECIPE = Translation.recipe
     default=DEFAULT_ENCODER,
     show_default=True,
     metavar="MODEL",
+    shell_complete=complete_file,
     help="The model to teach: minilm, or a Sentence-Transformers model with word pieces.",
 )
 @click.option(
@@ -34,6 +36,7 @@ RECIPE = Translation.recipe
     multiple=True,
     required=True,
     metavar="FILE|NAME",
+    shell_complete=complete_file,
     help="English sentences with translations; give at least once per language.",
 )
 @click.option(

@@ -11,7 +11,7 @@ import click
 
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.interruption import interruptible, run_options
-from semsearch.cli.options import together
+from semsearch.cli.options import complete_file, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
@@ -43,6 +43,7 @@ tests_option = click.option(
     "tests",
     multiple=True,
     metavar="NAME|FILE",
+    shell_complete=complete_file,
     help="Test set for the finished model, such as stsbenchmark; may be repeated.",
 )
 precision_option = click.option(
@@ -61,12 +62,14 @@ training_options = together(
         default=DEFAULT_ENCODER,
         show_default=True,
         metavar="MODEL",
+        shell_complete=complete_file,
         help="The base model: minilm, a folder, or a name on the hub.",
     ),
     click.option(
         "--data",
         multiple=True,
         metavar="NAME|FILE",
+        shell_complete=complete_file,
         help="Training set; repeat it to train on several sets in turn.",
     ),
     click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
@@ -75,6 +78,7 @@ training_options = together(
         "--dev",
         "development",
         metavar="NAME|FILE|none",
+        shell_complete=complete_file,
         help="Development set, which selects the best checkpoint.  [default: the published one for "
         "the data, else a held-out tenth of the data]",
     ),

@@ -132,6 +132,8 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _make(entry: Path, make: Callable[[Path], None]) -> None:
+    for abandoned in entry.parent.glob(f"{entry.name}.{'?' * 8}"):  # by a process that ended
+        shutil.rmtree(abandoned, ignore_errors=True)
     draft = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
     try:
         make(draft)

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,7 +135,8 @@ class Countdown:
 
 def _quantize(converted: Converted, draft: Path) -> None:
     """Write the quantised model and its measured parity into a folder."""
-    held_out = read_held_out()  # first, because it may be unavailable
+    _check_nncf()
+    held_out = read_held_out()  # before the work, because it may be unavailable
     logger.warning("int8: quantising the model and measuring its loss takes a few minutes, once")
     quantize(converted, draft)
     exact = converted.text_model(Precision.FP32)
@@ -204,14 +206,18 @@ def _calibration_texts() -> list[str]:
     return texts
 
 
+def _check_nncf() -> None:
+    if find_spec("nncf") is None:
+        raise MissingExtraError("nncf", "int8", "quantising a model")
+
+
 @contextmanager
 def _quiet_nncf() -> Iterator[Any]:
     """NNCF, without progress bars and advice."""
     import_openvino()  # first: it disables telemetry
-    try:
-        import nncf
-    except ImportError:
-        raise MissingExtraError("nncf", "int8", "quantising a model") from None
+    _check_nncf()
+    import nncf
+
     logging.getLogger("nncf").setLevel(logging.ERROR)  # its own function changes other handlers
     with io.StringIO() as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")

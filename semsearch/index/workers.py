@@ -118,8 +118,10 @@ class LocalWorkers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # Nobody takes the results any more; after Ctrl-C, nobody waits for them, either.
+        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self._thread.shutdown(wait=not interrupted, cancel_futures=kind is not None)
 
 
 def cut_texts(tokenizer: Encoder, texts: Sequence[str], max_tokens: int) -> list[Spans]:

@@ -30,6 +30,9 @@ COMMANDS = {
 LINES = {
     "semsearch que": "query",
     "semsearch query --expl": "--explain",
+    "semsearch index ti": "tickets.csv",
+    "semsearch index --encoder mod": "model",
+    "semsearch query --queries ti": "tickets.csv",
     "semsearch query --index indexes/b": "indexes/birds",
     "semsearch query --index=indexes/b": "--index=indexes/birds",
     "semsearch query --index indexes/m": "indexes/my notes",
@@ -53,6 +56,8 @@ def folder(tmp_path_factory):
     for name, metadata in fields.items():
         with Index.create(folder / "indexes" / name, "hashing") as index:
             index.add([Document("a", "a red bird", metadata=metadata)])
+    (folder / "tickets.csv").touch()
+    (folder / "model").touch()
     return folder
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import subprocess
+import sys
 
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 from semsearch import Document, Index
 from semsearch.cli import main
@@ -58,6 +63,42 @@ def test_several_indexes_and_a_broken_one(fish, tmp_path):
     assert "semsearch info --index indexes/birds" in output_of()
 
 
+def test_an_index_whose_creation_failed_is_not_listed(birds, tmp_path):
+    """On a full disk, its database stays empty."""
+    (tmp_path / "indexes" / "broken").mkdir()
+    (tmp_path / "indexes" / "broken" / "index.sqlite").touch()
+    assert output_of().startswith("indexes/birds  1 document\n")
+    assert "a red bird" in output_of("query", "bird")
+
+
+def test_the_index_of_the_environment(fish, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/fish")
+    assert "--index" not in output_of()
+
+
+def test_ctrl_c(birds, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "open", interrupted)
+    result = CliRunner().invoke(main, ["info"])
+    assert (result.exit_code, result.stderr) == (130, "\nAborted!\n")
+
+
+def test_messages_are_written_above_a_progress_bar(birds, monkeypatch):
+    """Rich redirects standard error while it shows a bar."""
+    shown = Console(file=io.StringIO())
+
+    def warning(*arguments, **options):
+        monkeypatch.setattr(sys, "stderr", FileProxy(shown, sys.stderr))
+        logging.getLogger("semsearch").warning("a message")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "open", warning)
+    CliRunner().invoke(main, ["info"])
+    assert shown.file.getvalue().startswith("a message\n")
+
+
 def completed(*arguments):
     """The completions of the last argument."""
     *before, last = arguments
@@ -68,6 +109,30 @@ def completed(*arguments):
 def test_commands_and_options():
     assert completed("qu") == [("plain", "query")]
     assert ("plain", "--where") in completed("query", "--w")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "index",
+        "index --encoder",
+        "index --add-space",
+        "pairs",
+        "pairs --encoder",
+        "query --queries",
+        "query --rerank",
+        "compare --judge",
+        "eval ir --queries",
+        "inspect --encoder",
+        "train siamese --base",
+        "train siamese --data",
+        "train adapt",
+        "train distil",
+        "train translate --parallel",
+    ],
+)
+def test_files(line):
+    assert completed(*line.split(), "ti") == [("file", "ti")]
 
 
 def test_indexes(fish):

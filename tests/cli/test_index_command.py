@@ -43,6 +43,12 @@ class TestIndex:
             json.loads(run("info", "--index", "all", "--format", "json").stdout)["documents"] == 4
         )
 
+    def test_other_documents_in_the_index_are_counted(self, indexed, tmp_path):
+        """As of a file with the same name in another format."""
+        (tmp_path / "more.jsonl").write_text('{"id": "d", "text": "A fourth."}\n')
+        result = indexed("index", "more.jsonl", "--index", "indexes/corpus")
+        assert "1 document (1 added, beside 3 others)" in result.stdout
+
     def test_standard_input(self, run):
         run("index", "-", "--index", "all", "--encoder", "hashing", typed=CORPUS)
         assert "documents: 3" in run("info", "--index", "all").stdout

@@ -61,6 +61,16 @@ def test_an_interrupted_entry_is_discarded():
     assert make.calls == 1
 
 
+def test_what_a_killed_process_left_is_removed():
+    abandoned = cache_folder() / "thing.6exxi7oy"
+    abandoned.mkdir(parents=True)
+    (abandoned / "model.bin").write_bytes(b"half")
+    cached_entry("other", Maker())
+    assert abandoned.exists()
+    cached_entry("thing", Maker())
+    assert not abandoned.exists()
+
+
 def test_threads_make_an_entry_once():
     make, found = Maker(), []
     threads = [

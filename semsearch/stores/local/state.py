@@ -422,7 +422,7 @@ class LocalState:
         from semsearch.texts import quantity
 
         count = len(self._restrictions.chunks(restriction))
-        return f"{plan}; with the filter {quantity(count, 'passage')}, searched alone"
+        return f"{plan}; {quantity(count, 'passage')} allowed, searched alone"
 
     def search_words(
         self,

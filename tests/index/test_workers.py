@@ -1,0 +1,62 @@
+"""Encoding in a thread while the previous batch is written."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from semsearch.encoders import load_encoder
+from semsearch.index.workers import LocalWorkers
+from semsearch.stores.protocol import Space
+
+
+class Slow:
+    """An encoder that waits to be released."""
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing:32")
+        self.started, self.released = threading.Event(), threading.Event()
+        self.calls = 0
+        self.has_ended = False
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self.calls += 1
+        self.started.set()
+        self.released.wait(10)
+        self.has_ended = True
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def slow():
+    encoder = Slow()
+    yield encoder
+    encoder.released.set()
+
+
+@pytest.fixture
+def space(slow):
+    return Space(1, "hashing", "hashing:32", slow.fingerprint, 32, "float32", True, {})
+
+
+def test_ctrl_c_does_not_wait_for_work_that_nobody_takes(slow, space):
+    with pytest.raises(KeyboardInterrupt), LocalWorkers([(space, slow)]) as workers:
+        workers.encode(space, ["one"])
+        assert slow.started.wait(60)
+        workers.encode(space, ["two"])
+        raise KeyboardInterrupt
+    assert not slow.has_ended
+
+
+def test_after_an_error_work_that_has_not_begun_is_dropped(slow, space):
+    with pytest.raises(ValueError, match="broken"), LocalWorkers([(space, slow)]) as workers:
+        workers.encode(space, ["one"])
+        assert slow.started.wait(60)
+        workers.encode(space, ["two"])
+        threading.Timer(0.2, slow.released.set).start()
+        raise ValueError("broken")
+    assert slow.calls == 1
