@@ -175,6 +175,14 @@ class TestDocuments:
         assert client.get(place).json()["id"] == name
         assert client.get(f"{place}/similar").json()["id"] == name
 
+    @pytest.mark.parametrize("name", ["M%FCller", "M%E4ller", "%ED%A0%80"])
+    def test_an_id_that_is_not_utf_8_is_refused(self, serve, name):
+        client = serve(writable=True)
+        place = f"{BIRDS}/documents/{name}"
+        assert is_problem(client.put(place, json={"text": "a green bird"}), 400, "UTF-8")
+        assert is_problem(client.get(place), 400)
+        assert client.get("/v1/indexes").json()[0]["documents"] == len(DOCUMENTS)
+
     def test_needless_percent_encoding_is_accepted(self, client):
         assert client.get("/v1/%69ndexes/bird%73/documents/%61").json()["id"] == "a"
         assert client.get(f"{BIRDS}/documents/a/%73imilar").json()["id"] == "a"
