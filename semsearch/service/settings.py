@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from semsearch.errors import ServeError
 
 OPEN_PATHS = ("/health", "/")
 OPEN_FOLDERS = ("/page/", "/atlas/")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::\d+)?")
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^/]+?)(:\d+)?/?")
+#: Browsers leave these ports out of an origin.
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True)
@@ -19,8 +25,8 @@ class Settings:
 
     Args:
         token: required from clients (``Authorization: Bearer TOKEN``); None for no token.
-        hosts: allowed host names; requests for others are rejected, so that no web page can reach
-            the service under another name (DNS rebinding).
+        hosts: allowed host names and addresses; requests for others are rejected, so that no web
+            page can reach the service under another name (DNS rebinding).
         origins: the origins of web pages that may call it, such as ``https://example.org``.
         writable: whether documents can be added and removed.
         max_characters: the maximum length of a query.
@@ -32,6 +38,9 @@ class Settings:
         seconds: the maximum duration of a request.
         socket: the path of a Unix socket that only this user can access. Its clients need no
             token, since they could read it from the memory of this process.
+
+    Raises:
+        ServeError: a host or an origin is malformed.
     """
 
     token: str | None = None
@@ -46,6 +55,11 @@ class Settings:
     concurrency: int = 64
     seconds: float = 30.0
     socket: str | None = None
+
+    def __post_init__(self) -> None:
+        """Write hosts and origins as in the headers that they are compared with."""
+        object.__setattr__(self, "hosts", frozenset(map(_host, self.hosts)))
+        object.__setattr__(self, "origins", frozenset(map(_origin, self.origins)))
 
     def is_open(self, path: str) -> bool:
         """Whether a path needs no token and is available when the service is busy.
@@ -67,17 +81,18 @@ def settings_for(
         limits: other arguments of `Settings`.
 
     Raises:
-        ArgumentError: other machines could call it without a token.
+        ServeError: other machines could call it without a token, or a host or an origin is
+            malformed.
     """
     token = (token or "").strip()  # like HTTP header values
     if not is_loopback(host) and not token:
         raise ServeError(
             f"listening on {host} lets other machines in: set a token in SEMSEARCH_TOKEN"
         )
-    names = {*LOOPBACK_NAMES, *map(str.lower, hosts)}
+    names = {*LOOPBACK_NAMES, *hosts}
     if not is_every_address(host):
-        names.add(f"[{host}]" if ":" in host else host.lower())
-    return Settings(token=token or None, hosts=frozenset(names), **limits)  # type: ignore[arg-type]
+        names.add(host)
+    return Settings(token=token or None, hosts=names, **limits)  # type: ignore[arg-type]
 
 
 def is_loopback(host: str) -> bool:
@@ -94,3 +109,35 @@ def is_every_address(host: str) -> bool:
         return ip_address(host).is_unspecified
     except ValueError:
         return False
+
+
+def _host(text: str) -> str:
+    """A host as in a ``Host`` header, without the port.
+
+    Raises:
+        ServeError: it is neither a name nor an address.
+    """
+    found = _HOST.fullmatch(text.lower())
+    if found and found["name"]:
+        return found["name"]
+    try:
+        return f"[{IPv6Address(found['address'] if found else text)}]"
+    except ValueError:
+        raise ServeError(
+            f"'{text}' is not a host name or an address, such as search.example.org or 10.0.0.5"
+        ) from None
+
+
+def _origin(text: str) -> str:
+    """An origin as in an ``Origin`` header.
+
+    Raises:
+        ServeError: it is not an origin.
+    """
+    if text == "null":  # the origin of a file
+        return text
+    found = _ORIGIN.fullmatch(text.lower())
+    if found is None:
+        raise ServeError(f"'{text}' is not the origin of a page, such as https://example.org")
+    scheme, host, port = found.groups("")
+    return f"{scheme}://{_host(host)}{port if port != _DEFAULT_PORTS.get(scheme) else ''}"

@@ -9,9 +9,10 @@ import pytest
 from birds import BASE, BIRDS, is_problem
 
 from semsearch import Index
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, ServeError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+from semsearch.service import Settings
 from semsearch.service.settings import settings_for
 
 
@@ -39,6 +40,18 @@ class TestGuard:
         response = client.get("/health", headers={"Origin": "https://good.example"})
         assert response.headers["access-control-allow-origin"] == "https://good.example"
         assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
+
+    def test_hosts_and_origins_of_any_spelling(self, serve):
+        client = serve(
+            hosts=["Search.example.org:8473", "FD00:0::5", "[fd00::6]:80"],
+            origins=["https://B.example.org:443/", "http://[::1]:3000"],
+        )
+        for host in ("search.example.org:8473", "search.example.org", "[fd00::5]:1", "[fd00::6]"):
+            assert client.get("/health", headers={"Host": host}).status_code == 200
+            for origin in ("https://b.example.org", "http://[::1]:3000"):
+                headers = {"Host": host, "Origin": origin}
+                answer = client.get("/health", headers=headers).headers
+                assert answer["access-control-allow-origin"] == origin
 
     def test_a_preflight_needs_no_token(self, serve):
         client = serve(token="secret", origins=["https://good.example"])
@@ -123,3 +136,15 @@ def test_hosts():
     assert "0.0.0.0" not in settings_for("0.0.0.0", "x").hosts
     assert "search.example.org" in settings_for("0.0.0.0", "x", ["search.example.org"]).hosts
     assert "[::1]" in settings_for("::1", None).hosts
+
+
+@pytest.mark.parametrize("host", ["http://a.example", "*.wild.org", "a/b", "fd00::z", "[a]", ""])
+def test_a_malformed_host(host):
+    with pytest.raises(ServeError, match="is not a host name or an address"):
+        Settings(hosts=[host])
+
+
+@pytest.mark.parametrize("origin", ["*", "b.example", "https://b.example/x", "https://*.b", ""])
+def test_a_malformed_origin(origin):
+    with pytest.raises(ServeError, match="is not"):
+        Settings(origins=[origin])
