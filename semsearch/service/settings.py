@@ -40,7 +40,7 @@ class Settings:
             token, since they could read it from the memory of this process.
 
     Raises:
-        ServeError: a host or an origin is malformed.
+        ServeError: a host or an origin is malformed, or `seconds` is 0.
     """
 
     token: str | None = None
@@ -58,6 +58,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Write hosts and origins as in the headers that they are compared with."""
+        if self.seconds <= 0:
+            raise ServeError("the maximum duration of a request must be greater than 0 (--timeout)")
         object.__setattr__(self, "hosts", frozenset(map(_host, self.hosts)))
         object.__setattr__(self, "origins", frozenset(map(_origin, self.origins)))
 
@@ -81,8 +83,7 @@ def settings_for(
         limits: other arguments of `Settings`.
 
     Raises:
-        ServeError: other machines could call it without a token, or a host or an origin is
-            malformed.
+        ServeError: other machines could call it without a token, or an argument is invalid.
     """
     token = (token or "").strip()  # like HTTP header values
     if not is_loopback(host) and not token:

@@ -148,3 +148,8 @@ def test_a_malformed_host(host):
 def test_a_malformed_origin(origin):
     with pytest.raises(ServeError, match="is not"):
         Settings(origins=[origin])
+
+
+def test_a_timeout_of_0():
+    with pytest.raises(ServeError, match="--timeout"):
+        Settings(seconds=0)
