@@ -35,7 +35,7 @@ from semsearch.service.requests import (
     DocumentRequest,
     SearchParameters,
     SearchRequest,
-    SimilarParameters,
+    SimilarRequest,
 )
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, answers
@@ -180,6 +180,7 @@ class Service:
             response_class=Response,
         )(self.query_map)
         get(SIMILAR, summary="Similar documents")(self.similar)
+        post(SIMILAR, summary="Similar documents, for long filters")(self.similar_with_body)
         get(DOCUMENT, summary="A document")(self.document)
         if self.settings.writable:
             status = HTTPStatus.NO_CONTENT
@@ -246,13 +247,22 @@ class Service:
         self,
         name: Name,
         id: Id,  # noqa: A002
-        parameters: Annotated[SimilarParameters, Query()],
+        parameters: Annotated[SimilarRequest, Query()],
+    ) -> dict[str, Any]:
+        """The documents nearest to a document, without the document itself."""
+        return await self.similar_with_body(name, id, parameters)
+
+    async def similar_with_body(
+        self,
+        name: Name,
+        id: Id,  # noqa: A002
+        request: SimilarRequest,
     ) -> dict[str, Any]:
         """The documents nearest to a document, without the document itself."""
         worker = self._worker(name)
-        self._check_size(SearchRequest(query="", k=parameters.k))
+        self._check_size(SearchRequest(query="", k=request.k))
         await worker.call(lambda index: _document(index, id))
-        found = await worker.call(lambda index: index.more_like(id, **parameters.model_dump()))
+        found = await worker.call(lambda index: index.more_like(id, **request.model_dump()))
         return {"id": id, "hits": [hit.to_dict() for hit in found]}
 
     async def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002

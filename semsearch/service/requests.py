@@ -55,7 +55,7 @@ class SearchParameters(SearchRequest):
     query: list[str] = Field(description="A text; if repeated, each has its own result.")
 
 
-class SimilarParameters(BaseModel):
+class SimilarRequest(BaseModel):
     """A search for similar documents."""
 
     model_config = ConfigDict(extra="forbid")

@@ -432,20 +432,23 @@ LIT = """() => {
 }"""
 
 
+def select_on_map(page):
+    """Select the documents in a large rectangle."""
+    box = page.locator("#map canvas").first.bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] * 0.25, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+
+
 @pytest.mark.slow
 class TestMap:
     def test_hits_are_highlighted_and_a_selection_is_searched(self, page):
         show(page, "bird sings", view="map")
-        canvas = page.locator("#map canvas").first
-        canvas.wait_for()
         until(page, LIT)
-        box = canvas.bounding_box()
-        page.keyboard.down("Shift")
-        page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 60)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] * 0.25, steps=4)
-        page.mouse.up()
-        page.keyboard.up("Shift")
+        select_on_map(page)
         page.locator("#selection:not([hidden])").wait_for()
         # While the rectangle grows, few or none are selected.
         until(page, "/ ([1-9]|[12]\\d|3[0-5]) /.test(document.body.innerText)")
@@ -472,6 +475,33 @@ class TestMap:
             }""",
             press,
         )
+
+    def test_similar_documents_among_many_selected(self, page):
+        """Their ids do not fit in a URL, and longer ones not in a filter."""
+        ids = ["robin", "gull", *(f"{number:040}" for number in range(1998))]
+
+        def answer(route):
+            if "SELECT DISTINCT id" in route.request.post_data_json["sql"]:
+                route.fulfill(json=[{"id": id_} for id_ in ids])
+            else:
+                route.continue_()
+
+        page.route("**/map/query", answer)
+        show(page, "bird sings", view="map")
+        until(page, LIT)
+        select_on_map(page)
+        page.get_by_text("Searching 2,000 selected documents").wait_for()
+        until(page, "document.querySelectorAll('.hit').length === 2")
+        page.locator(".hit", has_text="Robin").press("s")
+        until(page, "document.querySelectorAll('.hit').length === 1")
+        expect_titles(page, "gull")
+        page.click("#leave-like")
+        page.click("#leave-selection")
+        ids[2:] = [id_ + "x" * 20 for id_ in ids[2:]]
+        until(page, LIT)
+        select_on_map(page)
+        page.get_by_text("Too many documents selected").wait_for()
+        until(page, "document.querySelectorAll('.hit').length === 10")
 
     def test_an_answer_that_was_overtaken_is_not_shown(self, page):
         """The positions of the first search's hits arrive after those of the second."""

@@ -146,8 +146,15 @@ class TestDocuments:
             expected = [hit.to_dict() for hit in index.more_like("a", 1)]
         answer = client.get(f"{BIRDS}/documents/a/similar", params={"k": 1}).json()
         assert answer == {"id": "a", "hits": expected}
+        assert client.post(f"{BIRDS}/documents/a/similar", json={"k": 1}).json() == answer
         assert is_problem(client.get(f"{BIRDS}/documents/z/similar"), 404)
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"k": 9999}), 422)
+
+    def test_similar_documents_with_a_long_filter(self, client):
+        among = ", ".join(f"'{number:040}'" for number in range(2000))
+        request = {"where": f"id in ({among}, 'b')"}
+        answer = client.post(f"{BIRDS}/documents/c%2F1/similar", json=request).json()
+        assert [hit["id"] for hit in answer["hits"]] == ["b"]
 
     @pytest.mark.parametrize("name", ["a/similar", "similar", "/similar", "a/similar/similar"])
     def test_id_that_ends_in_similar(self, serve, name):

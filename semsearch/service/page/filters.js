@@ -30,6 +30,11 @@ export function expression(fields, values, where) {
   return parts.length ? parts.join(" and ") : null;
 }
 
+/** The expression for documents with these ids. */
+export function oneOf(ids) {
+  return `id in (${ids.map(quoted).join(", ")})`;
+}
+
 function kindOf(field) {
   const kinds = field.kinds.filter((kind) => kind !== "null" && kind !== "list");
   const only = kinds.length === 1 ? kinds[0].replace("list of ", "") : "text";

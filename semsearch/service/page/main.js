@@ -4,9 +4,9 @@ import { EMPTY, fromAddress, toAddress } from "./address.js";
 import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { byId, element, plural } from "./dom.js";
-import { expression, filterControls } from "./filters.js";
+import { expression, filterControls, oneOf } from "./filters.js";
 import { hitElement } from "./hits.js";
-import { AtlasMap, MAX_SELECTED } from "./map.js";
+import { AtlasMap, MAX_FILTER, MAX_SELECTED } from "./map.js";
 import { redrawLines, showSystems } from "./systems.js";
 
 /** How long to wait for the next letter before searching. */
@@ -16,7 +16,7 @@ let state = fromAddress();
 let indexes = [];
 let fields = [];
 let hits = [];
-let selection = null; // ids of the documents that are selected on the map
+let selection = null; // the filter for the documents that are selected on the map
 let shown = null; // the index whose map is shown, and the map once it is open
 let running = null; // aborts the current search
 
@@ -24,10 +24,7 @@ let running = null; // aborts the current search
 
 function searchRequest() {
   let where = expression(fields, state.filters, state.where);
-  if (selection) {
-    const ids = selection.map((id) => `'${id.replaceAll("'", "''")}'`).join(", ");
-    where = [`id in (${ids})`, where && `(${where})`].filter(Boolean).join(" and ");
-  }
+  if (selection) where = [selection, where && `(${where})`].filter(Boolean).join(" and ");
   return {
     query: state.query,
     k: state.k,
@@ -64,13 +61,9 @@ async function ask(signal) {
 }
 
 async function similar(signal) {
-  const parameters = new URLSearchParams({ k: state.k });
-  const { where, space } = searchRequest();
-  if (where) parameters.set("where", where);
-  if (space) parameters.set("space", space);
-  const id = encodeURIComponent(state.like);
-  const path = indexPath(state.index, `documents/${id}/similar?${parameters}`);
-  return (await getJson(path, { signal })).hits;
+  const { k, where, space } = searchRequest();
+  const path = indexPath(state.index, `documents/${encodeURIComponent(state.like)}/similar`);
+  return (await getJson(path, { body: { k, where, space }, signal })).hits;
 }
 
 async function compare(signal) {
@@ -168,11 +161,12 @@ function closeMap() {
 
 /** Search among the documents selected on the map; null for all. */
 function select(ids, again = true) {
-  const tooMany = ids !== null && ids.length > MAX_SELECTED;
-  selection = tooMany ? null : ids;
+  const filter = ids && oneOf(ids);
+  const tooMany = ids !== null && (ids.length > MAX_SELECTED || filter.length > MAX_FILTER);
+  selection = tooMany ? null : filter;
   byId("selection").hidden = ids === null;
   byId("selection-size").textContent = tooMany
-    ? `More than ${plural(MAX_SELECTED, "document")} selected: still searching everywhere`
+    ? "Too many documents selected: still searching everywhere"
     : `Searching ${plural(ids?.length ?? 0, "selected document")}`;
   if (again) search();
 }

@@ -5,6 +5,9 @@ import { getJson, indexPath, request } from "./api.js";
 /** The most selected documents that a search can be restricted to. */
 export const MAX_SELECTED = 2000;
 
+/** The most characters of their filter; the service allows 100,000, with the other filters. */
+export const MAX_FILTER = 90_000;
+
 /** A map in a section of the page. */
 export class AtlasMap {
   /**
