@@ -66,8 +66,8 @@ def copy_index(
         on_batch: called after each batch with the number of documents done, and of all documents.
 
     Raises:
-        SpaceError: the target has spaces of other encoders or stores their vectors in another type,
-            or a space of the source lacks vectors.
+        SpaceError: the target has spaces of other encoders or in another order, or stores their
+            vectors in another type, or a space of the source lacks vectors.
         RemovalError: more would be removed than is allowed; written documents remain.
         IndexStoreError: the copy is not equal to the source.
     """
@@ -122,10 +122,10 @@ def _target(place: Path, max_tokens: int, spaces: Sequence[Space]) -> Store:
 def _take_spaces(
     writer: StoreWriter, max_tokens: int, spaces: Sequence[Space], place: Path
 ) -> None:
-    """Add the spaces that an empty target lacks, and check that it has no others.
+    """Add the spaces that an empty target lacks, and check that it has the same.
 
     Raises:
-        SpaceError: it has others, or stores vectors in another type.
+        SpaceError: it has others or another default, or stores vectors in another type.
     """
     with writer.state() as copy:
         held = {space.fingerprint: space for space in copy.spaces()}
@@ -135,10 +135,10 @@ def _take_spaces(
             added = writer.add_space(_Described(space, max_tokens), space.dtype)
             held[space.fingerprint] = added
         writer.mark_complete(held[space.fingerprint])
-    if held.keys() != {space.fingerprint for space in spaces}:
+    if list(held) != [space.fingerprint for space in spaces]:
         raise SpaceError(
             f"{place} has the spaces {_listed(held.values())}, not {_listed(spaces)} of the source "
-            "(compared by their models); choose another location"
+            "(compared by their models and order); choose another location"
         )
     for space in spaces:
         held[space.fingerprint].check_dtype(space.dtype)
@@ -149,7 +149,7 @@ def _listed(spaces: Iterable[Space]) -> str:
 
 
 def _carry_language(state: StoreState, writer: StoreWriter) -> None:
-    """Copy the language of BM25 and the field indexes; log those that the target cannot hold."""
+    """Copy the language of BM25 and the field indexes; log what remains different."""
     source = state.info()
     with writer.state() as copy:
         target = copy.info()
@@ -158,6 +158,8 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
             writer.set_language(source.language)
         else:
             logger.warning("BM25's language '%s' is not copied", source.language.name)
+    elif source.language is None and target.language is not None:
+        logger.warning("the copy keeps BM25's language '%s'", target.language.name)
     elif source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
     lacking = sorted(set(source.indexed_fields) - set(target.indexed_fields))

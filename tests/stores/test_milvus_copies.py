@@ -100,6 +100,14 @@ def test_other_spaces_and_large_removals_are_refused(local, lite, tmp_path):
     assert copy_index(local, place(lite), allow_removals=True).removed == 24
 
 
+def test_spaces_in_another_order_are_refused(local, tmp_path):
+    """The first one is the default of searches."""
+    with Index.create(tmp_path / "other", ["hashing:32", "hashing:64"]):
+        pass
+    with pytest.raises(SpaceError, match="hashing-32, hashing-64, not hashing-64, hashing-32"):
+        copy_index(local, tmp_path / "other")
+
+
 def test_an_unequal_copy_is_reported(local, lite):
     address = place(lite)
     copy_index(local, address)
@@ -127,6 +135,15 @@ def test_the_language_is_copied_and_field_indexes_are_reported(local, lite, tmp_
         with Index.open(path) as copy:
             assert copy.info().language == language("english")
             assert copy.search("birches", 1, mode="bm25")
+
+
+def test_a_language_that_the_copy_keeps_is_reported(local, tmp_path, caplog):
+    copy_index(local, tmp_path / "copy")
+    assert not caplog.text
+    with Index.open(tmp_path / "copy") as index, index.writer() as writer:
+        writer.set_language("german")
+    copy_index(local, tmp_path / "copy")
+    assert "the copy keeps BM25's language 'german'" in caplog.text
 
 
 def test_float16_comes_back_bit_for_bit(lite, tmp_path):
