@@ -74,8 +74,9 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
         if not place.exists():
             raise CorpusNotFoundError(f"no such file: {place}")
     folders = {place for place in places if place.is_dir()}
+    files = {file for place in places if place not in folders for file in (place, place.resolve())}
     # Programs replace files by new ones with the same name, so folders are watched.
-    watched = folders | {place.parent for place in places if place not in folders}
+    watched = folders | {file.parent for file in files}
     index = directory.absolute()
 
     def counts(change: Change, name: str) -> bool:
@@ -83,7 +84,7 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
         path = Path(name)
         if path.is_relative_to(index):
             return False
-        return path in places or any(
+        return path in files or any(
             path.is_relative_to(folder)
             and not any(part.startswith(".") for part in path.relative_to(folder).parts)
             for folder in folders

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 from semsearch import Index
 from semsearch.cli import main
+from semsearch.cli.watching import _changes
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +82,19 @@ def test_index_follows_the_folder(watching):
     watching.send_signal(signal.SIGINT)
     assert watching.wait(30) == 0
     assert Path("log").read_text().endswith("stopped watching\n")
+
+
+def test_a_link_to_a_file():
+    Path("real").mkdir()
+    Path("real/c.csv").write_text("id,text\n1,one\n")
+    Path("link.csv").symlink_to("real/c.csv")
+    changes = _changes(["link.csv"], Path("indexes/notes"))
+    next(changes)
+    Path("real/c.csv").write_text("id,text\n1,one\n2,two\n")
+    waiting = threading.Thread(target=next, args=[changes], daemon=True)
+    waiting.start()
+    waiting.join(20)
+    assert not waiting.is_alive()
 
 
 @pytest.mark.parametrize(
