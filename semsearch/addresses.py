@@ -54,6 +54,20 @@ def place(text: str) -> Path:
     return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else Path(text)
 
 
+def resolved(path: Path, here: Path = Path()) -> Path:
+    """A location that does not depend on the working directory, to compare it with others.
+
+    Args:
+        path: a directory or an address.
+        here: the directory that it is relative to.
+    """
+    if not isinstance(path, Address):
+        return (here / path).resolve()
+    if path.engine == "milvus-lite":
+        return cast("Path", Address(f"{path.engine}:{(here / path.rest).resolve()}"))
+    return path
+
+
 def store_of(path: Path) -> str | None:
     """The package of the store for a location; None if only a plugin may have one."""
     return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from semsearch.addresses import place, resolved
 from semsearch.cli.options import existing_index
 from semsearch.cli.query_command import QueryArguments, command
 from semsearch.cli.render import Screen, visible
@@ -65,7 +66,7 @@ class LocalRequests:
     async def stop(self, request: Request) -> Response:
         """Stop the service, if it serves one of the indexes."""
         asked = await request.json()
-        if not {str(worker.path.resolve()) for worker in self._workers.values()} & set(asked):
+        if not {str(resolved(worker.path)) for worker in self._workers.values()} & set(asked):
             return problem(HTTPStatus.CONFLICT, "none of these indexes is served here")
         os.kill(os.getpid(), signal.SIGTERM)
         return JSONResponse(f"{', '.join(self._workers)} at {self._address}")
@@ -83,9 +84,9 @@ class LocalRequests:
             raise ArgumentError("its output is not text")
         is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         named = arguments.directory if is_named else environment.get("SEMSEARCH_INDEX")
-        directory = existing_index(here / named if named else None, here).resolve()
+        directory = resolved(existing_index(place(str(named)) if named else None, here), here)
         for worker in self._workers.values():
-            if worker.path.resolve() == directory:
+            if resolved(worker.path) == directory:
                 return await worker.call(partial(_printed, worker, arguments, request))
         raise ArgumentError(f"{directory} is not served here")
 
@@ -109,8 +110,7 @@ def _printed(
     index: Index,
 ) -> dict[str, Any]:
     """The output of the command, its messages, and the identity of the index."""
-    if worker.file is None:
-        raise ArgumentError("the index is not in a directory")
+    path = str(resolved(index.path))
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
     with _messages() as messages:
@@ -125,7 +125,7 @@ def _printed(
     return {
         "output": file.getvalue(),
         "messages": "".join(f"{message}\n" for message in messages),
-        "index": {"path": str(index.path.resolve()), **worker.file._asdict()},
+        "index": {"path": path, **worker.file._asdict()} if worker.file else {"address": path},
     }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from semsearch.addresses import resolved
 from semsearch.cli.command import Command, quoted
 from semsearch.cli.options import Duration, all_indexes, indexes_option
 from semsearch.cli.render import visible
@@ -191,7 +192,7 @@ def _stop(directories: Sequence[Path]) -> None:
     """
     if runtime_folder() is None:
         raise ServeError("--stop needs a Unix system; on this one, stop the process itself")
-    wanted = [str(directory.resolve()) for directory in directories]
+    wanted = [str(resolved(directory)) for directory in directories]
     stopped = False
     for path in sockets():
         try:

@@ -26,6 +26,7 @@ SECONDS = 2.0
 DECIDING = (
     *("PYTHONPATH=", "HOME=", "XDG_CACHE_HOME=", "SEMSEARCH_CACHE=", "CUDA_VISIBLE_DEVICES="),
     *("HF_", "MKL_", "OMP_", "OPENVINO_", "TOKENIZERS_", "TORCH", "TRANSFORMERS_"),
+    "SEMSEARCH_MILVUS_",
 )
 
 
@@ -66,7 +67,7 @@ def find_answer(arguments: list[str]) -> dict[str, str] | None:
     for path in paths:
         try:
             answer = ask(path, "/local/query", request, SECONDS)
-            if answer is not None and answer["index"] == index_now(answer["index"]["path"]):
+            if answer is not None and _is_current(answer["index"]):
                 return {"output": answer["output"], "messages": answer["messages"]}
         except TimeoutError:
             return None
@@ -135,6 +136,11 @@ def ask(path: str, target: str, content: object, seconds: float) -> Any:
             answer = stream.read()
     head, _, body = answer.partition(b"\r\n\r\n")
     return json.loads(body) if head.split(b" ", 2)[1:2] == [b"200"] else None
+
+
+def _is_current(index: Any) -> bool:
+    """Whether an index was not replaced meanwhile; one on Milvus is identified by its address."""
+    return "address" in index or index == index_now(index["path"])
 
 
 def index_now(path: str) -> dict[str, object] | None:

@@ -277,6 +277,28 @@ def test_two_indexes_here(service, here, tmp_path, monkeypatch):
     assert find_answer(["fish", "--index", "indexes/birds"]) is not None
 
 
+def test_an_index_in_a_file_of_milvus_lite(runtime, package, tmp_path_factory, monkeypatch):
+    """The service keeps other processes out of the file, so it has to answer."""
+    package("pymilvus")
+    package("milvus_lite")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
+    here = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+    address, relative = f"milvus-lite://{here}/birds.db/birds", "milvus-lite:birds.db/birds"
+    filled(address)
+    with serving({"birds": address}):
+        expected = by_itself("red fish", "--index", address)
+        assert find_answer(["red fish", "--index", relative]) == expected
+        (here / "deep").mkdir()
+        monkeypatch.chdir(here / "deep")
+        assert find_answer(["red fish", "--index", relative]) is None  # another file
+        monkeypatch.setenv("SEMSEARCH_INDEX", address)
+        assert find_answer(["red fish"]) == expected
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "5")
+        assert find_answer(["red fish"]) is None
+
+
 @pytest.mark.parametrize(
     "environment",
     [
