@@ -100,7 +100,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(service.settings.origins),
-            allow_methods=["GET", "POST", *WRITING],
+            allow_methods=["GET", "HEAD", "POST", *WRITING],
             allow_headers=["Authorization", "Content-Type"],
         )
     app.add_middleware(Measured, metrics=service.metrics)

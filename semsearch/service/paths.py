@@ -1,4 +1,7 @@
-"""Routes matched with encoded paths: ``%2F`` is a slash inside an id, not a separator."""
+"""Routes matched with encoded paths: ``%2F`` is a slash inside an id, not a separator.
+
+They also answer HEAD where they answer GET.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from fastapi import HTTPException
 from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.routing import Match
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 
 class DocumentId(PathConvertor):
@@ -33,12 +36,35 @@ class EncodedPathRoute(APIRoute):
         path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
         # Normalised, since clients may encode more than necessary.
         parts = [quote(_decoded(part), safe="") for part in path.decode("latin-1").split("/")]
-        match, found = super().matches({**scope, "path": "/".join(parts)})
+        match, found = super().matches({**scope, "method": _method(scope), "path": "/".join(parts)})
         if "path_params" in found:
             found["path_params"] = {
                 name: unquote(value) for name, value in found["path_params"].items()
             }
         return match, found
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; the server leaves out the body for HEAD.
+
+        Raises:
+            HTTPException: no route of this path has the method.
+        """
+        if self.methods and _method(scope) not in self.methods:
+            allowed: set[str] = set()
+            for route in scope["app"].routes:
+                if isinstance(route, APIRoute) and route.matches(scope)[0] is not Match.NONE:
+                    allowed |= route.methods or set()
+            if "GET" in allowed:
+                allowed.add("HEAD")
+            headers = {"Allow": ", ".join(sorted(allowed))}
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
+        await super().handle({**scope, "method": _method(scope)}, receive, send)
+
+
+def _method(scope: Scope) -> str:
+    """The method whose route answers a request."""
+    method: str = scope["method"]
+    return "GET" if method == "HEAD" else method
 
 
 def _decoded(part: str) -> str:

@@ -109,7 +109,21 @@ class TestSearch:
 
     def test_an_unknown_path_and_method(self, client):
         assert is_problem(client.get("/v2"), 404)
-        assert is_problem(client.patch(f"{BIRDS}/search"), 405)
+        refused = client.patch(f"{BIRDS}/search")
+        assert is_problem(refused, 405)
+        assert refused.headers["allow"] == "GET, HEAD, POST"
+        refused = client.get(f"{BIRDS}/compare")
+        assert is_problem(refused, 405)
+        assert refused.headers["allow"] == "POST"
+
+    @pytest.mark.parametrize(
+        "place",
+        ["/", "/health", "/metrics", "/v1/indexes", f"{BIRDS}/search?query=x", f"{BIRDS}/fields"],
+    )
+    def test_head(self, client, place):
+        answer, headers = client.head(place), client.get(place).headers
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == headers["content-type"]
 
 
 def test_internal_error_reveals_no_details(client, path, monkeypatch):
