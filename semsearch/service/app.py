@@ -161,7 +161,8 @@ class Service:
 
     def add_routes(self, app: FastAPI) -> None:
         """Register the routes."""
-        app.router.routes.append(Route("/mcp", self))
+        # Not GET: the protocol allows a stream of events, but there would be none.
+        app.router.routes.append(Route("/mcp", self, methods=["POST"]))
         app.router.route_class = EncodedPathRoute
         get, post = app.get, app.post
         get("/health", summary="Whether the service is up")(self.health)

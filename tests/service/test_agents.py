@@ -156,6 +156,15 @@ def test_over_http(path):
         assert foreign.status_code == 403
 
 
+def test_no_stream_of_events(path):
+    """It would carry nothing, and count as a running request."""
+    headers = {"Accept": "text/event-stream"}
+    with TestClient(create_app({"birds": path}), base_url="http://localhost") as client:
+        answer = client.get("/mcp", headers=headers)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "POST"
+
+
 def test_without_the_extra(path, monkeypatch):
     monkeypatch.setattr(mcp_command, "find_spec", lambda name: None)
     result = CliRunner().invoke(main, ["mcp", "--index", str(path)])
