@@ -460,6 +460,17 @@ def test_a_head_that_refuses_three_times(package, monkeypatch, error, reported):
     assert len(tried) == 3
 
 
+def test_ray_that_does_not_start(package, monkeypatch):
+    ray = package("ray")
+
+    def fail(address, **_):
+        raise ConnectionError if address == "auto" else Exception("The node timed out.")
+
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(ClusterError, match="of this machine cannot be used: The node timed out; "):
+        connect(None)
+
+
 def test_a_node_has_an_actor_or_one_for_each_gpu(package):
     package("ray")
     from semsearch.index.cluster.workers import _seats

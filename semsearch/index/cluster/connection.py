@@ -52,7 +52,8 @@ def connect(head: Head | None) -> tuple[Any, bool]:
         The module, and whether it was connected here: a process that is connected stays so.
 
     Raises:
-        ClusterError: nothing answers there, or it runs other versions of Ray or Python.
+        ClusterError: nothing answers there, it runs other versions of Ray or Python, or no
+            Ray can be started on this machine.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -94,7 +95,7 @@ def explained(head: Head | None = None) -> Iterator[None]:
     where = f"ray://{head.host}:{head.port}" if head else "the Ray cluster of this machine"
     try:
         yield
-    except (OSError, RuntimeError, ray.exceptions.RayError) as error:
+    except Exception as error:  # Ray raises some without a class of their own
         message = str(error)
         if "ersion mismatch" in message:
             reason = "it runs other versions of Ray or Python: " + " ".join(message.split())
