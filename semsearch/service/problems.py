@@ -76,7 +76,8 @@ def problem(
 
 def problem_of(error: SemsearchError) -> JSONResponse:
     """The response for an error; the member ``code`` is that of the error."""
-    return problem(status_of(error), str(error), code=error.code)
+    detail = str(error).replace("; --wait waits for it", "; try again later")  # not an option here
+    return problem(status_of(error), detail, code=error.code)
 
 
 def status_of(error: SemsearchError) -> HTTPStatus:

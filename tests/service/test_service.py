@@ -233,7 +233,8 @@ class TestDocuments:
         client = serve(writable=True)
         with Index.open(path) as index, index.writer():
             response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
-        assert is_problem(response, 409)
+        assert is_problem(response, 409, "; try again later")
+        assert "--wait" not in response.json()["detail"]
 
 
 def test_a_commit_of_another_process_is_found(client, path):
