@@ -37,7 +37,7 @@
     │   │   ├── DamagedIndexError       it is damaged
     │   │   └── IndexVersionError       its format is that of another version
     │   ├── IndexBusyError              another process is writing it
-    │   │   └── IndexChangedError       it was written while it was read without locks
+    │   │   └── IndexChangedError       it was replaced, or written without locks, while read
     │   ├── IndexClosedError            it was used after it was closed
     │   ├── StoreUnreachableError       its server does not respond
     │   ├── UnsupportedByStoreError     its store lacks a function (also an ArgumentError)
@@ -362,7 +362,7 @@ class IndexBusyError(IndexStoreError):
 
 
 class IndexChangedError(IndexBusyError):
-    """A read-only index was written while it was read; reading it again returns the new state."""
+    """An index was replaced, or a read-only one written, while it was read; read it again."""
 
     code = "index-changed"
 

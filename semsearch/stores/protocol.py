@@ -165,7 +165,7 @@ def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
         SpaceError: it was dropped, or some passages have no vector.
     """
     for found in spaces:
-        if found.id == space.id:
+        if (found.id, found.fingerprint) == (space.id, space.fingerprint):
             if not found.complete:
                 raise SpaceError(
                     f"space '{space.name}' lacks vectors of some passages; complete it with: "

@@ -23,24 +23,30 @@ if TYPE_CHECKING:
 
 
 class LocalStore:
-    """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`."""
+    """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`.
+
+    If the index was replaced or deleted, the one now in the directory is opened, or opening raises.
+    """
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self._views: dict[int, tuple[int, SpaceView]] = {}  # by space id, with the revision
-        self._filters = RestrictionMemory({}, {})
-        self._missing: set[str] = set()  # snapshots whose file was missing
+        self._opened = _Opened(database)
 
     @property
     def path(self) -> Path:
         """The directory."""
         return self.database.directory
 
+    @property
+    def database(self) -> Database:
+        """The open database."""
+        return self._opened.database
+
     @contextmanager
     def read(self) -> Iterator[LocalState]:
         """One committed state, the same until the block ends."""
-        with self.database.read() as connection:
-            yield self._state(connection)
+        present = self._present()
+        with present.database.read() as connection:
+            yield present.state(connection)
 
     @contextmanager
     def writer(self, *, wait: bool = False) -> Iterator[LocalWriter]:
@@ -49,9 +55,37 @@ class LocalStore:
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock
 
-        with writer_lock(self.path, wait=wait), self.database.writing() as connection:
+        present = self._present()
+        with writer_lock(self.path, wait=wait), present.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield LocalWriter(connection, self.path, self._state)
+            yield LocalWriter(connection, self.path, present.state)
+
+    def close(self) -> None:
+        """Close the database and the snapshots."""
+        self._opened.close()
+
+    def _present(self) -> _Opened:
+        """The index in the directory."""
+        opened = self._opened
+        if opened.database.is_replaced():
+            opened.close()  # first, because both databases may have the same log and lock file
+            opened = self._opened = _Opened(Database(self.path))
+        return opened
+
+
+class _Opened:
+    """An open database, with a cache of what was read from it."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        #: By id and fingerprint of the space, with the revision.
+        self._views: dict[tuple[int, str], tuple[int, SpaceView]] = {}
+        self._filters = RestrictionMemory({}, {})
+        self._missing: set[str] = set()  # snapshots whose file was missing
+
+    def state(self, connection: Connection) -> LocalState:
+        """The state that a connection reads."""
+        return LocalState(connection, self.database.directory, self._view, self._filters)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
@@ -59,12 +93,10 @@ class LocalStore:
         self._filters.lists.clear()
         self.database.close()
 
-    def _state(self, connection: Connection) -> LocalState:
-        return LocalState(connection, self.path, self._view, self._filters)
-
     def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
         """The vectors of a space in the state that `connection` reads, cached until it changes."""
-        known = self._views.get(space.id)
+        key = space.id, space.fingerprint
+        known = self._views.get(key)
         is_intact = known is not None and known[1].is_intact()
         if known and is_intact and known[0] == revision:
             return known[1]
@@ -72,16 +104,17 @@ class LocalStore:
         if known and is_intact and known[0] < revision:
             longer = known[1].extended(connection, space)
             if longer is not None:
-                self._views[space.id] = revision, longer
+                self._views[key] = revision, longer
                 return longer
+        directory = self.database.directory
         try:
-            view = SpaceView.load(connection, self.path, space, missing=self._missing)
+            view = SpaceView.load(connection, directory, space, missing=self._missing)
         except FileNotFoundError as error:
             self._missing.add(Path(error.filename).name)
             raise IndexChangedError(
                 f"{error.filename} is missing: it was replaced by a newer snapshot, or deleted"
             ) from None
-        self._views[space.id] = revision, view
+        self._views[key] = revision, view
         return view
 
 

@@ -123,6 +123,8 @@ class Database:
     def _prepare(self, directory: Path) -> None:
         self.directory = directory
         self.file = directory / DATABASE_NAME
+        self._absolute = self.file.absolute()
+        self._opened = self._present_file()
         self._log = directory / f"{DATABASE_NAME}-wal"
         self._access = self._current_access()
         self._state: _FileState | None = None  # of the files, for connections without locks
@@ -130,7 +132,7 @@ class Database:
         self._engine = create_engine(
             "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
         )
-        event.listen(self._engine, "begin", _begin)
+        event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _check_error)
 
     @classmethod
@@ -167,6 +169,10 @@ class Database:
             store._check_format()
         return store
 
+    def is_replaced(self) -> bool:
+        """Whether the path leads to another file than the open one, or to none."""
+        return self._present_file() != self._opened
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One committed state of the database, unchanged until the block ends.
@@ -199,7 +205,8 @@ class Database:
         """A connection whose transactions (``with connection.begin():``) take the write lock.
 
         Raises:
-            IndexStoreError: the index cannot be written. SQLite would fail only at the first row.
+            IndexStoreError: the index cannot be written; SQLite would fail only at the first row.
+                A transaction also raises it if the index was replaced or deleted.
         """
         if not self._is_writable():
             raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
@@ -232,12 +239,32 @@ class Database:
         except FileNotFoundError:  # also where a writer has just removed it
             return False
 
+    def _present_file(self) -> tuple[int, int] | None:
+        """Device and inode of the file at the path; None if there is none."""
+        try:
+            found = self._absolute.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _begin(self, connection: Connection) -> None:
+        mode = connection.get_execution_options().get("semsearch_begin", "DEFERRED")
+        if mode != "DEFERRED" and self.is_replaced():  # the log at the path may be of the new file
+            raise IndexStoreError(
+                f"{self.directory} was replaced or deleted while it was written; try again"
+            )
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
     def _connect(self) -> sqlite3.Connection:
-        return self._connect_with(self._access)
+        connection = self._connect_with(self._access)
+        if self.is_replaced():
+            connection.close()
+            raise IndexChangedError(f"{self.directory} was replaced while it was read; try again")
+        return connection
 
     def _connect_with(self, access: _Access) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self.file.absolute().as_uri()}?{access.value}", uri=True, check_same_thread=False
+            f"{self._absolute.as_uri()}?{access.value}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` executes BEGIN
         with closed_on_error(connection):
@@ -374,11 +401,6 @@ class Database:
             raise _our_error(self.file, error) from error
         except SQLAlchemyError as error:
             raise IndexStoreError(f"{self.file}: {error}") from error
-
-
-def _begin(connection: Connection) -> None:
-    mode = connection.get_execution_options().get("semsearch_begin", "DEFERRED")
-    connection.exec_driver_sql(f"BEGIN {mode}")
 
 
 def _check_error(context: ExceptionContext) -> None:
