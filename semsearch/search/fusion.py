@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 import numpy
@@ -14,6 +15,9 @@ from semsearch.stores.protocol import Candidate
 
 #: Items with their scores, best first.
 Ranking: TypeAlias = Sequence[tuple[int, float]]
+
+#: The difference between the scores of items that are ordered by their ranks.
+STEP = 1e-9
 
 
 def reciprocal_rank_fusion(
@@ -71,20 +75,25 @@ def fused_scores(
 ) -> list[tuple[int, float]]:
     """Items with their fused scores, best first.
 
-    The first `depth` items of both rankings are fused on their own, so that the first pages of
-    results do not depend on how many hits are requested. The others follow, with lower scores.
+    The first `depth` items of both rankings are fused on their own. The others follow by the better
+    of their ranks, each divided by the weight of its ranking, with lower scores. So pages of
+    results do not depend on how many hits are requested.
     """
     fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
     weights = [options.dense_weight, 1 - options.dense_weight]
-    rankings = [[(item, one.score) for item, one in side.items()] for side in sides]
-    chunks = {item: one.chunk_id for side in reversed(sides) for item, one in side.items()}
-    scores = dict(fuse([ranking[:depth] for ranking in rankings], weights))
-    if len(scores) < len(chunks):
-        others = [scored for scored in fuse(rankings, weights) if scored[0] not in scores]
-        below = math.nextafter(min(scores.values()), -math.inf)
-        excess = max(0.0, others[0][1] - below)
-        scores |= {item: min(score - excess, below) for item, score in others}
-    return sorted(scores.items(), key=lambda scored: (-scored[1], chunks[scored[0]]))
+    first = [dict(islice(side.items(), depth)) for side in sides]
+    rankings = [[(item, one.score) for item, one in side.items()] for side in first]
+    chunks = {item: one.chunk_id for side in reversed(first) for item, one in side.items()}
+    fused = sorted(fuse(rankings, weights), key=lambda scored: (-scored[1], chunks[scored[0]]))
+    others: dict[int, float] = {}
+    for side, weight in zip(sides, weights, strict=True):
+        for rank, item in enumerate(islice(side, depth, None), start=depth + 1):
+            if item not in chunks:
+                weighted = rank / weight if weight else math.inf
+                others[item] = min(weighted, others.get(item, math.inf))
+    for place, item in enumerate(sorted(others, key=others.__getitem__), start=1):
+        fused.append((item, fused[len(chunks) - 1][1] - place * STEP))
+    return fused
 
 
 def _ordered(scores: dict[int, float]) -> list[tuple[int, float]]:

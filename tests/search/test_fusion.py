@@ -7,7 +7,9 @@ import pytest
 from scipy.stats import zscore
 
 from semsearch import Document, Index
-from semsearch.search.fusion import reciprocal_rank_fusion, zscore_fusion
+from semsearch.search.fusion import fused_scores, reciprocal_rank_fusion, zscore_fusion
+from semsearch.search.queries import Options
+from semsearch.stores.protocol import Candidate
 
 
 def test_reciprocal_rank_fusion_by_hand():
@@ -50,23 +52,50 @@ def test_edge_cases(fuse):
     assert [item for item, _ in one_sided] == [1, 2]
 
 
-@pytest.mark.parametrize("fusion", ["zscores", "rrf"])
-@pytest.mark.parametrize("dense_weight", [0.5, 0.1])
-def test_the_first_hits_do_not_depend_on_k(tmp_path, fusion, dense_weight):
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """An index of 400 documents, some of several passages, some without a word of the query."""
     random = numpy.random.default_rng(0)
     words = [f"word{n}" for n in range(40)]
-    with Index.create(tmp_path / "x", "hashing:16") as index:
+    with Index.create(tmp_path_factory.mktemp("fusion") / "x", "hashing:16") as index:
         index.add(
             Document(str(n), " ".join(random.choice(words, random.integers(3, 12))))
-            for n in range(400)
+            for n in range(300)
         )
-        options = {"mode": "hybrid", "fusion": fusion, "dense_weight": dense_weight}
-        every = index.search("word1 word2 word3", 400, **options)
-        assert len(every) == len({hit.document_id for hit in every}) == 400
-        scores = [hit.score for hit in every]
-        assert scores == sorted(scores, reverse=True)
-        for k in (10, 100, 150):
-            fewer = index.search("word1 word2 word3", k, **options)[:100]
-            assert [(hit.document_id, hit.score) for hit in fewer] == [
-                (hit.document_id, hit.score) for hit in every[: min(k, 100)]
-            ]
+        index.add(
+            Document(str(n), " ".join(random.choice(words, random.integers(300, 900))))
+            for n in range(300, 400)
+        )
+        yield index
+
+
+@pytest.mark.parametrize("fusion", ["zscores", "rrf"])
+@pytest.mark.parametrize("dense_weight", [0.5, 0.1, 0.0, 1.0])
+@pytest.mark.parametrize("per_document", [1, 2])
+def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
+    options = {"mode": "hybrid", "fusion": fusion, "dense_weight": dense_weight}
+    options["per_document"] = per_document
+
+    def found(k, offset=0):
+        hits = texts.search("word1 word2 word3", k, offset=offset, **options)
+        return [(hit.document_id, hit.score) for hit in hits]
+
+    every = found(1000)
+    assert len({name for name, _ in every}) == 400
+    assert len(every) == (400 if per_document == 1 else 500)
+    scores = [score for _, score in every]
+    assert scores == sorted(scores, reverse=True)
+    for k in (10, 100, 150, 250):
+        assert found(k) == every[:k]
+    assert [hit for offset in range(0, 500, 45) for hit in found(45, offset)] == every
+
+
+def test_later_hits_follow_by_their_weighted_ranks():
+    """With a weight of 0.75, three by the first ranking precede one by the second."""
+    sides = [
+        {item: Candidate(item, item, 1 / rank) for rank, item in enumerate(items, start=1)}
+        for items in ([*range(1, 13), 50], [1, 2, *range(41, 53)])
+    ]
+    options = Options(10, mode="hybrid", fusion="rrf", dense_weight=0.75)
+    order = [item for item, _ in fused_scores(sides, options, depth=2)]
+    assert order == [1, 2, *range(3, 10), 41, 10, 11, 12, 42, 50, *range(43, 50), 51, 52]
