@@ -173,7 +173,9 @@ def _lacks_hits(answer: Answer, distinct: int, depth: int, options: Options) -> 
     if not options.fold_duplicates or answer.found < depth or distinct >= _needed(options):
         return False
     least = options.min_score
-    return least is None or not answer.hits or answer.hits[-1].score >= least
+    if least is None or not answer.hits:
+        return True
+    return options.rerank is None and answer.hits[-1].score >= least
 
 
 def _answers(
@@ -376,8 +378,11 @@ def _ordered(
         options: of the search.
         clock: measures the time.
     """
-    least = options.min_score
-    kept = [hit for hit in hits if least is None or hit.score >= least]
+    kept = list(hits)
+    if options.min_score is not None:
+        if hits.reranked:  # the scores of the others are on another scale
+            kept = [hit for hit in kept if hit.scores.reranked is not None]
+        kept = [hit for hit in kept if hit.score >= options.min_score]
     if kept and vectors_of:
         from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 

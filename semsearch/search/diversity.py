@@ -44,7 +44,8 @@ def maximal_marginal_relevance(
 
     Each step takes the hit with the largest difference between its weighted relevance and its
     weighted largest cosine with the hits taken before. Relevance is the score, scaled to 0 for the
-    worst of these hits and 1 for the best.
+    worst of these hits and 1 for the best. If a cross-encoder read only the first of them, the
+    scores of the others, which are on another scale, are shifted to begin at its lowest one.
 
     Args:
         hits: best first.
@@ -52,6 +53,9 @@ def maximal_marginal_relevance(
         relevance_weight: the paper's lambda, from 0 to 1.
     """
     scores = numpy.array([hit.score for hit in hits])
+    read = sum(hit.scores.reranked is not None for hit in hits)
+    if 0 < read < len(hits):
+        scores[read:] += scores[read - 1] - scores[read]
     relevance = (scores - scores.min(initial=numpy.inf)) if len(hits) else scores
     if relevance.any():
         relevance /= relevance.max()

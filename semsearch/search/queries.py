@@ -59,7 +59,7 @@ class SearchOptions(TypedDict, total=False):
 
     Attributes:
         offset: the number of best hits to skip, for pages after the first.
-        min_score: drop hits with a lower score.
+        min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
             In the latter two, ``"an exact phrase"`` is required in the document, and ``-word`` or

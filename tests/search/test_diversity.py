@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from semsearch import Document, Index
-from semsearch.records import Chunk, Hit
+from semsearch.records import Chunk, Hit, HitScores
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 
 
@@ -64,6 +64,15 @@ def test_mmr_orders_as_in_the_paper():
 def test_mmr_with_weight_1_changes_nothing():
     hits = hits_of([0.9, 0.5, 0.5, 0.1])
     assert maximal_marginal_relevance(hits, unit(numpy.eye(4)), 1.0) == hits
+
+
+def test_hits_that_were_not_reranked_follow_the_others():
+    """Their scores are on another scale, here a higher one."""
+    hits = hits_of([3.0, -1.0, -5.0, 0.9, 0.8])
+    hits[:3] = [hit._replace(scores=HitScores(reranked=hit.score)) for hit in hits[:3]]
+    assert maximal_marginal_relevance(hits, unit(numpy.eye(5)), 1.0) == hits
+    alike = unit([[1, 0], [1, 0], [1, 0], [0, 1], [1, 0]])
+    assert ids(maximal_marginal_relevance(hits, alike, 0.5)) == ["1", "4", "2", "3", "5"]
 
 
 def test_equal_scores():

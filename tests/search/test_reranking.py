@@ -122,6 +122,17 @@ def test_scores_of_both_stages_are_combined(index):
     ]
 
 
+def test_the_minimum_score_is_one_of_the_reranker(index):
+    """The hits that it did not read have scores on another scale."""
+    scores = [hit.score for hit in index.search("item", COUNT, rerank=Counting(), rerank_depth=5)]
+    assert scores[:5] == [4.0, 3.0, 2.0, 1.0, 0.0]
+    assert scores[5] > 0.0
+    for least, expected in ((-1, [4, 3, 2, 1, 0]), (0.1, [4, 3, 2, 1]), (2, [4, 3, 2]), (9, [])):
+        options = {"rerank": Counting(), "rerank_depth": 5, "min_score": least}
+        assert ids(index.search("item", COUNT, **options)) == expected
+        assert ids(index.search("item", COUNT, **options, fold_duplicates=True)) == expected
+
+
 def test_combined_scores_that_are_all_equal():
     assert reranking.combined([0.5, 0.5], [1.0, 3.0], 0.5) == [-0.5, 0.5]
     assert reranking.combined([0.5], [1.0], 0.5) == [0.0]
