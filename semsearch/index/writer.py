@@ -16,7 +16,14 @@ from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.parts import Part, WholeFile
-from semsearch.errors import ArgumentError, BadRowError, FieldNotFoundError, SpaceError, refuse
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    FieldNotFoundError,
+    RemovalError,
+    SpaceError,
+    refuse,
+)
 from semsearch.index.batch import BatchResult, BatchWriter, complete_space
 from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.plan import Change, Prepared
@@ -127,12 +134,14 @@ class IndexWriter:
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
+        started = time.perf_counter()
         summary, files = self._upsert(_iterated(corpus))
+        self._store.optimise()
         self._memory.remember(files)
-        return summary
+        return replace(summary, seconds=time.perf_counter() - started)
 
     def _upsert(self, documents: Iterator[Document]) -> tuple[Summary, _Files]:
-        """`upsert`; also returns the files of folders to remember."""
+        """`upsert` without `optimise`; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
         files = documents.files if isinstance(documents, DocumentReader) else FolderFiles()
@@ -162,8 +171,6 @@ class IndexWriter:
                     self._on_batch(summary)
             summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
             self._complete(encoders, workers)
-        self._store.optimise()
-        summary = replace(summary, seconds=time.perf_counter() - started)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
 
@@ -217,7 +224,11 @@ class IndexWriter:
             removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
-        check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
+        try:
+            check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
+        except RemovalError:
+            self._store.optimise()
+            raise
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
         self._memory.remember(files)
         self._store.optimise()
@@ -313,7 +324,8 @@ class IndexWriter:
             kind: ``flat`` compares all vectors with the query; ``ivf`` and ``hnsw`` find most of
                 the nearest vectors faster; ``auto`` is flat for up to 50,000 passages (with 384
                 dimensions) and ivf for more. A FAISS factory string of either family is used as
-                given, such as ``IVF4096,SQ8``.
+                given, such as ``IVF4096,SQ8``; if FAISS cannot build it, as with too few vectors
+                for its lists, flat is used, with a warning.
             recall: the target share of the 10 nearest vectors to find; `Index.info` reports the
                 recall measured when the vectors were written, with 95 % confidence.
             memory: the maximum size in bytes of the codes that ``ivf`` searches, in addition to

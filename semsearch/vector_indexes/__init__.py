@@ -30,8 +30,12 @@ MIN_IVF_VECTORS = 1000
 #: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
 ONE_LIST = 250_000
 
-#: FAISS factory strings of the two families: a graph or lists, followed by a code.
-_FACTORY = re.compile(r"(HNSW|IVF)\d+(_HNSW\d+)?(\([^()]*\))?,[A-Za-z0-9]+(fs|fsr)?")
+#: FAISS factory strings of the two families: a graph or lists, followed by a code. FAISS crashes if
+#: a number is 0, or with a graph of one link per node.
+_FACTORY = re.compile(
+    r"(?!.*(HNSW0*1?|IVF0*|PQ\d+x0*)(?!\d))"
+    r"(HNSW|IVF)\d+(_HNSW\d+)?(\([^()]*\))?,[A-Za-z0-9]+(fs|fsr)?"
+)
 
 _LISTS = re.compile(r"^IVF\d+")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from semsearch import Corpus, Document, Index
 from semsearch.corpus import documents as reading
 from semsearch.corpus import frame_documents
-from semsearch.errors import CorpusError, IndexFormatError, RemovalError
+from semsearch.errors import CorpusError, IndexFormatError, IndexStoreError, RemovalError
 from semsearch.index.preview import preview_delete, preview_index
 
 HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
@@ -163,6 +164,17 @@ class TestManyRemovals:
         others = [Document(f"e{number}", f"Other {number}.") for number in range(1000)]
         with pytest.raises(RemovalError, match="would remove 100 of 100 documents"):
             sync(index, others)
+        assert [one.vectors for one in index.info().snapshots.values()] == [1100]
+
+    def test_documents_are_removed_before_a_snapshot_is_written(self, index, monkeypatch):
+        def fail(*arguments):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        others = [Document(f"e{number}", f"Other {number}.") for number in range(20)]
+        monkeypatch.setattr("faiss.write_index", fail)
+        with pytest.raises(IndexStoreError, match="cannot write the snapshot"):
+            sync(index, HUNDRED[30:] + others, allow_removals=True)
+        assert len(index) == 90
 
     def test_allowed(self, index):
         assert sync(index, HUNDRED[:1], allow_removals=True).removed == 99

@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexFormatError, IndexStoreError
+from semsearch.errors import IndexFormatError
 from semsearch.stores.local.spaces import SpaceView, snapshot_record
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
@@ -280,16 +280,24 @@ class TestIndexTypes:
         index.add([Document(f"still more {n}", text) for n, text in enumerate(TEXTS)])
         assert kinds(index)["hashing-32"][0] == "IVF17,PQ8x4fs"
 
-    def test_a_type_that_faiss_cannot_build(self, index):
-        """The vectors are searched as before."""
+    @pytest.mark.parametrize("kind", ["IVF101,SQ8", "IVF2,PQ5"])
+    def test_a_type_that_faiss_cannot_build(self, index, kind, caplog):
+        """There are too few vectors, or the dimension is no multiple of 5: a flat one is built."""
         with index.writer() as writer:
-            writer.set_index_type("IVF1000,SQ8")  # more lists than vectors
-            with pytest.raises(IndexStoreError, match="IVF1000,SQ8"):
-                writer.optimise()
-        assert len(index.search("word3", k=5)) == 5
-        with index.writer() as writer:
-            writer.set_index_type("auto")
+            writer.set_index_type(kind)
             writer.optimise()
+            assert kinds(index) == {"hashing-32": ("flat", 1)}
+            (warning,) = caplog.messages
+            assert f"'{kind}'" in warning
+            assert "--index-type auto" in warning
+            generation = record(index).generation
+            writer.optimise()
+            assert record(index).generation == generation  # it is up to date
+            writer.delete(ids=[str(number) for number in range(40)])
+            writer.compact()
+            assert record(index).vectors == 60
+            writer.upsert(Document(f"more {n}", text) for n, text in enumerate(TEXTS))
+        assert kinds(index)["hashing-32"][0] == (kind if kind == "IVF101,SQ8" else "flat")
 
     def test_a_damaged_setting(self, index):
         with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:

@@ -26,6 +26,7 @@ from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kin
         (IndexType("ivf"), 999, "flat"),
         (IndexType("ivf"), 10_000, "IVF100,PQ96x4fs"),
         (IndexType("IVF100,PQ48x4fs"), 10_000, "IVF100,PQ48x4fs"),
+        (IndexType("IVF10_HNSW10,PQ10x10"), 10_000, "IVF10_HNSW10,PQ10x10"),
     ],
 )
 def test_the_chosen_kind(wanted, count, kind):
@@ -46,6 +47,10 @@ def test_the_number_of_lists_does_not_change_the_kind():
         IndexType("PQ96"),
         IndexType("HNSW32"),
         IndexType("PCA64,IVF100,SQ8"),
+        IndexType("IVF0,SQ8"),
+        IndexType("IVF4_HNSW00,SQ8"),
+        IndexType("HNSW1,SQ8"),
+        IndexType("IVF4,PQ8x0"),
         IndexType(recall=0),
         IndexType(recall=1.01),
         IndexType(recall=float("nan")),

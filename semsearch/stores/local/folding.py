@@ -5,7 +5,9 @@ The tail of a space are its vectors newer than the snapshot; they are searched e
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection, func, select
@@ -34,6 +36,8 @@ from semsearch.stores.local.spaces import (
 from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
 
+logger = logging.getLogger(__name__)
+
 #: A snapshot is rewritten when deleted vectors and the tail exceed this share of it.
 STALE_SHARE = 0.1
 
@@ -49,6 +53,7 @@ def fold(
 ) -> bool:
     """Write a new snapshot of a space if the present one is missing, damaged or out of date.
 
+    If FAISS cannot build the kind of index that was chosen, a flat one is written, with a warning.
     The file is complete before a transaction records it. The previous snapshot is kept for readers
     that are about to open it; older files are deleted.
 
@@ -66,11 +71,13 @@ def fold(
     with connection.begin():
         record = snapshot_record(connection, space)
         wanted = get_index_type(connection)
+        is_current = False
         if record and not rewrite and not snapshot_fault(directory, record):
             tail, gone = _stale_rows(connection, space, record)
             kind = chosen_kind(wanted, record.vectors + tail - gone, space.dimension)
             share = 0 if thoroughly else STALE_SHARE
-            if tail + gone <= share * record.vectors and (loading or is_kind_of(record.kind, kind)):
+            is_current = tail + gone <= share * record.vectors
+            if is_current and (loading or is_kind_of(record.kind, kind)):
                 return False
         total = _count(connection, space)
         if record is None and not total:
@@ -78,15 +85,15 @@ def fold(
         kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
         generation = record.generation + 1 if record else 1
         deleted = get_setting(connection, DELETED, 0)
-        new = write_snapshot(
-            directory,
-            space,
-            generation,
-            total,
-            lambda: vector_blocks(connection, space),
-            kind,
-            wanted.recall,
-        )
+        blocks = partial(vector_blocks, connection, space)
+        write = partial(write_snapshot, directory, space, generation, total, blocks)
+        try:
+            new = write(kind, wanted.recall)
+        except RuntimeError as error:
+            _warn_of_flat(kind, error)
+            if record and record.kind == FLAT and is_current:
+                return False
+            new = write(FLAT)
     with connection.begin():
         row = new._asdict()
         connection.execute(
@@ -97,6 +104,17 @@ def fold(
         put_setting(connection, deleted_before(space), deleted)
     remove_leftovers(connection, directory, keep_previous=True)
     return True
+
+
+def _warn_of_flat(kind: str, error: RuntimeError) -> None:
+    """Log that FAISS cannot build a kind of index, often because there are too few vectors."""
+    reason = str(error).strip().rpartition("\n")[2].rpartition("failed: ")[2]
+    logger.warning(
+        "cannot build a vector index of type '%s' (%s); using a flat one, which compares all "
+        "vectors (to choose another type: semsearch index --index-type auto)",
+        kind,
+        reason,
+    )
 
 
 def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = True) -> list[Path]:

@@ -87,16 +87,13 @@ def write_snapshot(
         recall: the recall@10 for which an approximate index is tuned.
 
     Raises:
+        RuntimeError: FAISS cannot build an index of this kind from these vectors.
         IndexStoreError: it cannot be written.
     """
     build = index_class(kind)
     if build is None:
         raise IndexStoreError(f"no index type {kind!r}")
-    try:
-        index = build.build(kind, space.dimension, count, blocks, recall)
-    except RuntimeError as error:  # FAISS cannot build it from these vectors
-        reason = str(error).strip().rpartition("\n")[2]
-        raise IndexStoreError(f"cannot build a vector index of type {kind!r} ({reason})") from error
+    index = build.build(kind, space.dimension, count, blocks, recall)
     file = directory / snapshot_name(space.name, generation)
     draft = file.with_suffix(".faiss.tmp")
     try:
