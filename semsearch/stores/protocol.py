@@ -509,7 +509,7 @@ class StoreWriter(Protocol):
     def repair(self) -> None:
         """Rebuild derived data, and remove damaged vectors.
 
-        Spaces are incomplete afterwards, until `put_vectors` and `mark_complete` complete them.
+        Spaces may be incomplete afterwards, until `put_vectors` and `mark_complete` complete them.
         """
 
 

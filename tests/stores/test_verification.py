@@ -8,7 +8,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.errors import IndexFormatError
+from semsearch.errors import IndexFormatError, SpaceError
 from semsearch.stores.protocol import text_hash
 
 pytestmark = pytest.mark.slow
@@ -166,3 +166,18 @@ def test_repair_recomputes_lost_vectors(path):
     repair(path)
     with Index.open(path, [encoder]) as index:
         assert Retriever(index).search(DOCUMENTS[9].text, k=1)[0].document_id == "9"
+
+
+def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):
+    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
+        index.add(DOCUMENTS)
+        damage(index.path, "UPDATE vectors SET vector = x'00' WHERE space_id = 2 AND chunk_id = 7")
+        with index._store.writer() as writer:
+            writer.repair()  # before the vectors are encoded again
+        for mode in ("semantic", "bm25", "hybrid"):
+            assert len(index.search("word3", 60, mode=mode)) >= 12
+        with pytest.raises(SpaceError, match="still lacks vectors"):
+            index.search("word3", space="hashing-64")
+        with index.writer() as writer:
+            writer.repair()
+        assert len(index.search("word3", 60, space="hashing-64")) == 60

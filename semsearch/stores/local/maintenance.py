@@ -118,9 +118,7 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
-    of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
-    missing = connection.scalar(select(func.count()).where(chunks.c.chunk_id.not_in(of_space)))
-    if missing:
+    if missing := _lacking(connection, space):
         yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
     bad = sum(1 for _ in bad_vectors(connection, space))
     if bad:
@@ -178,15 +176,27 @@ def rebuild(connection: Connection) -> None:
 
 
 def discard_bad_vectors(connection: Connection, space: Space) -> None:
-    """Delete the damaged vectors of a space, which is incomplete until they are encoded again."""
+    """Delete the damaged vectors of a space.
+
+    If some passages lack a vector then, the space is incomplete until these are encoded: searching
+    it raises instead of missing passages.
+    """
     with connection.begin():
         bad = values(bad_vectors(connection, space))
         connection.execute(
             delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
         )
-        # Until it is complete again, searching it raises instead of missing passages.
-        connection.execute(update(spaces).where(spaces.c.space_id == space.id).values(complete=0))
+        if _lacking(connection, space):
+            incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
+            connection.execute(incomplete)
         next_revision(connection)
+
+
+def _lacking(connection: Connection, space: Space) -> int:
+    """The number of passages without a vector."""
+    of_space = select(vectors.c.chunk_id).where(vectors.c.space_id == space.id)
+    lacking = select(func.count()).where(chunks.c.chunk_id.not_in(of_space))
+    return connection.execute(lacking).scalar_one()
 
 
 def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:
