@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 from semsearch.errors import FieldNotFoundError, FilterError
@@ -181,10 +181,9 @@ _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
 #: A date without a time, and the notations of its midnight, for which it stands.
 _DAY = re.compile(r"\d{4}-[01]\d-[0-3]\d")
-MIDNIGHTS = (
-    *("", " 00:00", " 00:00:00", "T00:00", "T00:00:00"),
-    *("T00:00:00+00:00", "T00:00:00.000Z", "T00:00:00Z"),
-)
+_FRACTIONS = ("", ":00", ":00.000", ":00.000000", ":00.0000000")
+_UTC = ("", "Z", "+00:00", "+0000", "+00")
+MIDNIGHTS = ("", *map("".join, product((" 00:00", "T00:00"), _FRACTIONS, _UTC)))
 #: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
 _OTHER_DATE = re.compile(
     r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"

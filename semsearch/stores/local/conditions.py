@@ -168,8 +168,9 @@ class _Compiler:
             raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
         match condition:
             case Not(inner):
-                # A test of a missing value is NULL, and so is its `not`.
-                return not_(func.coalesce(self.sql(inner, depth + 1), false()))
+                # A test of a missing value is NULL, and so is its `not`. Only in the condition of a
+                # `case`, SQLite does not read all values of an `in` to tell NULL from false.
+                return case((self.sql(inner, depth + 1), false()), else_=true())
             case And(conditions):
                 return and_(*(self.sql(each, depth + 1) for each in conditions))
             case Or(conditions):
