@@ -132,7 +132,7 @@ class BatchWriter:
 
         While batches are cut and encoded, later ones are read and compared, and earlier ones are
         written. Batches grow to the size that is encoded in about `BATCH_SECONDS`. If reading the
-        corpus fails, the documents read before are still written.
+        corpus fails, the batches read before are still written.
         """
         workers = self._workers
         planned = self._planned(iter(corpus))

@@ -62,8 +62,8 @@ class SearchOptions(TypedDict, total=False):
         min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
-            In the latter two, ``"an exact phrase"`` is required in the document, and ``-word`` or
-            ``-"a phrase"`` excludes it.
+            In the latter two, ``"an exact phrase"`` is required in a passage of the document, and
+            ``-word`` or ``-"a phrase"`` excludes documents with such a passage.
         fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
         dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
         like: ids of documents that hits should resemble, or weights by id. Their vectors are added
@@ -184,8 +184,8 @@ class Wanted(NamedTuple):
     to_encode: tuple[str, ...] = ()
     vector: Matrix | None = None
     words: str = ""  #: for BM25
-    required: tuple[str, ...] = ()  #: phrases that documents must contain
-    excluded: tuple[str, ...] = ()  #: words and phrases that they must not contain
+    required: tuple[str, ...] = ()  #: phrases that a passage of the document must contain
+    excluded: tuple[str, ...] = ()  #: words and phrases that no passage of it may contain
 
 
 def checked_queries(queries: Iterable[Query], space: Space, options: Options) -> list[Wanted]:
