@@ -188,8 +188,13 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
         }
         for query, found in run.items()
     }
+    # pytrec_eval crashes at grades below -1, which no measure distinguishes from -1.
+    qrels = {
+        query: {name: max(-1, grade) for name, grade in grades.items()}
+        for query, grades in retrieval.qrels.items()
+    }
     try:
-        for metric in iter_calc(wanted, retrieval.qrels, ranked):
+        for metric in iter_calc(wanted, qrels, ranked):
             values[str(metric.measure)][rows[metric.query_id]] = 100 * metric.value
     except (ValueError, CalledProcessError) as error:
         shown = ", ".join(values)

@@ -95,6 +95,19 @@ def test_measures_by_hand():
         assert (result.n, result.seconds) == (3, 0.5)
 
 
+def test_grades_below_zero_are_not_relevant():
+    """trec_eval crashes at -2, which stands for spam in TREC's web tracks, without other grades."""
+    run = {"q1": {"d1": 1.0}, "q2": {"d2": 1.0}, "q3": {"d3": 1.0}}
+    names = ("nDCG@10", "RR@10", "AP", "R@100", "Bpref")
+    found = []
+    for grade in (-100, -2, -1):
+        retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": grade}, "q3": {"d3": grade}})
+        found.append(evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query)
+    assert found[0]["known"]["RR@10"].tolist() == [100, 0, 0]
+    for one in found[1:]:
+        numpy.testing.assert_equal(one, found[0])
+
+
 @pytest.mark.slow
 def test_a_run_over_scifact_against_scikit_learn(data):
     """Equal to an independent implementation within 1e-6; SciFact's judgements are 0 or 1."""
