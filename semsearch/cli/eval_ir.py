@@ -29,6 +29,7 @@ from semsearch.cli.render_evaluation import (
     difference_record,
     ir_tables,
     json_number,
+    warn_of_few,
     write_json_line,
 )
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
@@ -151,6 +152,7 @@ def command(
             _write_lines(evaluation, per_query)
     if format_name == "table":
         ir_tables(evaluations)
+    warn_of_few(evaluations, "queries")
     for name, encoder in encoders.items():
         warn_of_unknown_words(name, encoder)
     if report is not None:

@@ -22,6 +22,7 @@ from semsearch.cli.render_evaluation import (
     difference_record,
     json_number,
     sts_tables,
+    warn_of_few,
     write_json_line,
 )
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
@@ -96,6 +97,7 @@ def command(
             _write_lines(evaluations[-1])
     if format_name == "table":
         sts_tables(evaluations)
+    warn_of_few(evaluations, "pairs")
     for scorer in scorers:
         if isinstance(scorer, CosineScorer):
             warn_of_unknown_words(scorer.spec, scorer.encoder)

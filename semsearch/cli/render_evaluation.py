@@ -31,6 +31,9 @@ IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
 WHOLE_DOCUMENTS_NOTE = "Each document is one passage, of which an encoder reads the beginning."
 PUBLISHED_NOTE = "published: the same system on the same data."
 
+#: Over fewer pairs or queries, intervals are too narrow.
+FEW = 10
+
 
 def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
     """Print results, what was left out, and the differences of the systems."""
@@ -40,7 +43,7 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
             [
                 result.aggregation.value,
                 _interval(result.spearman),
-                f"{result.pearson:.2f}",
+                _number(result.pearson),
                 _published(result.published),
                 _system(result),
             ]
@@ -55,6 +58,8 @@ def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
         if evaluation.dataset.unscored:
             left_out = quantity(evaluation.dataset.unscored, "pair")
             _note(f"{_name(evaluation)}: {left_out} without a gold score left out")
+        if constant := _constant(evaluation):
+            _note(f"{_name(evaluation)}: undefined, since all scores are equal: {constant}")
     if any(evaluation.differences for evaluation in evaluations):
         click.echo()
         _note("Spearman, paired differences on the same pairs (bootstrap)")
@@ -100,6 +105,13 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
         _print(_name(evaluation), ["measure", ">difference", ">p", "systems"], rows)
 
 
+def warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
+    """Warn on standard error of sets with too few pairs or queries for an interval."""
+    if names := [_name(one) for one in evaluations if one.results[0].n < FEW]:
+        warning = f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable"
+        click.echo(visible(warning), err=True)
+
+
 def json_number(value: float) -> float | None:
     """A number for JSON, which has no NaN."""
     return None if math.isnan(value) else round(float(value), 4)
@@ -116,12 +128,37 @@ def write_json_line(line: dict[str, Any]) -> None:
     click.echo(json_text(line))
 
 
+def _constant(evaluation: StsEvaluation) -> str:
+    """The scores that are constant in a subset, if a correlation is undefined."""
+    if not any(math.isnan(result.pearson) for result in evaluation.results):
+        return ""
+    found, start = [], 0
+    for subset, pairs in evaluation.dataset.subsets.items():
+        end = start + len(pairs)
+        columns = {"gold scores": [pair.gold for pair in pairs]} | {
+            _near(system): scores[start:end].tolist()
+            for system, scores in evaluation.scores.items()
+        }
+        found += [f"{name} in {subset}" for name, column in columns.items() if len({*column}) == 1]
+        start = end
+    return ", ".join(found)
+
+
+def _number(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:z.2f}"
+
+
 def _interval(found: Interval) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    if math.isnan(found.value):
+        return _number(found.value)
+    return f"{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
 
 
 def _difference(found: Difference) -> list[str]:
-    return [f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", found.p_shown]
+    if math.isnan(found.value):
+        return [_number(found.value), ""]
+    shown = f"{found.value:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]"
+    return [shown.replace("+nan", "nan"), found.p_shown]
 
 
 def _published(value: float | None) -> str:

@@ -24,7 +24,7 @@ SEED = 0
 
 
 class Interval(NamedTuple):
-    """A value with its 95 % interval."""
+    """A value with its 95 % interval; its ends are NaN if it is undefined, as for one query."""
 
     value: float
     low: float
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
     value: float
     low: float  #: of the 95 % interval
     high: float
-    p: float  #: two-sided p value
+    p: float  #: two-sided p value; NaN if the difference is undefined
     p_is_bound: bool = False  #: whether `p` is an upper bound, the least that the resamples allow
 
     @property
@@ -66,11 +66,13 @@ def bootstrap_difference(
     """The difference between two values that were resampled together.
 
     The p value is twice the share of resampled differences on the other side of zero, with the
-    observed difference counted among them.
+    observed difference counted among them; NaN if the difference is undefined.
     """
     differences = resampled - other_resampled
     differences = differences[numpy.isfinite(differences)]
     observed = interval(value - other, differences)
+    if math.isnan(observed.value) or not len(differences):
+        return Difference(*observed, p=math.nan)
     beyond = int(min((differences <= 0).sum(), (differences >= 0).sum()))
     p = min(1.0, 2 * (1 + beyond) / (1 + len(differences)))
     return Difference(*observed, p, p_is_bound=beyond == 0 and p < 1)
@@ -91,7 +93,7 @@ def randomised_difference(values: Values, other: Values) -> Difference:
 
     differences = values - other
     observed = interval(float(differences.mean()), _resampled_mean(differences))
-    if not differences.any():
+    if len(differences) < 2 or not differences.any():  # both signs are as extreme
         return Difference(*observed, p=1.0)
     test = permutation_test(
         (differences,),
@@ -110,7 +112,7 @@ def randomised_difference(values: Values, other: Values) -> Difference:
 
 def _resampled_mean(values: Values) -> Values:
     if len(values) < 2:
-        return numpy.full(RESAMPLES, values.mean())
+        return numpy.full(RESAMPLES, math.nan)
     from scipy.stats import bootstrap
 
     found = bootstrap(

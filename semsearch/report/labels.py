@@ -75,5 +75,5 @@ def difference_cells(found: Difference) -> list[str]:
     """A difference with its interval, and its p value."""
     if math.isnan(found.value):
         return ["", ""]
-    interval = f"[{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"
+    interval = f"[{found.low:+z.2f},{_TIE}{found.high:+z.2f}]".replace("+nan", "nan")
     return [f"{found.value:+z.2f} {interval}", found.p_shown]

@@ -149,6 +149,23 @@ class TestSts:
             assert output.count("[") == len(re.findall(r"\d \[[-+]?[\d.]+, [-+]?[\d.]+\]", output))
             assert "published" not in output  # these systems have no published values
 
+    def test_a_constant_has_no_correlation(self, run, tmp_path):
+        """Not even a p value, as of systems that do not differ."""
+        for name in ("one", "two"):
+            lines = [f"{left}\t{right}\n" for left, right, _ in PAIRS]
+            (tmp_path / f"STS.input.{name}.txt").write_text("".join(lines))
+            golds = [3.0 if name == "two" else gold for *_, gold in PAIRS]
+            (tmp_path / f"STS.gs.{name}.txt").write_text("".join(f"{gold}\n" for gold in golds))
+        arguments = ["sts", "--data", ".", "--system", "hashing", "--system", "hashing:8"]
+        rows = [row.split() for row in run(*arguments).stdout.splitlines()]
+        assert ["mean", "undefined", "undefined", "hashing"] in [row[:4] for row in rows]
+        assert ["mean", "undefined", "hashing:8", "minus", "hashing"] in rows
+        note = "undefined, since all scores are equal: gold scores in two"
+        assert note in " ".join(" ".join(row) for row in rows)
+        lines = run(*arguments, "--format", "jsonl").stdout.splitlines()
+        [difference] = json.loads(lines[-1])["differences"]
+        assert (difference["value"], difference["p"]) == (None, None)
+
     def test_sts12_has_both_aggregations(self, run, tmp_path):
         folder = tmp_path / "sts" / "STS12"
         (tmp_path / "sts").mkdir()
@@ -236,6 +253,33 @@ class TestIr:
         assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == [100, 100]
         assert "runs/q.hashing.run: the id 'd 1' contains white space" in result.stderr
         assert not list((tmp_path / "runs").iterdir())
+
+    def test_one_query(self, run, beir, tmp_path):
+        """A mean without an interval, and no difference is significant."""
+        (tmp_path / "q.tsv").write_text("q1\tcats\n")
+        (tmp_path / "r.txt").write_text("q1 0 d2 1\n")
+        (tmp_path / "a.run").write_text("q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\n")
+        (tmp_path / "b.run").write_text("q1 Q0 d2 1 1 x\n")
+        with Index.create(tmp_path / "pets.index", "hashing") as index:
+            index.add([Document("d1", "Cats sleep."), Document("d2", "Dogs bark.")])
+        files = ["--queries", "q.tsv", "--qrels", "r.txt", "--measure", "RR@10"]
+        arguments = ["ir", "--index", "pets.index", *files, "--system", "run:b.run"]
+        result = run(*arguments, "--system", "run:a.run", "--report", "report")
+        rows = [row.split() for row in result.stdout.splitlines()]
+        assert ["RR@10", "100.00", "[nan,", "nan]", "run:b.run"] in rows
+        assert [
+            "RR@10",
+            "-50.00",
+            "[nan,",
+            "nan]",
+            "1.000",
+            "run:a.run",
+            "minus",
+            "run:b.run",
+        ] in rows
+        assert "q test: intervals over fewer than 10 queries are unreliable\n" in result.stderr
+        line = run(*arguments, "--format", "jsonl").stdout
+        assert (json.loads(line)["value"], json.loads(line)["low"]) == (100, None)
 
     def test_existing_index(self, run, beir, tmp_path):
         """Its search modes have the same values as a collection of the same documents."""

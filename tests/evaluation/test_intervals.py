@@ -74,6 +74,14 @@ def test_equal_samples_do_not_differ(rng):
     assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0, False)
 
 
+@pytest.mark.parametrize(("value", "resampled"), [(math.nan, 1.0), (0.5, math.nan)])
+def test_an_undefined_difference_has_no_p(value, resampled):
+    resamples = numpy.full(RESAMPLES, resampled)
+    found = bootstrap_difference(value, 0.1, resamples, numpy.zeros(RESAMPLES))
+    assert math.isnan(found.p)
+    assert not found.p_is_bound
+
+
 def test_a_clear_difference(rng):
     resampled = rng.normal(size=RESAMPLES)
     found = bootstrap_difference(3.0, 1.0, resampled + 2, resampled)
@@ -99,8 +107,11 @@ def test_a_mean_has_the_interval_of_its_standard_error(rng):
     assert found.high == pytest.approx(found.value + margin, abs=0.15 * margin)
 
 
-def test_one_query_has_an_interval_of_zero_width():
-    assert mean_interval(numpy.array([40.0])) == (40, 40, 40)
+def test_one_query_has_no_interval():
+    found = mean_interval(numpy.array([40.0]))
+    assert found.value == 40
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
 
 
 def test_p_is_bounded_by_the_number_of_samples():
@@ -123,6 +134,12 @@ def test_the_randomisation_test_is_exact_for_few_queries():
 def test_equal_systems_do_not_differ():
     values = numpy.array([1.0, 2.0, 3.0])
     assert randomised_difference(values, values) == (0, 0, 0, 1.0, False)
+
+
+def test_one_query_has_no_significant_difference():
+    found = randomised_difference(numpy.array([40.0]), numpy.array([10.0]))
+    assert (found.value, found.p, found.p_is_bound) == (30, 1.0, False)
+    assert math.isnan(found.low)
 
 
 def test_one_difference_is_not_significant():
