@@ -35,6 +35,17 @@ def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:
     grades[document] = max(grade, grades.get(document, grade))
 
 
+def check_queries(queries: Mapping[str, str], source: str) -> None:
+    """Check that no query is blank.
+
+    Raises:
+        DatasetError: one is.
+    """
+    for query, text in queries.items():
+        if not text.strip():
+            raise DatasetError(f"{source}: the query '{query}' is empty")
+
+
 def retrieval_set(
     name: str,
     documents: dict[str, str],
@@ -47,7 +58,7 @@ def retrieval_set(
     Judgements of unknown documents or queries are dropped; a warning with their number is logged.
 
     Raises:
-        DatasetError: no judgement refers to a known query and document.
+        DatasetError: no judgement refers to a known query and document, or a judged query is empty.
     """
     kept: Qrels = {}
     unknown = 0
@@ -67,4 +78,5 @@ def retrieval_set(
             unknown,
         )
     judged = {query: text for query, text in queries.items() if query in kept}
+    check_queries(judged, name)
     return RetrievalSet(name, documents, judged, {query: kept[query] for query in judged}, split)

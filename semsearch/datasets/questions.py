@@ -9,7 +9,7 @@ from pathlib import Path
 from semsearch.arguments import check_path
 from semsearch.datasets.beir import read_texts
 from semsearch.datasets.folder import stem
-from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
+from semsearch.datasets.judging import Qrels, check_queries, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.table import Row, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
@@ -50,8 +50,8 @@ def read_questions(
         has_document: whether a document with this id exists.
 
     Raises:
-        DatasetError: a file cannot be read, a judged document does not exist, or no query is
-            judged.
+        DatasetError: a file cannot be read, a judged document does not exist, a judged query is
+            empty, or no query is judged.
     """
     query_file, qrels_file = check_path("queries", queries), check_path("qrels", qrels)
     texts = _queries(query_file)
@@ -64,6 +64,7 @@ def read_questions(
             f"{qrels_file}: {len(unknown):,} judged queries are not in {query_file}, such as "
             f"'{unknown[0]}'"
         )
+    check_queries({query: texts[query] for query in kept}, str(query_file))
     documents = dict.fromkeys(name for grades in kept.values() for name in grades)
     if missing := [name for name in documents if not has_document(name)]:
         raise DatasetError(
@@ -88,8 +89,8 @@ def read_judged_table(
         notify: called with one line about the columns used.
 
     Raises:
-        DatasetError: the file cannot be read, columns are missing, or a relevance is not an
-            integer.
+        DatasetError: the file cannot be read, columns are missing, a query is empty, or a relevance
+            is not an integer.
     """
     rows = read_rows(file)
     header = next(rows)
@@ -105,6 +106,8 @@ def read_judged_table(
     qrels: Qrels = {}
     for row in rows:
         query, passage, grade = _cells(row, columns)
+        if not query.strip():
+            raise DatasetError(f"{row.place}: the query is empty")
         query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
         document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
         judge(qrels, query_id, document_id, max(0, relevance(grade, row.place)))
@@ -118,10 +121,10 @@ def _queries(file: Path) -> dict[str, str]:
     if file.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         return read_texts(file)
     texts: dict[str, str] = {}
-    rows = read_rows(file)
+    rows = read_rows(file, tabs=1)
     first = next(rows)
     if len(first.cells) == 2 and None in _found(first, QUERY_COLUMNS):
-        columns, rows = [0, 1], read_rows(file)
+        columns, rows = [0, 1], read_rows(file, tabs=1)
     else:
         columns = _columns(first, QUERY_COLUMNS)
     for row in rows:

@@ -26,19 +26,23 @@ class Row(NamedTuple):
     cells: list[str]
 
 
-def read_rows(file: Path) -> Iterator[Row]:
+def read_rows(file: Path, tabs: int = 2) -> Iterator[Row]:
     """The non-blank rows of a table, including the header, read lazily.
 
-    Tabs separate cells if the first line has two of them, else commas or semicolons. Cells
+    Tabs separate cells if the first line has enough of them, else commas or semicolons. Cells
     separated by commas or semicolons can be quoted, as in Python's `csv`. Published tables with
     tabs are usually unquoted, with sentences that begin with quotes; their cells are unquoted only
     if all that begin with a quote are complete quoted cells.
+
+    Args:
+        file: the table.
+        tabs: how many tabs in the first line are enough.
 
     Raises:
         DatasetError: the file cannot be read, is empty, or its quotes do not match.
     """
     first = next((line for line in numbered_lines(file) if line.text.strip(" ")), None)
-    separator = _separator(first.text[:HEAD_CHARACTERS]) if first else ","
+    separator = _separator(first.text[:HEAD_CHARACTERS], tabs) if first else ","
     lines = numbered_lines(file)
     if separator == "\t" and not _is_quoted(numbered_lines(file)):
         rows: Iterator[Row] = (Row(line.place, cells_of(line, "\t")) for line in lines)
@@ -53,8 +57,8 @@ def read_rows(file: Path) -> Iterator[Row]:
         raise DatasetError(f"{file} is empty")
 
 
-def _separator(line: str) -> str:
-    if line.count("\t") >= 2:
+def _separator(line: str, tabs: int) -> str:
+    if line.count("\t") >= tabs:
         return "\t"
     cells = {mark: len(next(csv.reader([line], delimiter=mark), [])) for mark in "\t,;"}
     return max(",;\t", key=lambda mark: cells[mark])

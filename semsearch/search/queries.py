@@ -277,7 +277,10 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         excluded=tuple(phrase for one in parsed for phrase in one.excluded),
     )
     if not found.to_encode:
-        raise QueryError("the query only excludes words; add a word or a phrase to search for")
+        raise QueryError(
+            f"the query {shown(found.text)} only excludes words; add a word or a phrase to search "
+            "for"
+        )
     return found
 
 

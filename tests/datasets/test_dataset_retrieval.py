@@ -171,6 +171,7 @@ class TestBeir:
             ("corpus.jsonl", "[1]\n", "not a JSON object"),
             ("corpus.jsonl", '{"id": "a", "text": "b"}\n', r"no '_id' and 'text' \(fields: id, te"),
             ("corpus.jsonl", CORPUS + CORPUS, r"corpus\.jsonl:4: duplicate id 'd1'"),
+            ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: the query 'q1' is empty"),
             ("queries.jsonl", None, r"has no queries\.jsonl"),
             ("qrels/test.tsv", None, r"has no qrels/test\.tsv \(splits: none\)"),
             ("qrels/test.tsv", "", "no judgement refers to"),
@@ -453,6 +454,7 @@ class TestJudgedTables:
             ),
             ("query,passage,relevance\n", "no judgement"),
             ("query,passage,relevance\nx,y\n", r"h\.csv:2: 2 columns; expected 3"),
+            ("query,passage,relevance\nx,y,1\n ,y,1\n", r"h\.csv:3: the query is empty"),
             ("query,passage,relevance\nx,y,good\n", r"h\.csv:2: the relevance is not an integer"),
         ],
     )

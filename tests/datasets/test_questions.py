@@ -54,9 +54,16 @@ def test_compressed_files(files):
 
 
 def test_queries_without_judgements_are_left_out(files):
-    (files / "more.csv").write_text("id,text\nq1,cats\nq9,birds\n2,x\n")
+    (files / "more.csv").write_text("id,text\nq1,cats\nq8,\nq9,birds\n2,x\n")
     found = read_questions(files / "more.csv", files / "qrels.txt", has_document)
     assert list(found.queries) == ["q1", "2"]
+
+
+@pytest.mark.parametrize("texts", [("cats, dogs", "fish; chips, peas"), ("cats; dogs", "fish")])
+def test_two_columns_without_a_header_may_contain_commas(files, texts):
+    (files / "queries.tsv").write_text("q1\t{}\n2\t{}\n".format(*texts))
+    found = read_questions(files / "queries.tsv", files / "qrels.txt", has_document)
+    assert found.queries == {"q1": texts[0], "2": texts[1]}
 
 
 @pytest.mark.parametrize(
@@ -68,6 +75,7 @@ def test_queries_without_judgements_are_left_out(files):
         ("queries.csv", "id,text\nx,a\n", "judged.csv has no judgement for a query of"),
         ("queries.csv", "id,text\nq1,a\n", "judged.csv: 1 judged queries are not in"),
         ("queries.csv", "", "queries.csv is empty"),
+        ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv: the query '2' is empty"),
         ("judged.csv", "q1,d1,1\n", "judged.csv:1: missing columns (columns: q1, d1, 1"),
         ("judged.csv", "query,paper,rel\nq1,d1,1\n", "expected: corpusid or documentid"),
         (

@@ -77,7 +77,7 @@ class TestWords:
 
     def test_excluded_words_only(self, index):
         for mode in ("bm25", "hybrid"):
-            with pytest.raises(ArgumentError, match="the query only excludes words"):
+            with pytest.raises(ArgumentError, match="the query '-comedy' only excludes words"):
                 index.search("-comedy", mode=mode)
 
     @pytest.mark.parametrize("query", ["-no " * 101 + "heist", '"a b" ' * 60 + "-c " * 60])
