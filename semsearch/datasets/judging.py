@@ -13,20 +13,26 @@ logger = logging.getLogger(__name__)
 #: Relevance by query id and document id.
 Qrels = dict[str, dict[str, int]]
 
+#: The highest relevance. trec_eval allocates memory for each grade, and overflows at some.
+MAX_RELEVANCE = 1000
+
 
 def relevance(text: str, place: str) -> int:
     """A judgement as an integer; ``1.0`` is accepted.
 
     Raises:
-        DatasetError: it is not an integer.
+        DatasetError: it is not an integer, or above MAX_RELEVANCE.
     """
+    shown = repr(text.strip()[:40])
     try:
         number = float(text)
-        if number == int(number):
-            return int(number)
+        if number != int(number):
+            raise ValueError
     except (ValueError, OverflowError):
-        pass
-    raise DatasetError(f"{place}: the relevance is not an integer: {text.strip()[:40]!r}")
+        raise DatasetError(f"{place}: the relevance is not an integer: {shown}") from None
+    if number > MAX_RELEVANCE:
+        raise DatasetError(f"{place}: the relevance is above {MAX_RELEVANCE:,}: {shown}")
+    return int(number)
 
 
 def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
-from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
@@ -12,6 +12,7 @@ import numpy
 from semsearch.arguments import check_items, check_texts, shown
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
+from semsearch.datasets.judging import MAX_RELEVANCE
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.intervals import (
     Difference,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 #: Names as in ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
+
+#: The highest relevance of gdeval, which computes ERR and nDCG(dcg='exp-log2').
+MAX_RELEVANCE_OF_GDEVAL = 4
 
 
 class IrResult(NamedTuple):
@@ -124,7 +128,9 @@ def evaluate_retrieval(
             published evaluations; only then are published values part of the results.
 
     Raises:
-        ArgumentError: a measure is unknown, or an argument has the wrong type.
+        ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
+            wrong type.
+        DatasetError: a judgement is higher than a measure allows.
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
@@ -134,7 +140,11 @@ def evaluate_retrieval(
             raise ArgumentError(
                 f"rankers must hold rankers (load_rankers returns them), not {shown(ranker)}"
             )
+    systems = [ranker.spec for ranker in rankers]
+    if twice := [system for system in systems if systems.count(system) > 1]:
+        raise ArgumentError(f"two systems are named '{twice[0]}'")
     wanted = measures(names)
+    _check_relevance(retrieval, wanted)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
     with Collection(retrieval, index, whole_documents=whole_documents) as collection:
         for ranker in rankers:
@@ -144,6 +154,20 @@ def evaluate_retrieval(
             difference = randomised_difference(evaluation.per_query[system][name], values_of_other)
             evaluation.differences.append(IrDifference(name, system, other, difference))
     return evaluation
+
+
+def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None:
+    """Refuse judgements that are higher than a measure allows, before anything is ranked."""
+    from ir_measures import gdeval
+
+    highest = max((max(grades.values()) for grades in retrieval.qrels.values()), default=0)
+    for measure in wanted:
+        is_gdevals = gdeval.supports(measure)
+        limit = MAX_RELEVANCE_OF_GDEVAL if is_gdevals else MAX_RELEVANCE
+        if highest > limit:
+            raise DatasetError(
+                f"{retrieval.name} has a relevance of {highest:,}; {measure} allows up to {limit:,}"
+            )
 
 
 def _add(
@@ -178,25 +202,28 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
     """The values of each measure x 100 in the order of the queries; 0 without results."""
     from ir_measures import iter_calc
 
-    rows = {query: row for row, query in enumerate(retrieval.queries)}
-    values = {str(measure): numpy.zeros(len(rows)) for measure in wanted}
+    values = {str(measure): numpy.zeros(len(retrieval.queries)) for measure in wanted}
+    # gdeval requires numbers as ids of queries, and ids of documents without white space.
+    rows = {query: str(row) for row, query in enumerate(retrieval.queries)}
+    ids: defaultdict[str, str] = defaultdict(lambda: str(len(ids)))
     # Packages of measures break ties in different ways; here ties keep the order of the run.
     ranked = {
-        query: {
-            name: -float(rank)
+        rows[query]: {
+            ids[name]: -float(rank)
             for rank, name in enumerate(sorted(found, key=found.__getitem__, reverse=True))
         }
         for query, found in run.items()
+        if query in rows
     }
     # pytrec_eval crashes at grades below -1, which no measure distinguishes from -1.
     qrels = {
-        query: {name: max(-1, grade) for name, grade in grades.items()}
+        rows[query]: {ids[name]: max(-1, grade) for name, grade in grades.items()}
         for query, grades in retrieval.qrels.items()
     }
     try:
         for metric in iter_calc(wanted, qrels, ranked):
-            values[str(metric.measure)][rows[metric.query_id]] = 100 * metric.value
-    except (ValueError, CalledProcessError) as error:
+            values[str(metric.measure)][int(metric.query_id)] = 100 * metric.value
+    except ValueError as error:
         shown = ", ".join(values)
         raise DatasetError(f"{retrieval.name} cannot be measured by {shown}: {error}") from error
     return values

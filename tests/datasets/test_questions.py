@@ -83,6 +83,12 @@ def test_two_columns_without_a_header_may_contain_commas(files, texts):
             "qid,docid,rel\nq1,d1,yes\n",
             "judged.csv:2: the relevance is not an integer",
         ),
+        ("judged.csv", "q1 0 d1 1001\n", "judged.csv:1: the relevance is above 1,000: '1001'"),
+        (
+            "judged.csv",
+            "qid,docid,rel\nq1,d1,1e10\n",
+            "judged.csv:2: the relevance is above 1,000: '1e10'",
+        ),
         ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2: not 'query 0 document relevance'"),
         (
             "judged.csv",

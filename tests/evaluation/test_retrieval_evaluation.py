@@ -95,6 +95,33 @@ def test_measures_by_hand():
         assert (result.n, result.seconds) == (3, 0.5)
 
 
+def test_err_by_hand():
+    """Chapelle et al. 2009 with grades up to 4, for ids of any kind."""
+    names = {"d1": "the first", "d2": "the last"}
+    judged = {"q1": {names["d1"]: 1, names["d2"]: 4, "d3": -1}, "a-2": {"d4": 1}}
+    retrieval = PETS._replace(queries={"q1": "cat", "a-2": "dog"}, qrels=judged)
+    run = {"q1": {"d3": 4.0, names["d2"]: 3.0, names["d1"]: 2.0}, "a-2": {"d4": 1.0}}
+    found = evaluate_retrieval(retrieval, [Ranked("known", run)], ["ERR@10"]).per_query
+    stops = 15 / 16, 1 / 16  # the probability that a document satisfies: (2 ** grade - 1) / 2 ** 4
+    expected = [stops[0] / 2 + (1 - stops[0]) * stops[1] / 3, stops[1]]
+    numpy.testing.assert_allclose(found["known"]["ERR@10"], 100 * numpy.array(expected), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("measure", "relevance", "limit"), [("AP", 10**12, "1,000"), ("ERR@10", 5, "4")]
+)
+def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, relevance, limit):
+    retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": relevance}})
+    with pytest.raises(DatasetError, match=f"{relevance:,}; {measure} allows up to {limit}$"):
+        evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
+
+
+def test_systems_with_the_same_name_are_refused():
+    rankers = [Ranked("mine", {}), Ranked("other", {}), Ranked("mine", {"q1": {"d1": 1.0}})]
+    with pytest.raises(ArgumentError, match="two systems are named 'mine'"):
+        evaluate_retrieval(PETS, rankers)
+
+
 def test_grades_below_zero_are_not_relevant():
     """trec_eval crashes at -2, which stands for spam in TREC's web tracks, without other grades."""
     run = {"q1": {"d1": 1.0}, "q2": {"d2": 1.0}, "q3": {"d3": 1.0}}
