@@ -156,7 +156,8 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
 
 def _draw(axis: Axes, similarity: TokenSimilarity) -> None:
     cosines = similarity.cosines[:PICTURE_TOKENS, :PICTURE_TOKENS]
-    low, high = float(cosines.min()), float(cosines.max())
+    known = cosines[numpy.isfinite(cosines)]
+    low, high = float(known.min(initial=1)), float(known.max(initial=-1))
     image = axis.imshow(cosines, cmap="Blues", aspect="auto")
     for direction, side in ((axis.xaxis, similarity.right), (axis.yaxis, similarity.left)):
         labels = [_drawable(label, PICTURE_LABEL) for label in _labels(side)[:PICTURE_TOKENS]]

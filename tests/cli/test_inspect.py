@@ -148,6 +148,18 @@ class TestHeatMap:
         assert any(text.startswith("rows: $x_$ costs") for text in texts)
         assert texts.count("so") == 2 * 20  # of 64 words drawn: x_, costs, a_b, and so on …
 
+    def test_numbers_beside_an_unknown_word_are_legible(self, run, tmp_path):
+        (tmp_path / "glove.txt").write_text("cat 1 0\nsat 0.1 1\n")
+        glove = ["--encoder", "glove:glove.txt"]
+        run("zzz cat", "--against", "cat sat", "--output", "heat.svg", *glove)
+        root = ElementTree.parse(tmp_path / "heat.svg").getroot()  # noqa: S314 - ours
+        styles = {
+            "".join(node.itertext()): node.get("style")
+            for node in root.iter("{http://www.w3.org/2000/svg}text")
+        }
+        assert "fill: #ffffff" in styles["1.00"]  # white on dark blue
+        assert "fill: #ffffff" not in styles["0.10"]
+
     def test_image_reports_what_it_omits(self, run):
         result = run("中 " * 70, "--against", "b", "--output", "heat.png", *HASHING)
         assert "the first 64 tokens of at most 70 are drawn" in result.stderr
