@@ -49,7 +49,7 @@ def read_beir(name: str, folder: Path, split: str = "test") -> RetrievalSet:
 def _in_archive(file: Path) -> zipfile.Path:
     with reading(file):
         root = zipfile.Path(file)
-        inner = [path for path in root.iterdir() if path.is_dir()]
+        inner = [path for path in root.iterdir() if path.is_dir() and path.name != "__MACOSX"]
     if _file(root, "corpus.jsonl") is None and len(inner) == 1:
         return inner[0]
     return root

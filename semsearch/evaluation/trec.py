@@ -44,15 +44,17 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
         tag: the name of the run; white space becomes ``_``.
 
     Raises:
-        ArgumentError: an id contains white space, which the format does not allow; nothing is
-            written.
+        ArgumentError: the tag is blank, or an id contains white space, which the format does not
+            allow; nothing is written.
     """
+    tag = "_".join(tag.split())
+    if not tag:
+        raise ArgumentError("the tag of a run is blank")
     for name in {*run, *(document for found in run.values() for document in found)}:
         if name.split() != [name]:
             raise ArgumentError(
                 f"the id {name!r} contains white space, which the TREC format does not allow"
             )
-    tag = "_".join(tag.split())
     with check_path("file", file).open("w", encoding="utf-8", newline="\n") as lines:
         for query, found in run.items():
             for rank, (document, score) in enumerate(found.items(), start=1):

@@ -144,9 +144,13 @@ class TestBeir:
             put(f"tea/{name}.gz", gzip.compress(text.encode()))
         assert load_retrieval_set(str(tmp_path / "tea")) == self.EXPECTED
 
-    @pytest.mark.parametrize("inner", ["", "tea/"])
-    def test_zip(self, tmp_path, inner):
+    @pytest.mark.parametrize(
+        ("inner", "other"),
+        [("", "notes/x"), ("tea/", "x"), ("tea/", "__MACOSX/tea/._corpus.jsonl")],
+    )
+    def test_zip(self, tmp_path, inner, other):
         with zipfile.ZipFile(tmp_path / "tea.zip", "w") as archive:
+            archive.writestr(other, "")
             archive.writestr(f"{inner}corpus.jsonl", CORPUS)
             archive.writestr(f"{inner}queries.jsonl", QUERIES)
             archive.writestr(f"{inner}qrels/test.tsv", QRELS)

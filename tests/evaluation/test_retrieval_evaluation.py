@@ -355,6 +355,8 @@ def test_wrong_runs_are_reported(tmp_path, content, message):
 def test_other_mistakes_are_reported(tmp_path):
     with pytest.raises(ArgumentError, match=r"the id 'd 1' contains white space"):
         write_run(tmp_path / "a.run", {"q": {"d 1": 1.0}}, "x")
+    with pytest.raises(ArgumentError, match="the tag of a run is blank"):
+        write_run(tmp_path / "a.run", {"q": {"d": 1.0}}, " ")
     with pytest.raises(DatasetError, match=r"missing\.run: No such file"):
         read_run(tmp_path / "missing.run")
     with pytest.raises(ArgumentError, match=r"ENCODER\+cross-encoder:x"):
