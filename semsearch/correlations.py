@@ -29,10 +29,12 @@ def spearman_rows(one: Values, other: Values) -> Values:
 
 
 def _pearson_rows(one: Values, other: Values) -> Values:
+    # The deviations of a constant from its mean may be rounding errors instead of 0.
+    constant = (one == one[..., :1]).all(axis=-1) | (other == other[..., :1]).all(axis=-1)
     one = one - one.mean(axis=-1, keepdims=True)
     other = other - other.mean(axis=-1, keepdims=True)
     with numpy.errstate(invalid="ignore"):
         products: Values = (one * other).sum(axis=-1) / numpy.sqrt(
             (one**2).sum(axis=-1) * (other**2).sum(axis=-1)
         )
-    return products
+    return numpy.where(constant, numpy.nan, products)

@@ -36,9 +36,12 @@ def test_correlations_equal_scipys(rng):
     assert pearson(scores, gold) == pytest.approx(pearsonr(scores, gold)[0], abs=1e-12)
 
 
-def test_a_constant_has_no_correlation():
-    assert math.isnan(spearman(numpy.ones(5), numpy.arange(5.0)))
-    assert math.isnan(pearson(numpy.arange(5.0), numpy.ones(5)))
+@pytest.mark.parametrize(("value", "n"), [(1.0, 5), (0.3, 10), (0.1, 3), (0.7, 100)])
+def test_a_constant_has_no_correlation(value, n):
+    """Also if its mean is not exactly the constant, as that of 0.1, 0.1 and 0.1."""
+    for correlation in (spearman, pearson):
+        assert math.isnan(correlation(numpy.full(n, value), numpy.arange(n, dtype=float)))
+        assert math.isnan(correlation(numpy.arange(n, dtype=float), numpy.full(n, value)))
 
 
 def test_the_bootstrap_error_is_close_to_fishers(rng):
