@@ -122,6 +122,13 @@ def unit_rows(vectors: Any) -> Matrix:
     return matrix
 
 
+def paired_scores(lefts: Matrix, rights: Matrix) -> NDArray[numpy.float64]:
+    """The cosine of each row with that of the other matrix, rounded so that equal ones are tied."""
+    cosines = numpy.multiply(lefts, rights, dtype=numpy.float64).sum(axis=1)
+    scores: NDArray[numpy.float64] = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1)
+    return scores
+
+
 class Comparison:
     """Products and scores of pairs of rows."""
 
@@ -145,8 +152,6 @@ class Comparison:
         return products
 
     def scored(self, lefts: Rows, rights: Rows) -> Found:
-        """Final scores, in float64 so that they do not depend on the tile."""
-        factors = self.vectors[lefts], self.vectors[rights]
-        cosines = numpy.multiply(*factors, dtype=numpy.float64).sum(axis=1)
-        scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1)
+        """Final scores, which do not depend on the tile."""
+        scores = paired_scores(self.vectors[lefts], self.vectors[rights])
         return Found(numpy.minimum(lefts, rights), numpy.maximum(lefts, rights), scores)

@@ -11,6 +11,7 @@ from semsearch.arguments import check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError
+from semsearch.pairwise import paired_scores
 from semsearch.protocols import Encoder, Scores
 
 
@@ -50,14 +51,13 @@ class CosineScorer:
         return computed_precision(self.encoder)
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """The cosine of each pair, shape (len(pairs),)."""
+        """The cosine of each pair, rounded so that equal ones are tied, shape (len(pairs),)."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         matrix = self.encoder.encode_documents(texts)
         rows = {text: row for row, text in enumerate(texts)}
         left = matrix[[rows[left] for left, _ in pairs]]
         right = matrix[[rows[right] for _, right in pairs]]
-        cosines: Scores = numpy.einsum("ij,ij->i", left, right)
-        return cosines
+        return paired_scores(left, right).astype(numpy.float32)
 
 
 def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:

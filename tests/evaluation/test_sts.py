@@ -97,6 +97,19 @@ def test_a_bi_encoder_scores_by_the_cosine(hashing):
     numpy.testing.assert_allclose(CosineScorer(hashing).score_pairs(pairs), expected, atol=1e-6)
 
 
+def test_identical_texts_are_tied(hashing):
+    texts = [
+        "a cat sleeps on the mat",
+        "the trains run late in winter",
+        "dogs bark",
+        "it is, it is",
+    ]
+    pairs = [*((text, text) for text in texts), ("dogs bark", "dogs sleep")]
+    *same, other = CosineScorer(hashing).score_pairs(pairs).tolist()
+    assert same == [1.0] * len(texts)
+    assert other < 0.9
+
+
 @pytest.mark.parametrize("spec", ["bm25", "hybrid:minilm"])
 def test_rankers_cannot_score_pairs(spec):
     with pytest.raises(ArgumentError, match=CROSS_ENCODER_PREFIX):
