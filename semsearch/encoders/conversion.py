@@ -33,7 +33,6 @@ from semsearch.encoders.torch_models import (
     TorchReranker,
     cutting_tokenizer,
     quiet_transformers,
-    unit_vectors,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def convert_encoder(folder: ModelFolder, draft: Path) -> Converted:
         getattr(module, "include_prompt", True) for module in model
     ):
         raise NotConvertibleError("it excludes prompts from pooling")
-    converted = _save(model, encoder.facts, unit_vectors, draft)
+    converted = _save(model, encoder.facts, encoder.vectors_of, draft)
     vectors = converted.text_model(Precision.FP32).encode(PROBE)
     cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
     if not cosines.min() >= PARITY:

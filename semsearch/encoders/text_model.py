@@ -248,7 +248,9 @@ class TextModel:
     def token_spans(self, text: str) -> TokenSpans:
         """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
         tokens = self._tokenizer.encode(text)  # truncated tokens are in `overflowing`
-        return numpy.concatenate([_spans(part) for part in (tokens, *tokens.overflowing)])
+        spans = numpy.concatenate([_spans(part) for part in (tokens, *tokens.overflowing)])
+        # A model may cut texts at the beginning.
+        return spans[spans[:, 0].argsort(kind="stable")] if tokens.overflowing else spans
 
     def _run_few(self, texts: Sequence[Text]) -> Matrix:
         matrix = self._empty(len(texts))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from semsearch.encoders.torch_models import positions_of
 from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
-
-#: Types of models whose positions begin after the padding token's.
-POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet")
 
 
 def check_trainable(examples: Examples) -> None:
@@ -82,11 +80,7 @@ def limit_tokens(model: Any, config: Any, max_tokens: int | None) -> None:
     """
     if max_tokens is None:
         return
-    positions = getattr(config, "max_position_embeddings", None)
-    if not getattr(config, "position_biased_input", True):
-        positions = None  # they are relative
-    elif positions is not None and config.model_type in POSITIONS_AFTER_PADDING:
-        positions -= config.pad_token_id + 1
+    positions = positions_of(config)
     if positions is not None and max_tokens > positions:
         raise ArgumentError(
             f"the model reads {positions} tokens, not {max_tokens}; lower --max-tokens"

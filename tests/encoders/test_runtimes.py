@@ -18,7 +18,6 @@ from semsearch.encoders.torch_models import (
     TorchReranker,
     TorchRuntime,
     text_model,
-    unit_vectors,
 )
 from semsearch.errors import ArgumentError, EncoderError
 
@@ -44,8 +43,8 @@ def other(monkeypatch):
     class CountingEncoder(TorchEncoder):
         @property
         def documents(self):
-            model = text_model(self.model, self.facts, unit_vectors)
-            model._runtime = Counting(self.model, unit_vectors)
+            model = text_model(self.model, self.facts, self.vectors_of)
+            model._runtime = Counting(self.model, self.vectors_of)
             return model
 
     def load(folder, device, precision):

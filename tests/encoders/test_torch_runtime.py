@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from safetensors.torch import load_file, save_file
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from transformers import BertModel, BertTokenizerFast
+from transformers import BertModel, BertTokenizerFast, RobertaConfig, RobertaModel
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
+from semsearch.errors import DamagedModelError
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +56,110 @@ def test_token_spans_are_not_truncated(plain_bert):
     encoder.encode_documents(["a " * 100])  # the model's own tokenizer has truncation set by now
     assert encoder.token_spans("a " * 100).shape == (100, 2)
     assert encoder.token_spans("").shape == (0, 2)
+
+
+def changed(folder, name, change):
+    """Rewrite a JSON file of a model, which may be missing."""
+    content = json.loads((folder / name).read_text()) if (folder / name).exists() else {}
+    (folder / name).write_text(json.dumps(content | change))
+
+
+@pytest.fixture
+def copied(plain_bert, tmp_path):
+    """A bi-encoder of the tiny BERT, to be changed."""
+    SentenceTransformer(str(plain_bert), device="cpu").save(str(tmp_path / "model"))
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: {f"_orig_mod.{name}": weights[name] for name in weights},  # torch.compile
+        lambda weights: {name: weights[name] for name in weights if "layer.1" not in name},
+    ],
+)
+@pytest.mark.parametrize("device", [None, "cpu"])  # the former is converted for OpenVINO
+def test_missing_weights_are_refused(copied, change, device):
+    """They would be random, and different in each process."""
+    weights = change(load_file(copied / "model.safetensors"))
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DamagedModelError, match=r"lacks weights: \S*encoder\.|lacks weights: emb"):
+        load_encoder(str(copied), device=device).encode_documents(["a"])
+
+
+def test_a_missing_pooler_is_not_used(copied):
+    before = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
+    weights = load_file(copied / "model.safetensors")
+    kept = {name: weights[name] for name in weights if "pooler" not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, copied / "model.safetensors", {"format": "pt"})
+    after = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
+    numpy.testing.assert_allclose(after, before, atol=1e-6)
+
+
+def test_missing_weights_of_a_reranker_are_refused(plain_bert, tmp_path):
+    model = CrossEncoder(str(plain_bert), num_labels=1, device="cpu")
+    model.save(str(tmp_path))
+    assert load_reranker(str(tmp_path), device="cpu").score("a", ["b"]).shape == (1,)
+    weights = load_file(tmp_path / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DamagedModelError, match=r"lacks weights: classifier\.weight$"):
+        load_reranker(str(tmp_path), device="cpu").score("a", ["b"])
+
+
+def test_a_model_without_a_tokenizer_is_refused(copied):
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        (copied / name).unlink(missing_ok=True)
+    with pytest.raises(DamagedModelError, match="has no tokenizer"):
+        load_encoder(str(copied), device="cpu").encode_documents(["a"])
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_vectors_are_truncated_as_the_model_says(copied, device):
+    changed(copied, "config_sentence_transformers.json", {"truncate_dim": 8})
+    encoder = load_encoder(str(copied), device=device)
+    expected = SentenceTransformer(str(copied), device="cpu").encode(
+        TEXTS, normalize_embeddings=True
+    )
+    assert encoder.dimension == 8
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_texts_are_cut_on_the_side_of_the_model(copied, device):
+    long = "a " * 40 + "b c d e f " * 8
+    changed(copied, "tokenizer_config.json", {"truncation_side": "left"})
+    encoder = load_encoder(str(copied), device=device)
+    model = SentenceTransformer(str(copied), device="cpu")
+    expected = model.encode([long, "b c d e f " * 8], normalize_embeddings=True)
+    assert expected[0] @ expected[1] > 0.999
+    found = encoder.encode_documents([long])
+    numpy.testing.assert_allclose(found, expected[:1], atol=1e-4)
+    spans = encoder.token_spans(long)
+    assert len(spans) == 80
+    assert (numpy.diff(spans[:, 0]) > 0).all()
+
+
+def test_no_more_tokens_than_positions(plain_bert, tmp_path):
+    """RoBERTa numbers positions from that of padding; its tokenizer may have no limit."""
+    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
+    tokenizer.model_max_length = 10**30
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=34,
+        pad_token_id=0,
+        type_vocab_size=2,
+    )
+    RobertaModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), device="cpu")
+    assert encoder.encode_documents(["a " * 100]).shape == (1, 32)
+    assert encoder.facts.max_tokens == 33 - 2
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])
