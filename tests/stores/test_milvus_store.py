@@ -152,6 +152,36 @@ class TestGuards:
         with pytest.raises(IndexFormatError, match="was not made by semsearch"):
             Index.create(lite.replace("/one", "/other"), "hashing")
 
+    @pytest.mark.parametrize("taken", ["one_passages", "one_space_1", "one_words", "one_terms"])
+    def test_another_index_of_a_collections_name_is_kept(self, lite, taken):
+        with Index.create(lite.replace("/one", f"/{taken}"), "hashing:64") as other:
+            before = other._store._connection.call("list_collections")
+            with pytest.raises(IndexFormatError, match=f"'{taken}', but that name is taken by"):
+                Index.create(lite, "hashing:64")
+            assert other._store._connection.call("list_collections") == before
+            other.add(DOCUMENTS)
+
+    def test_a_foreign_collection_of_such_a_name_is_kept(self, index, lite):
+        index._store._connection.call("create_collection", "two_passages", dimension=4)
+        with pytest.raises(IndexFormatError, match="choose another name for the index"):
+            Index.create(lite.replace("/one", "/two"), "hashing:64")
+        assert index._store._connection.has("two_passages")
+
+    def test_a_new_space_keeps_a_collection_of_its_name(self, index, lite):
+        with Index.create(f"{lite}_space_2", "hashing:64") as other:
+            other.add(DOCUMENTS)
+            with index.writer() as writer, pytest.raises(IndexFormatError, match="'one_space_2'"):
+                writer.add_space(load_encoder("hashing:32"))
+            assert len(other) == 3
+            assert len(index.spaces()) == 1
+
+    def test_creation_continues_after_an_interruption(self, index, lite):
+        index._store._connection.call("drop_collection", "one")  # the last that is made
+        with Index.create(lite, "hashing:64") as again:
+            again.add(DOCUMENTS[:2])
+            with again.writer() as writer:
+                assert writer.verify() == []
+
     def test_a_missing_index_is_reported(self, lite):
         with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
             Index.open(lite)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from semsearch.stores.milvus.collections import WORDS, make_words, terms_of, vectors_of
+from semsearch.stores.milvus.collections import (
+    WORDS,
+    make,
+    terms_of,
+    vectors_of,
+    words_collections,
+)
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.words import Totals, change_terms, count_words, held_terms
@@ -14,7 +20,7 @@ from semsearch.stores.protocol import EVERYTHING
 
 def build_words(connection: Connection, state: MilvusState) -> Totals:
     """Rebuild the words of all passages in the index's language."""
-    make_words(connection)
+    make(connection, words_collections(connection))
     totals, terms = _counted(state)
     change_terms(connection, terms, 0)
     for owners, passages in _pages(state):

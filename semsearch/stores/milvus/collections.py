@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.errors import IndexStoreError
+from semsearch.errors import IndexFormatError, IndexStoreError
 from semsearch.protocols import Matrix
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.protocol import Space
@@ -65,9 +65,35 @@ def rounded(space: Space, vectors: Matrix) -> Matrix:
     return vectors.astype(space.dtype).astype(numpy.float32)
 
 
-def make_documents(connection: Connection, properties: dict[str, str]) -> None:
-    """Make the collection of documents."""
+class Collection(NamedTuple):
+    """A collection to be made."""
+
+    name: str
+    columns: dict[str, str]  #: types by name, the primary key first; the vector follows them
+    dimension: int = 2  #: of its vector; 0 for a sparse one
+    metric: str = "IP"
+
+    def schema(self) -> Any:
+        """Its columns as the client describes them."""
+        from pymilvus import DataType, MilvusClient
+
+        schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        for column, kind in self.columns.items():
+            options: dict[str, Any] = {"max_length": MAX_BYTES} if kind == "VARCHAR" else {}
+            schema.add_field(
+                column, DataType[kind], is_primary=column == next(iter(self.columns)), **options
+            )
+        if self.dimension:
+            schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self.dimension)
+        else:
+            schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
+        return schema
+
+
+def documents_collection(connection: Connection) -> Collection:
+    """The collection of documents."""
     columns = {
+        "key": "VARCHAR",
         "document": "INT64",  # its number
         "version": "INT64",  # of its vectors' rows
         "text_version": "INT64",  # of its passages
@@ -79,12 +105,13 @@ def make_documents(connection: Connection, properties: dict[str, str]) -> None:
         "text_hash": "VARCHAR",
         "fields": "JSON",  # the terms of title, id and metadata
     }
-    _make(connection, documents_of(connection), ("key", "VARCHAR"), columns, 2, properties)
+    return Collection(documents_of(connection), columns)
 
 
-def make_passages(connection: Connection) -> None:
-    """Make the collection of passages."""
+def passages_collection(connection: Connection) -> Collection:
+    """The collection of passages."""
     columns = {
+        "chunk": "INT64",
         "document": "INT64",
         "version": "INT64",
         "start": "INT64",
@@ -92,51 +119,63 @@ def make_passages(connection: Connection) -> None:
         "text": "VARCHAR",
         "text_hash": "VARCHAR",
     }
-    _make(connection, passages_of(connection), ("chunk", "INT64"), columns, 2)
+    return Collection(passages_of(connection), columns)
 
 
-def make_vectors(connection: Connection, space: Space) -> None:
-    """Make the collection of a space's vectors."""
-    columns = {"chunk": "INT64", "document": "INT64", "version": "INT64", "fields": "JSON"}
+def vectors_collection(connection: Connection, space: Space) -> Collection:
+    """The collection of a space's vectors."""
+    columns = {
+        "row": "INT64",
+        "chunk": "INT64",
+        "document": "INT64",
+        "version": "INT64",
+        "fields": "JSON",
+    }
     name, metric = vectors_of(connection, space), metric_of(space)
-    _make(connection, name, ("row", "INT64"), columns, space.dimension, metric=metric)
+    return Collection(name, columns, space.dimension, metric)
 
 
-def make_words(connection: Connection) -> None:
-    """Make the collections for BM25, empty."""
-    make_vectors(connection, WORDS)
-    _make(connection, terms_of(connection), ("term", "INT64"), {"passages": "INT64"}, 2)
+def words_collections(connection: Connection) -> list[Collection]:
+    """The collections for BM25."""
+    terms = {"term": "INT64", "passages": "INT64"}
+    return [vectors_collection(connection, WORDS), Collection(terms_of(connection), terms)]
 
 
-def _make(
+def make(
     connection: Connection,
-    name: str,
-    key: tuple[str, str],
-    columns: dict[str, str],
-    dimension: int,
+    collections: Sequence[Collection],
     properties: dict[str, str] | None = None,
-    metric: str = "IP",
 ) -> None:
-    from pymilvus import DataType, MilvusClient
+    """Make collections, instead of those that an interrupted command has left.
 
-    if connection.has(name):
-        connection.call("drop_collection", name)  # of an index whose creation was interrupted
-    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    for column, kind in {key[0]: key[1], **columns}.items():
-        options: dict[str, Any] = {"max_length": MAX_BYTES} if kind == "VARCHAR" else {}
-        schema.add_field(column, DataType[kind], is_primary=column == key[0], **options)
-    if dimension:
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
-    else:
-        schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
-    connection.call(
-        "create_collection",
-        name,
-        schema=schema,
-        consistency_level="Strong",
-        properties=properties or {},
-    )
-    build_index(connection, name, "FLAT" if dimension else "SPARSE_INVERTED_INDEX", metric)
+    Raises:
+        IndexFormatError: there is something else of one of these names; nothing is changed.
+    """
+    left = [one for one in collections if connection.has(one.name)]
+    for one in left:
+        _check_ours(connection, one)
+    for one in left:
+        connection.call("drop_collection", one.name)
+    for one in collections:
+        connection.call(
+            "create_collection",
+            one.name,
+            schema=one.schema(),
+            consistency_level="Strong",
+            properties=properties or {},
+        )
+        kind = "FLAT" if one.dimension else "SPARSE_INVERTED_INDEX"
+        build_index(connection, one.name, kind, one.metric)
+
+
+def _check_ours(connection: Connection, wanted: Collection) -> None:
+    found = connection.call("describe_collection", wanted.name)["fields"]
+    columns = [(field.name, field.dtype) for field in wanted.schema().fields]
+    if [(field["name"], field["type"]) for field in found] != columns:
+        raise IndexFormatError(
+            f"{connection.target.address}: the index needs a collection '{wanted.name}', but that "
+            "name is taken by something else; choose another name for the index"
+        )
 
 
 def build_index(connection: Connection, collection: str, kind: str, metric: str) -> None:

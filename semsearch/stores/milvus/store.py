@@ -25,10 +25,11 @@ from semsearch.stores.milvus.catalogue import (
     write_catalogue,
 )
 from semsearch.stores.milvus.collections import (
-    make_documents,
-    make_passages,
-    make_vectors,
-    make_words,
+    documents_collection,
+    make,
+    passages_collection,
+    vectors_collection,
+    words_collections,
 )
 from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.run import Run
@@ -147,12 +148,13 @@ def create_store(
         spaces: list[Space] = []
         for encoder in encoders:
             spaces.append(described_space(encoder, dtype, spaces, complete=True))
-        make_passages(connection)
-        for space in spaces:
-            make_vectors(connection, space)
         bm25 = Bm25.READY if connection.has_sparse_vectors else Bm25.NONE
+        parts = [passages_collection(connection)]
+        parts += [vectors_collection(connection, space) for space in spaces]
         if bm25 is Bm25.READY:
-            make_words(connection)
+            parts += words_collections(connection)
+        make(connection, parts)
         # With the documents, there is an index.
-        make_documents(connection, first_properties(max_tokens, spaces, bm25))
+        properties = first_properties(max_tokens, spaces, bm25)
+        make(connection, [documents_collection(connection)], properties)
         return MilvusStore(connection)

@@ -33,10 +33,11 @@ from semsearch.stores.milvus.collections import (
     WORDS,
     build_index,
     documents_of,
-    make_vectors,
+    make,
     metric_of,
     passages_of,
     rounded,
+    vectors_collection,
     vectors_of,
 )
 from semsearch.stores.milvus.connection import Connection, Row
@@ -159,7 +160,7 @@ class MilvusWriter:
         state, _ = self._begin()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        make_vectors(self._connection, space)
+        make(self._connection, [vectors_collection(self._connection, space)])
         write_catalogue(self._connection, spaces=[*spaces, space])
         return space
 
