@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -190,6 +191,13 @@ _OTHER_DATE = re.compile(
 )
 
 
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
 def is_date(text: str) -> bool:
     """Whether a text is an ISO date, which sorts by time, or the beginning of one."""
     return _ISO_DATE.fullmatch(text) is not None
@@ -305,7 +313,9 @@ class _Fitting:
             # Tests for texts that are not dates are allowed: `published != ''` is useful.
             no_order = other_date or (only_dates and not is_date(text))
             misread = no_order if ordered else only_dates and other_date
-            return None if misread else text
+            if misread:
+                return None
+            return self._at_offset(test.field, text) if ordered else text
         if Kind.TEXT in held:
             if ordered and (is_date(text) or other_date):
                 self._check_order_of_dates(test)
@@ -316,6 +326,22 @@ class _Fitting:
         if number is None and Kind.BOOLEAN in held and not ordered:
             return {"true": True, "false": False}.get(text.strip().lower())
         return number
+
+    def _at_offset(self, field: str, text: str) -> str:
+        """A date and time with the UTC offset of those of a field, with which it sorts by time."""
+        moment = _moment(text)
+        if moment is None or moment.tzinfo is None:
+            return text
+        found = str(self._example(field, [Kind.DATE]))
+        held = _moment(found)
+        if held is None or held.utcoffset() in (None, moment.utcoffset()):
+            return text
+        same = moment.astimezone(held.tzinfo).isoformat(found[10])
+        if found.endswith("Z"):
+            same = same.replace("+00:00", "Z")
+        such = f"{field_text(field)} holds dates such as {_shown(found)}"
+        self.notes.append(filter_message(f"{such}; reading {_shown(text)} as {_shown(same)}"))
+        return same
 
     def _check_order_of_dates(self, test: Comparison | In) -> None:
         """Refuse to compare dates in a notation that does not sort by time."""

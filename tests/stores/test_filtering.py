@@ -300,6 +300,32 @@ def test_a_date_is_its_midnight(tmp_path, time, noon):
             assert "".join(sorted(hit.document_id[0] for hit in hits)) == names, where
 
 
+@pytest.mark.parametrize(
+    ("held", "sign", "given", "reads", "names"),
+    [  # at 11:00, 12:00 and 13:00 UTC
+        ("2020-01-01T{}:00:00+00:00", ">=", "2020-01-01T14:00:00+02:00", "T12:00:00+00:00", "23"),
+        ("2020-01-01T{}:00:00Z", "<=", "2020-01-01T14:00:00+02:00", "T12:00:00Z", "12"),
+        ("2020-01-01 {}:00:00+00:00", "<", "2020-01-01T05:00:00-07:00", " 12:00:00+00:00", "1"),
+        ("2020-01-01T{}:00:00+05:00", ">", "2020-01-01T07:00Z", "T12:00:00+05:00", "3"),
+        ("2020-01-01T{}:00:00", ">=", "2020-01-01T12:00:00+02:00", None, "3"),
+        ("2020-01-01T{}:00:00Z", ">=", "2020-01-01T12:00:00", None, "23"),
+        ("2020-01-01T{}:00:00Z", ">", "2020-01-01T12:00:00Z", None, "3"),
+    ],
+)
+def test_times_are_ordered_at_the_offset_of_the_field(
+    tmp_path, caplog, held, sign, given, reads, names
+):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add(
+            Document(name, "text", metadata={"at": held.format(10 + int(name))}) for name in "123"
+        )
+        hits = index.search("text", where=f"at {sign} '{given}'")
+        assert sorted(hit.document_id for hit in hits) == list(names)
+        first = held.format(11)
+        note = f"where: at holds dates such as '{first}'; reading '{given}' as '2020-01-01{reads}'"
+        assert caplog.messages == ([note] if reads else [])
+
+
 def test_the_hint_of_a_day_names_what_was_written(retriever, caplog):
     for where, hint in [
         ("on > '2099-01-01'", "on > '2099-01-01': nearest: '2009-05-01'"),
