@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 from uuid import uuid4
 
 from semsearch.arguments import check_texts, shown
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.filters import Comparison, Operator
+from semsearch.errors import ArgumentError, BadRowError, MissingExtraError
+from semsearch.filters import Comparison, Condition, IsNull, Operator
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder
@@ -21,6 +22,7 @@ try:
     from langchain_core.documents import Document as LangChainDocument
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import run_in_executor
     from langchain_core.vectorstores import VectorStore
     from pydantic import ConfigDict, Field
 except ImportError as error:
@@ -54,9 +56,10 @@ class SemsearchEmbeddings(Embeddings):
 class SemsearchVectorStore(VectorStore):
     """An index as a vector store, with the encoders of the index.
 
-    A document is found by its best passage and returned whole. All searches accept the options of
-    `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression, or a mapping
-    of metadata fields to required values. Scores are cosines in the default mode.
+    A document is found by its best passage and returned with its whole text and its metadata. Its
+    title, which LangChain's documents lack, is kept when it is written again. All searches accept
+    the options of `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression,
+    or a mapping of metadata fields to required values. Scores are cosines in the default mode.
 
     Args:
         index: the index; the caller closes it.
@@ -119,6 +122,8 @@ class SemsearchVectorStore(VectorStore):
     ) -> list[str]:
         """Add texts, or replace those with the same ids; returns the ids.
 
+        It waits while another process or thread writes the index.
+
         Raises:
             ArgumentError: the number of ids or mappings differs from that of texts.
             BadRowError: a text is blank, or metadata cannot be stored as JSON.
@@ -133,22 +138,41 @@ class SemsearchVectorStore(VectorStore):
         rows = zip(ids, texts, metadatas, strict=True)
         # If an id is repeated, its last text is kept.
         documents = {name: Document(name, text, None, fields) for name, text, fields in rows}
-        self.index.add(documents.values())
+        with self.index.writer(wait=True) as writer:
+            with self.index.read() as state:
+                known = state.known(list(documents))
+            documents |= {
+                name: replace(documents[name], title=stored.title) for name, stored in known.items()
+            }
+            writer.upsert(documents.values())
         return ids
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
-        """Delete documents by id, or all of them; unknown ids are ignored."""
+        """Delete documents by id, or all of them; unknown ids are ignored. Returns True.
+
+        It waits while another process or thread writes the index.
+
+        Raises:
+            ArgumentError: `ids` is not a list of strings.
+        """
         del kwargs
-        with self.index.read() as state:
-            present = state.ids() if ids is None else list(state.known(ids))
-        if present:
-            self.index.delete(present)
+        if ids is not None:
+            ids = check_texts("ids", ids)
+        with self.index.writer(wait=True) as writer:
+            with self.index.read() as state:
+                present = state.ids() if ids is None else list(state.known(ids))
+            if present:
+                writer.delete(present)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:
-        """The documents with these ids, in order; unknown ids are ignored."""
+        """The documents with these ids, in order; unknown ids are ignored.
+
+        Raises:
+            ArgumentError: `ids` is not a list of strings.
+        """
         with self.index.read() as state:
-            found = state.documents(list(ids))
+            found = state.documents(check_texts("ids", ids))
         return [_whole(found[name]) for name in ids if name in found]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[LangChainDocument]:
@@ -190,12 +214,33 @@ class SemsearchVectorStore(VectorStore):
         del fetch_k
         return self.similarity_search(query, k, mmr=lambda_mult, **kwargs)
 
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **kwargs: Any,
+    ) -> list[LangChainDocument]:
+        """Like `max_marginal_relevance_search`, for a vector."""
+        del fetch_k
+        return self.similarity_search_by_vector(embedding, k, mmr=lambda_mult, **kwargs)
+
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[LangChainDocument, float]]:
         """Documents with scores from 0 to 1: the cosines, with negative ones set to 0."""
         scored = self.similarity_search_with_score(query, k, **kwargs)
         return [(document, min(max(score, 0.0), 1.0)) for document, score in scored]
+
+    async def _asimilarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[LangChainDocument, float]]:
+        """Like `_similarity_search_with_relevance_scores`, in a thread."""
+        found: list[tuple[LangChainDocument, float]] = await run_in_executor(
+            None, self._similarity_search_with_relevance_scores, query, k, **kwargs
+        )
+        return found
 
     def _found(
         self,
@@ -254,6 +299,15 @@ class SemsearchRetriever(BaseRetriever):
             for hit in hits
         ]
 
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: Any, **options: Any
+    ) -> list[LangChainDocument]:
+        sync = run_manager.get_sync()
+        found: list[LangChainDocument] = await run_in_executor(
+            None, self._get_relevant_documents, query, run_manager=sync, **options
+        )
+        return found
+
 
 def _whole(document: Document) -> LangChainDocument:
     return LangChainDocument(
@@ -262,9 +316,24 @@ def _whole(document: Document) -> LangChainDocument:
 
 
 def _where(values: dict[str, Any]) -> str | None:
-    """A filter expression that requires all of these values."""
-    tests = [
-        str(Comparison(metadata_field(name), Operator.EQUAL, value))
-        for name, value in values.items()
-    ]
-    return " and ".join(tests) or None
+    """A filter expression that requires all of these values.
+
+    Raises:
+        ArgumentError: a value is none that a filter compares.
+    """
+    return " and ".join(str(_equals(name, value)) for name, value in values.items()) or None
+
+
+def _equals(name: str, value: Any) -> Condition:
+    try:
+        [(name, stored)] = Document(None, "-", None, {name: value}).metadata.items()
+    except BadRowError as error:
+        raise ArgumentError(f"filter: {error}") from error
+    if stored is None:
+        return IsNull(metadata_field(name))
+    if isinstance(stored, (list, dict)):
+        raise ArgumentError(
+            f"filter: {name} must be a text, a number, a boolean, a date or None, not "
+            f"{shown(value)}; other conditions are written as an expression, such as 'year > 2000'"
+        )
+    return Comparison(metadata_field(name), Operator.EQUAL, stored)

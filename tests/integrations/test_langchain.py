@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
 
 import numpy
 import pytest
@@ -121,6 +125,28 @@ class TestVectorStore:
         found = SemsearchVectorStore(pets).similarity_search("cat sleeps", k=9, **options)
         assert {document.id for document in found} == expected
 
+    def test_filters_by_values_as_they_were_given(self, index):
+        values = {
+            "born": date(2020, 1, 2),
+            "seen": datetime(2020, 1, 2, 12),
+            "key": UUID(int=1),
+            "price": Decimal("1.5"),
+            "gone": None,
+            "nothing": math.nan,
+            "it's": "o'clock",
+        }
+        store = SemsearchVectorStore(index)
+        store.add_texts(["a cat", "a dog"], [values, {"born": "2020-01-03", "gone": 1}])
+        for name, value in values.items():
+            found = store.similarity_search("dog", k=1, filter={"born": "2020-01-02", name: value})
+            assert [document.page_content for document in found] == ["a cat"], name
+        assert store.similarity_search("dog", filter={"gone": 1, "born": date(2020, 1, 2)}) == []
+
+    @pytest.mark.parametrize("value", [{"$in": [4]}, [4], math.inf, len, b"4"])
+    def test_a_filter_by_another_value_names_the_field(self, pets, value):
+        with pytest.raises(ArgumentError, match="^filter: legs "):
+            SemsearchVectorStore(pets).similarity_search("cat", filter={"legs": value})
+
     def test_marginal_relevance_diversifies(self, index):
         texts = ["red bird red", "red bird", "red bird", "red fish"]
         index.add(Document(str(number), text) for number, text in enumerate(texts))
@@ -129,6 +155,9 @@ class TestVectorStore:
         diverse = store.max_marginal_relevance_search("red bird", k=2, lambda_mult=0.3)
         assert {document.id for document in plain} == {"1", "2"}
         assert diverse[1].id == "3"
+        vector = store.embeddings.embed_query("red bird")
+        options = {"k": 2, "lambda_mult": 0.3}
+        assert store.max_marginal_relevance_search_by_vector(vector, **options) == diverse
 
     def test_from_documents_and_add_texts(self, tmp_path):
         embeddings = SemsearchEmbeddings("hashing:64")
@@ -150,6 +179,31 @@ class TestVectorStore:
         store = SemsearchVectorStore(index)
         assert store.add_texts(["one", "two"], ids=["a", "a"]) == ["a", "a"]
         assert [one.page_content for one in store.get_by_ids(["a"])] == ["two"]
+
+    def test_documents_written_again_keep_their_titles(self, pets):
+        store = SemsearchVectorStore(pets)
+        store.add_documents(store.get_by_ids(["cat", "dog"]))
+        assert pets.get("cat") == PETS[0]
+        store.add_texts(["The cat purrs.", "The fox barks."], ids=["cat", "fox"])
+        assert [pets.get(name).title for name in ("cat", "dog", "fox")] == ["Cats", None, None]
+
+    def test_writes_at_once_wait_for_each_other(self, index):
+        store = SemsearchVectorStore(index)
+
+        async def write():
+            await asyncio.gather(*[store.aadd_texts([f"text {n}"], ids=[str(n)]) for n in range(4)])
+            await asyncio.gather(store.adelete(["0", "none"]), store.adelete(["1"]))
+
+        asyncio.run(write())
+        assert [document.id for document in store.get_by_ids(list("0123"))] == ["2", "3"]
+
+    def test_thresholds_as_a_coroutine(self, pets):
+        retriever = SemsearchVectorStore(pets).as_retriever(
+            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.9}
+        )
+        found = asyncio.run(retriever.ainvoke("The owl hoots"))
+        assert [document.id for document in found] == ["owl"]
+        assert found == retriever.invoke("The owl hoots")
 
     def test_coroutines_may_run_at_once(self, pets):
         store = SemsearchVectorStore(pets)
@@ -173,6 +227,9 @@ class TestVectorStore:
             store.similarity_search("a", filter={"wings": 2})
         with pytest.raises(SpaceError):
             SemsearchVectorStore(pets, "glove")
+        for take in (store.delete, store.get_by_ids):
+            with pytest.raises(ArgumentError, match="ids must be a list of strings"):
+                take("cat")
         assert len(pets) == len(PETS)
 
 
@@ -198,7 +255,9 @@ class TestRetriever:
         [found] = retriever.invoke("cat")
         assert found.metadata["title"] == "Cats"
         assert found.metadata["metadata.score"] == "high"
-        assert len(retriever.invoke("cat", mode="semantic", k=3)) == 3
+        found = retriever.invoke("cat", mode="semantic", k=3)
+        assert len(found) == 3
+        assert asyncio.run(retriever.ainvoke("cat", mode="semantic", k=3)) == found
 
     def test_runs_in_a_chain(self, pets):
         chain = SemsearchRetriever(retriever=Retriever(pets), k=1) | (lambda found: found[0].id)
