@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from semsearch.arguments import shown
+from semsearch.arguments import check_texts, shown
 from semsearch.errors import ArgumentError, FilterError, MissingExtraError
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or, Value
 from semsearch.index import Index
@@ -32,6 +32,8 @@ _ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
 
 class SemsearchDocumentStore:
     """An index as a document store. It encodes texts itself, without embedders.
+
+    A document's title, which Haystack's documents lack, is kept when the document is overwritten.
 
     Args:
         path: the directory of the index, created if it does not exist.
@@ -68,6 +70,10 @@ class SemsearchDocumentStore:
         """The number of documents."""
         return self.index.count()
 
+    async def count_documents_async(self) -> int:
+        """Like `count_documents`, in a thread."""
+        return await asyncio.to_thread(self.count_documents)
+
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[HaystackDocument]:
         """The documents that match filters, in insertion order; all documents without filters.
 
@@ -76,12 +82,20 @@ class SemsearchDocumentStore:
         """
         with _errors_of_haystack(), self.index.read() as state:
             where = where_of(filters)
+            if not state.ids(limit=1):
+                return []  # an empty index accepts any filter
             condition = None if where is None else self.index.filter(state, where)
             documents = state.documents(state.ids(Selection(condition=condition)))
         return [
             HaystackDocument(id=str(one.id), content=one.text, meta=dict(one.metadata))
             for one in documents.values()
         ]
+
+    async def filter_documents_async(
+        self, filters: dict[str, Any] | None = None
+    ) -> list[HaystackDocument]:
+        """Like `filter_documents`, in a thread."""
+        return await asyncio.to_thread(self.filter_documents, filters)
 
     def write_documents(
         self,
@@ -107,21 +121,41 @@ class SemsearchDocumentStore:
         new: dict[str, HaystackDocument] = {}
         with self.index.writer() as writer:  # its lock keeps others from adding these ids
             with self.index.read() as state:
-                known = set(state.known([document.id for document in documents]))
+                known = state.known([document.id for document in documents])
             for document in documents:
-                if policy is DuplicatePolicy.OVERWRITE or document.id not in known | new.keys():
+                is_new = document.id not in known and document.id not in new
+                if policy is DuplicatePolicy.OVERWRITE or is_new:
                     new[document.id] = document
                 elif policy is not DuplicatePolicy.SKIP:
                     raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
-            writer.upsert([_converted(document) for document in new.values()])
+            titles = {name: stored.title for name, stored in known.items()}
+            writer.upsert(
+                [_converted(document, titles.get(name)) for name, document in new.items()]
+            )
         return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)
 
+    async def write_documents_async(
+        self,
+        documents: list[HaystackDocument],
+        policy: DuplicatePolicy = DuplicatePolicy.NONE,
+    ) -> int:
+        """Like `write_documents`, in a thread."""
+        return await asyncio.to_thread(self.write_documents, documents, policy)
+
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete documents; unknown ids are ignored."""
+        """Delete documents; unknown ids are ignored.
+
+        Raises:
+            ArgumentError: `document_ids` is not a list of strings.
+        """
         with self.index.read() as state:
-            present = list(state.known(document_ids))
+            present = list(state.known(check_texts("document_ids", document_ids)))
         if present:
             self.index.delete(present)
+
+    async def delete_documents_async(self, document_ids: list[str]) -> None:
+        """Like `delete_documents`, in a thread."""
+        await asyncio.to_thread(self.delete_documents, document_ids)
 
 
 @component
@@ -183,6 +217,9 @@ class SemsearchRetriever:
                 other = options.get("where")
                 options["where"] = f"({other}) and ({where})" if other else where
             k = self.top_k if top_k is None else top_k
+            with self.document_store.index.read() as state:
+                if not state.ids(limit=1):
+                    options.pop("where", None)  # an empty index accepts any filter
             hits = self._retriever.search(query, k, **options)
         return {
             "documents": [
@@ -235,6 +272,8 @@ def _item(filters: dict[str, Any], key: str) -> Any:
 
 
 def _comparison(name: str, operator: str, value: Any) -> Condition:
+    if name == "content":
+        raise FilterError("filters compare id and meta, not content")
     field = metadata_field(name.removeprefix("meta.")) if name != "id" else "id"
     if operator in ("!=", "not in"):
         return Not(_comparison(name, "==" if operator == "!=" else "in", value))
@@ -261,15 +300,18 @@ def _comparison(name: str, operator: str, value: Any) -> Condition:
 
 
 def _literal(value: Any) -> Value:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, (str, int, float)):
-        raise FilterError(f"a filter compares strings, numbers and booleans, not {shown(value)}")
+        raise FilterError(
+            f"a filter compares strings, numbers, booleans and dates, not {shown(value)}"
+        )
     return value
 
 
-def _converted(document: HaystackDocument) -> Document:
-    return Document(document.id, document.content, None, document.meta, f"document {document.id}")
+def _converted(document: HaystackDocument, title: str | None) -> Document:
+    source = f"document {document.id}"
+    return Document(document.id, document.content, title, document.meta, source)
 
 
 @contextmanager

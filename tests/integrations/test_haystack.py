@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, date, datetime
 
 import pytest
 from frameworks import needs
 
+from semsearch import Document as SemsearchDocument
 from semsearch import Index
 from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
 
 needs("haystack")
 
 from haystack import Document, Pipeline  # noqa: E402
+from haystack.components.caching import CacheChecker  # noqa: E402
 from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
 from haystack.document_stores.types import DuplicatePolicy  # noqa: E402
 from haystack.errors import FilterError  # noqa: E402
 from haystack.testing.document_store import DocumentStoreBaseTests  # noqa: E402
+from haystack.testing.document_store_async import (  # noqa: E402
+    CountDocumentsAsyncTest,
+    DeleteDocumentsAsyncTest,
+    FilterDocumentsAsyncTest,
+    WriteDocumentsAsyncTest,
+)
 
 from semsearch.integrations.haystack import (  # noqa: E402
     SemsearchDocumentStore,
@@ -45,7 +54,13 @@ def pets(document_store):
     return document_store
 
 
-class TestDocumentStoreStandard(DocumentStoreBaseTests):
+class TestDocumentStoreStandard(
+    DocumentStoreBaseTests,
+    CountDocumentsAsyncTest,
+    WriteDocumentsAsyncTest,
+    DeleteDocumentsAsyncTest,
+    FilterDocumentsAsyncTest,
+):
     @pytest.fixture
     def document_store(self, tmp_path):
         store = SemsearchDocumentStore(str(tmp_path / "index"), "hashing")
@@ -58,6 +73,12 @@ class TestDocumentStoreStandard(DocumentStoreBaseTests):
         assert document_store.write_documents([document]) == 1
         with pytest.raises(DuplicateDocumentError):
             document_store.write_documents([document])
+
+    async def test_write_documents_async(self, document_store):
+        document = Document(content="test doc")
+        assert await document_store.write_documents_async([document]) == 1
+        with pytest.raises(DuplicateDocumentError):
+            await document_store.write_documents_async([document])
 
     @staticmethod
     def assert_documents_are_equal(received, expected):
@@ -84,6 +105,19 @@ class TestDocumentStore:
         filters = {"field": "id", "operator": "==", "value": "owl"}
         assert pets.filter_documents(filters) == [changed]
 
+    def test_overwritten_documents_keep_their_titles(self, document_store):
+        titled = SemsearchDocument("owl", "The owl hoots.", "Owls")
+        document_store.index.add([titled])
+        [found] = document_store.filter_documents()
+        new = Document(id="fox", content="The fox barks.")
+        document_store.write_documents([found, new], DuplicatePolicy.OVERWRITE)
+        assert document_store.index.get("owl") == titled
+        assert document_store.index.get("fox").title is None
+
+    def test_deletes_only_ids_in_a_list(self, pets):
+        with pytest.raises(ArgumentError, match="document_ids must be a list of strings"):
+            pets.delete_documents("cat")
+
     def test_refuses_documents_without_text(self, document_store):
         with pytest.raises(BadRowError, match="document 1: text is not a string but missing"):
             document_store.write_documents([Document(id="1", meta={"a": 1})])
@@ -97,6 +131,30 @@ class TestDocumentStore:
 
 
 class TestFilters:
+    def test_any_filter_is_valid_in_an_empty_store(self, document_store):
+        found = CacheChecker(document_store, "meta.url").run(["u1"])
+        assert found == {"hits": [], "misses": ["u1"]}
+        late = {"field": "meta.year", "operator": ">", "value": 2000}
+        assert SemsearchRetriever(document_store).run("cat", late) == {"documents": []}
+        with pytest.raises(FilterError, match="unknown operator"):
+            document_store.filter_documents({**late, "operator": "~"})
+
+    @pytest.mark.parametrize(
+        ("operator", "value", "found"),
+        [
+            (">=", "2020-01-01T13:00:00+02:00", True),  # 11:00 UTC
+            (">", "2020-01-01T15:00:00+02:00", False),
+            ("<", datetime(2020, 1, 1, 13, tzinfo=UTC), True),
+            (">", date(2020, 1, 1), True),
+            ("==", datetime(2020, 1, 1, 12, tzinfo=UTC), True),
+        ],
+    )
+    def test_dates_are_compared(self, document_store, operator, value, found):
+        noon = datetime(2020, 1, 1, 12, tzinfo=UTC)
+        document_store.write_documents([Document(id="1", content="text", meta={"at": noon})])
+        filters = {"field": "meta.at", "operator": operator, "value": value}
+        assert len(document_store.filter_documents(filters)) == found
+
     @pytest.mark.parametrize(
         ("filters", "where"),
         [
@@ -140,6 +198,11 @@ class TestFilters:
     )
     def test_mistakes_are_haystacks_errors(self, pets, filters):
         with pytest.raises(FilterError):
+            pets.filter_documents(filters)
+
+    def test_content_is_not_compared(self, pets):
+        filters = {"field": "content", "operator": "==", "value": "The cat sleeps."}
+        with pytest.raises(FilterError, match="filters compare id and meta, not content"):
             pets.filter_documents(filters)
 
 
