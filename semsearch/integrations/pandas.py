@@ -13,20 +13,23 @@ import logging
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 from weakref import finalize
 
+import numpy
 import pandas
 
 from semsearch.corpus import frame_documents
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import BadRowError
+from semsearch.filters import And, Condition, Not, Or, parse
 from semsearch.index import Index
 from semsearch.protocols import Encoder
-from semsearch.records import column_name
+from semsearch.records import Document, column_name, metadata_field
 from semsearch.search.queries import Query, SearchOptions
+from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +87,8 @@ class SemsearchAccessor:
             k: the number of rows.
             text_columns: the column to search, or several; by default, guessed by name.
             encoder: a spec such as ``minilm``, or an encoder.
-            options: of `SearchOptions`; filters apply to the other columns.
+            options: of `SearchOptions`; filters apply to the other columns, in which values that
+                JSON lacks, such as infinity, are missing.
 
         Raises:
             CorpusError: the frame has no rows, a column does not exist, or the text column cannot
@@ -93,6 +97,9 @@ class SemsearchAccessor:
             FilterError: the filter is invalid.
         """
         columns = [text_columns] if isinstance(text_columns, str) else list(text_columns)
+        where = options.get("where")
+        if isinstance(where, str):
+            options["where"] = str(_of_columns(parse(where)))
         hits = self._index(columns, encoder).search(query, k, **options)
         rows = self._frame.iloc[[int(hit.document_id) for hit in hits]]
         rows = rows.rename(
@@ -122,6 +129,8 @@ def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
     """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
     numbered = frame.assign(**{_ROW: range(len(frame))})
+    for name in frame.columns:
+        numbered[name] = _storable(frame[name])
     index.add(
         frame_documents(numbered, id_column=_ROW, text_columns=columns, on_bad_row=skipped.append)
     )
@@ -129,6 +138,42 @@ def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
         rows = "1 row is" if len(skipped) == 1 else f"{len(skipped):,} rows are"
         first = str(skipped[0])  # its traceback would keep the frame alive where logs are kept
         logger.warning("%s not searched; the first: %s", rows, first)
+
+
+def _storable(column: pandas.Series) -> pandas.Series:
+    """A column without the values that metadata cannot hold."""
+    if column.dtype.kind in "biuMm":
+        return column
+    reasons = [_unstorable(str(column.name), value) for value in column.tolist()]
+    refused = [reason for reason in reasons if reason is not None]
+    if not refused:
+        return column
+    logger.warning(
+        "filters take %s of column '%s' as missing; the first: %s",
+        quantity(len(refused), "value"),
+        column.name,
+        refused[0],
+    )
+    return column.where(numpy.array([reason is None for reason in reasons]))
+
+
+def _unstorable(name: str, value: Any) -> str | None:
+    """Why metadata cannot hold a value; None if it can."""
+    try:
+        Document(None, "-", None, {name: value})
+    except BadRowError as error:
+        return error.reason
+    return None
+
+
+def _of_columns(condition: Condition) -> Condition:
+    """A condition in which ``id`` is a column: the ids of documents are positions of rows."""
+    match condition:
+        case Not(inner):
+            return Not(_of_columns(inner))
+        case And(conditions) | Or(conditions):
+            return type(condition)(tuple(map(_of_columns, conditions)))
+    return replace(condition, field=metadata_field("id")) if condition.field == "id" else condition
 
 
 def _forget(frame: int) -> None:

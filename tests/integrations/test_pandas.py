@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import tempfile
 from pathlib import Path
 
@@ -72,6 +73,49 @@ def test_filters_and_options():
     assert len(frame.semsearch.search("hen", encoder="hashing", min_score=2)) == 0
     other = frame.semsearch.search("b", encoder="hashing", text_columns="5", k=1)
     assert other.index.tolist() == ["x"]
+
+
+def test_filters_apply_to_the_frames_own_id():
+    frame = pandas.DataFrame({"id": [10, 20, 2], "text": ["a cat", "a dog", "an owl"]})
+
+    def texts(where):
+        return frame.semsearch.search("cat", encoder="hashing", where=where)["text"].to_list()
+
+    assert texts("id = 10") == ["a cat"]
+    assert texts("id = 2") == ["an owl"]
+    assert texts("metadata.id = 20") == ["a dog"]
+    assert texts("not (id = 2 or id in (20)) and id < 11") == ["a cat"]
+    del frame["id"]
+    with pytest.raises(FilterError, match="no document has a field 'metadata.id'"):
+        texts("id = 0")
+
+
+def test_values_that_metadata_cannot_hold_are_missing_in_filters(caplog):
+    frame = pandas.DataFrame(
+        {
+            "text": ["a cat", "a dog", "an owl"],
+            "ratio": [math.inf, 0.5, math.nan],
+            "raw": [1j, {"a": {1}}, "z"],
+            "odd": [object(), [2j], 2],
+            "odd category": pandas.Categorical([1j, "y", "y"]),
+        }
+    )
+    copy = frame.copy()
+    assert len(frame.semsearch.search("cat", encoder="hashing")) == 3
+    assert caplog.messages == [
+        "filters take 1 value of column 'ratio' as missing; the first: ratio is infinite, which "
+        "JSON cannot hold",
+        "filters take 1 value of column 'raw' as missing; the first: raw has the type complex, "
+        "which JSON lacks",
+        "filters take 2 values of column 'odd' as missing; the first: odd has the type object, "
+        "which JSON lacks",
+        "filters take 1 value of column 'odd category' as missing; the first: odd category has the "
+        "type complex, which JSON lacks",
+    ]
+    for where, places in [("ratio > 0", [1]), ("raw is null", [0]), ("odd = 2", [2])]:
+        found = frame.semsearch.search("cat", encoder="hashing", where=where)
+        assert found.index.to_list() == places
+    assert frame.equals(copy)
 
 
 def test_encodes_once_until_something_changes(counted):
