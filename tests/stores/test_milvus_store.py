@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -57,8 +58,8 @@ class TestAddresses:
             ("milvus://localhost:19530/news", "http://localhost:19530", "news"),
             ("milvus://[::1]:19530/_n1", "http://[::1]:19530", "_n1"),
             ("milvus://db.example.org/n", "http://db.example.org", "n"),
-            ("milvus-lite:///data/x.db/news", "/data/x.db", "news"),
-            ("milvus-lite:x.db/news", "x.db", "news"),
+            ("milvus-lite:///data/x.db/news", os.path.realpath("/data/x.db"), "news"),
+            ("milvus-lite:x.db/news", os.path.realpath("x.db"), "news"),
         ],
     )
     def test_parsing_and_formatting(self, text, uri, name):
@@ -182,9 +183,10 @@ class TestGuards:
             with again.writer() as writer:
                 assert writer.verify() == []
 
-    def test_a_missing_index_is_reported(self, lite):
+    def test_a_missing_index_is_reported(self, lite, tmp_path):
         with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
             Index.open(lite)
+        assert list(tmp_path.iterdir()) == []  # milvus-lite creates what it opens
 
     def test_a_file_is_opened_by_one_process_only(self, index, lite):
         code = f"from semsearch import Index; Index.open({lite!r})"
@@ -206,6 +208,16 @@ class TestGuards:
         )
         assert done.stdout == "3\n"
 
+    def test_a_file_has_several_spellings(self, index, lite, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "link.db").symlink_to("file.db")
+        for spelling in ("file.db", "./file.db", "link.db"):
+            with Index.open(f"milvus-lite:{spelling}/one") as other:
+                assert len(other) == 3
+                with index.writer(), pytest.raises(IndexBusyError), other.writer():
+                    pass
+            assert len(index) == 3
+
     def test_a_writer_on_another_host_is_reported(self, index, lite):
         connection = index._store._connection
         remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
@@ -219,6 +231,30 @@ class TestGuards:
             with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
                 writer.delete(["b"])
         assert len(index) == 2
+
+
+class TestLoading:
+    """A file that is opened again has its collections loaded by the first request."""
+
+    def test_failing_is_reported(self, index, lite, monkeypatch):
+        import grpc
+        from pymilvus import MilvusClient
+
+        class DeadlineError(grpc.RpcError):
+            def __str__(self):
+                return "StatusCode.DEADLINE_EXCEEDED"
+
+        def load(*arguments, **options):
+            raise DeadlineError
+
+        index.close()
+        monkeypatch.setattr(MilvusClient, "load_collection", load)
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
+        with Index.open(lite) as again:
+            with pytest.raises(StoreUnreachableError, match="did not answer in 0.5 s; SEMSEARCH"):
+                again.get("a")
+            monkeypatch.undo()
+            assert again.get("a") == DOCUMENTS[0]
 
 
 class TestWords:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from semsearch.addresses import Address
 from semsearch.analysis import Language
 from semsearch.errors import (
     DamagedIndexError,
@@ -84,9 +85,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
     """
     address = connection.target.address
     if not connection.has(connection.name):
-        raise IndexNotFoundError(
-            f"no index at {address}; make one with: semsearch index CORPUS --index {address}"
-        )
+        raise not_found(address)
     properties = connection.call("describe_collection", connection.name).get("properties", {})
     if _FORMAT not in properties:
         raise IndexFormatError(
@@ -107,6 +106,13 @@ def read_catalogue(connection: Connection) -> Catalogue:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedIndexError(f"{address}: its properties are damaged ({error})") from error
+
+
+def not_found(address: Address) -> IndexNotFoundError:
+    """The error that there is no index at an address."""
+    return IndexNotFoundError(
+        f"no index at {address}; make one with: semsearch index CORPUS --index {address}"
+    )
 
 
 def first_properties(max_tokens: int, spaces: list[Space], bm25: Bm25) -> dict[str, str]:

@@ -75,7 +75,7 @@ class Target(NamedTuple):
     """What an address names."""
 
     address: Address
-    uri: str  #: of the server, or the file
+    uri: str  #: of the server, or the file, however its path was written
     name: str  #: of the index
     is_file: bool
 
@@ -96,7 +96,7 @@ def target(path: Path) -> Target:
     if address.engine == "milvus-lite":
         if not where.endswith(".db"):
             raise ArgumentError(f"{address}: write milvus-lite:///FOLDER/FILE.db/NAME")
-        return Target(address, where, name, is_file=True)
+        return Target(address, os.path.realpath(where), name, is_file=True)
     host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?)", where)
     if not host:
         raise ArgumentError(f"{address}: write milvus://HOST:PORT/NAME")
@@ -258,16 +258,17 @@ class Connection:
     def _tried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
         from pymilvus import MilvusException
 
-        until, pause = time.monotonic() + self.timeout, 0.05
+        until, pause, is_loaded = time.monotonic() + self.timeout, 0.05, True
         while True:
             left = max(until - time.monotonic(), 0.5)
             try:
+                if not is_loaded:
+                    self._opened.load_collection(args[0], timeout=left)
                 return method(*args, timeout=left, **options)
             except MilvusException as error:
                 if not _may_pass(error) or time.monotonic() + pause > until:
                     raise self._explained(error) from error
-                if error.code == _NOT_LOADED:
-                    self._opened.load_collection(args[0], timeout=left)
+                is_loaded = error.code != _NOT_LOADED
             except _rpc_errors() as error:
                 if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
                     raise self._explained(error) from error

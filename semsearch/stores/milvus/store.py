@@ -21,6 +21,7 @@ from semsearch.stores.lock import writer_lock
 from semsearch.stores.milvus.catalogue import (
     Bm25,
     first_properties,
+    not_found,
     read_catalogue,
     write_catalogue,
 )
@@ -86,7 +87,8 @@ class MilvusStore:
         return MilvusState(self._connection, read_catalogue(self._connection), self._run)
 
     def _lock_folder(self) -> Path:
-        name = blake2b(str(self.path).encode(), digest_size=16).hexdigest()
+        target = self._connection.target
+        name = blake2b(f"{target.uri}/{target.name}".encode(), digest_size=16).hexdigest()
         folder = cache_folder() / "milvus" / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +132,10 @@ class MilvusStore:
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
     """The index at an address; see `semsearch.stores.protocol.StoreModule`."""
     del accept_copy, may_migrate  # it cannot be copied while it is written; there is one format
-    connection = Connection(target(path))
+    found = target(path)
+    if found.is_file and not Path(found.uri).exists():  # milvus-lite would create it
+        raise not_found(found.address)
+    connection = Connection(found)
     with closed_on_error(connection):
         read_catalogue(connection)
         return MilvusStore(connection)
