@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from semsearch.stores.protocol import (
     Space,
     StoreWriter,
     TextVectors,
+    misfits,
     text_hash,
     warn_of_cut_passages,
 )
@@ -68,10 +69,10 @@ class Batch:
 
     plans: list[Planned]
     passages: dict[str, list[NewPassage]]  # by external id
-    texts: dict[str, str]  # by hash
-    vectors: TextVectors
+    texts: dict[str, str] = field(default_factory=dict)  # by hash
+    vectors: TextVectors = field(default_factory=dict)
     #: By hash: the earlier batch in which the same text is being encoded.
-    lenders: dict[str, Batch]
+    lenders: dict[str, Batch] = field(default_factory=dict)
     #: By hash: the spec of the encoder that returns no vector for the text.
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -158,12 +159,22 @@ class BatchWriter:
 
     def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> Batch:
         """A batch with its passages and the vectors that the index has for their texts."""
-        passages = self._cut(plans, spans)
-        texts = {passage.text_hash: passage.text for cut in passages.values() for passage in cut}
-        lenders = {digest: self._encoding[digest] for digest in texts if digest in self._encoding}
+        batch = self._fitting(plans, spans)
+        batch.texts = {one.text_hash: one.text for cut in batch.passages.values() for one in cut}
+        batch.lenders = {
+            digest: self._encoding[digest] for digest in batch.texts if digest in self._encoding
+        }
         with self._writer.state() as state:
-            stored = state.vectors_of([digest for digest in texts if digest not in lenders])
-        return Batch(plans, passages, texts, stored, lenders)
+            batch.vectors = state.vectors_of(
+                [digest for digest in batch.texts if digest not in batch.lenders]
+            )
+        return batch
+
+    def _fitting(self, plans: list[Planned], spans: Sequence[Spans]) -> Batch:
+        """A batch with the passages of those documents that the store can hold."""
+        batch = Batch(plans, self._cut(plans, spans))
+        self._leave_out(batch, misfits(self._writer, batch.new_documents()))
+        return batch
 
     def _cut(self, plans: Sequence[Planned], spans: Sequence[Spans]) -> dict[str, list[NewPassage]]:
         """The passages of new texts, by external id."""
@@ -243,21 +254,24 @@ class BatchWriter:
         return encoded
 
     def _leave_out_refused(self, batch: Batch) -> None:
-        """Remove documents that have a passage without a vector; they are bad rows."""
+        """Remove documents that have a passage without a vector."""
         specs = {
             external_id: batch.refused[passage.text_hash]
             for external_id, cut in batch.passages.items()
             for passage in cut
             if passage.text_hash in batch.refused
         }
+        reason = "encoder '{}' returns no vector for its text (NaN or zero)"
+        self._leave_out(batch, {name: reason.format(spec) for name, spec in specs.items()})
+
+    def _leave_out(self, batch: Batch, reasons: Mapping[str, str]) -> None:
+        """Remove documents, which are bad rows, by their external ids."""
         for plan in batch.plans:
-            if plan.external_id in specs:
+            if plan.external_id in reasons:
                 source = plan.document.source or f"document '{plan.external_id}'"
-                spec = specs[plan.external_id]
-                reason = f"encoder '{spec}' returns no vector for its text (NaN or zero)"
-                self._on_bad_row(BadRowError(source, reason))
-        batch.plans = [plan for plan in batch.plans if plan.external_id not in specs]
-        batch.passages = {name: cut for name, cut in batch.passages.items() if name not in specs}
+                self._on_bad_row(BadRowError(source, reasons[plan.external_id]))
+        batch.plans = [plan for plan in batch.plans if plan.external_id not in reasons]
+        batch.passages = {name: cut for name, cut in batch.passages.items() if name not in reasons}
 
     def _is_short(self, plan: Planned) -> bool:
         # A token is at least a byte, so shorter texts need not be tokenised to be kept whole.

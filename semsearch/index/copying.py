@@ -24,6 +24,7 @@ from semsearch.stores.protocol import (
     StoreState,
     StoreWriter,
     TextVectors,
+    misfits,
 )
 
 logger = logging.getLogger(__name__)
@@ -199,6 +200,10 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
                 )
                 for name in lacking
             ]
+            for name, reason in misfits(writer, new).items():
+                raise IndexStoreError(
+                    f"document '{name}': {reason}; shorten or delete it in the source"
+                )
             found_vectors = state.vectors_of(sorted(digests))
             if {(number, digest) for number in spaces for digest in digests} - found_vectors.keys():
                 raise DamagedIndexError(

@@ -29,7 +29,7 @@ class SharingBatchWriter(BatchWriter):
         self._nodes = nodes
 
     def _compared(self, plans: list[Planned], spans: Sequence[Spans]) -> Batch:
-        return Batch(plans, self._cut(plans, spans), {}, {}, {})
+        return self._fitting(plans, spans)
 
     def _begin_encoding(self, batch: Batch) -> Callable[[], tuple[Any, Written] | None]:
         new = batch.new_documents()

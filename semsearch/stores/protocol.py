@@ -582,6 +582,19 @@ def sharing(writer: StoreWriter) -> SharingWriter | None:
     return cast("SharingWriter", writer) if getattr(writer, "can_share", False) else None
 
 
+class LimitedWriter(StoreWriter, Protocol):
+    """A writer of a store that cannot hold every document."""
+
+    def misfits(self, documents: Sequence[NewDocument]) -> Mapping[str, str]:
+        """Why the store cannot hold documents, by their ids: ``its title has 70,000 bytes``."""
+
+
+def misfits(writer: StoreWriter, documents: Sequence[NewDocument]) -> Mapping[str, str]:
+    """Why the writer's store cannot hold documents, by their ids."""
+    is_limited = hasattr(writer, "misfits")
+    return cast("LimitedWriter", writer).misfits(documents) if is_limited else {}
+
+
 class Store(Protocol):
     """Documents with their passages and vectors."""
 

@@ -15,6 +15,7 @@ from semsearch.addresses import Address, place, store_of
 from semsearch.cli import main
 from semsearch.errors import (
     ArgumentError,
+    BadRowError,
     IndexBusyError,
     IndexChangedError,
     IndexClosedError,
@@ -439,15 +440,30 @@ class TestRefusals:
         ("document", "message"),
         [
             (Document("x", "y" * 70_000), "a passage has 70,000 bytes; Milvus takes up to 65,535"),
-            (Document("x", "y", "t" * 70_000), "the title of document 'x' has 70,002 bytes"),
-            (Document("x", "y", None, {"a": "é" * 40_000}), "the metadata of document 'x' has"),
-            (Document("x", "y", None, {"a": list(range(3000))}), "values by which filters find"),
+            (Document("x", "y", "t" * 70_000), "its title has 70,002 bytes"),
+            (Document("x", "y", None, {"a": "é" * 40_000}), "its metadata has 80,008 bytes"),
+            (Document("x", "y", None, {"a": list(range(3000))}), "values by which filters find it"),
+            (Document("x", "y" + " " * 70_000), "its text outside its passages has 70,000 bytes"),
         ],
     )
-    def test_values_too_large_for_a_field_are_refused(self, index, document, message):
-        with pytest.raises(IndexStoreError, match=message):
+    def test_documents_too_large_for_a_field_are_bad_rows(self, index, tmp_path, document, message):
+        with pytest.raises(BadRowError, match=f"^document 'x': .*{message}"):
             index.add([document])
-        assert len(index) == 3
+        bad = []
+        others = [Document("d", "a green bird"), Document("e", "fish " * 20_000)]
+        with index.writer(on_bad_row=bad.append) as writer:
+            assert writer.upsert([others[0], document, others[1]]).added == 2
+        assert [str(error).partition(":")[0] for error in bad] == ["document 'x'"]
+        assert [one.id for one in index] == ["a", "b", "c", "d", "e"]
+        # Its text is larger than a field, but what lies outside its passages is not.
+        assert index.add([Document("e", "fish " * 20_000, "Fish")]).metadata_changed == 1
+
+    def test_a_copy_names_a_document_that_is_too_large(self, index, lite, tmp_path):
+        with Index.create(tmp_path / "local", "hashing:64") as local:
+            local.add([*DOCUMENTS, Document("x", "y" * 70_000)])
+        index.close()
+        output = run("push", tmp_path / "local", lite, code=1)
+        assert "document 'x': a passage has 70,000 bytes; Milvus takes up to 65,535; sho" in output
 
 
 class TestCommands:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.errors import IndexFormatError, IndexStoreError
+from semsearch.errors import IndexFormatError
 from semsearch.protocols import Matrix
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.protocol import Space
@@ -195,27 +195,10 @@ def key_of(name: str) -> str:
 
 
 def without_vector(rows: Sequence[Row]) -> list[Row]:
-    """Rows of documents or passages as Milvus wants them.
-
-    Raises:
-        IndexStoreError: a text is longer than a field may be.
-    """
+    """Rows of documents or passages as Milvus wants them."""
     for row in rows:
-        for field, value in row.items():
-            if isinstance(value, str) and len(value) * 4 > MAX_BYTES:
-                _check_size(row, field, len(value.encode()))
         row["vector"] = _NO_VECTOR
     return list(rows)
-
-
-def _check_size(row: Row, field: str, size: int) -> None:
-    if size > MAX_BYTES:
-        what = "a passage" if field == "text" else f"the {field}"
-        owner = f" of document '{row['id']}'" if "id" in row else ""
-        raise IndexStoreError(
-            f"{what}{owner} has {size:,} bytes; Milvus takes up to {MAX_BYTES:,}; leave it out or "
-            "shorten it"
-        )
 
 
 def listed(field: str, values: Sequence[int] | Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semsearch.errors import IndexStoreError
 from semsearch.stores.milvus.catalogue import Content
 from semsearch.stores.milvus.collections import (
     MAX_BYTES,
@@ -28,7 +27,14 @@ from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.terms import document_terms
 from semsearch.stores.milvus.words import WordCounts, count_words
-from semsearch.stores.protocol import NewDocument, Selection, Space, TextVectors, rest_of
+from semsearch.stores.protocol import (
+    NewDocument,
+    NewPassage,
+    Selection,
+    Space,
+    TextVectors,
+    rest_of,
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,37 @@ class Draft:
         return Draft(documents, self.rows, replaced, self.last_document, self.last_row)
 
 
+def misfits(documents: Sequence[NewDocument]) -> dict[str, str]:
+    """Why Milvus cannot hold documents, by the ids of those that are too large."""
+    return {
+        new.id: f"{what} {len(text.encode()):,} bytes; Milvus takes up to {MAX_BYTES:,}"
+        for new in documents
+        for what, text in _fields(new)
+        if len(text) * 4 > MAX_BYTES and len(text.encode()) > MAX_BYTES
+    }
+
+
+def _fields(new: NewDocument) -> Iterator[tuple[str, str]]:
+    """The texts that are stored of a document, and the beginnings of messages about them."""
+    yield "its id has", new.id
+    yield "its title has", _title(new)
+    yield "its metadata has", new.metadata
+    terms = document_terms(new.id, new.title, new.metadata)
+    yield "the values by which filters find it, as those of long lists, take", json.dumps(terms)
+    if new.passages is not None:
+        for passage in new.passages:
+            yield "a passage has", passage.text
+        yield "its text outside its passages has", rest_of(new.text, _spans(new.passages))
+
+
+def _title(new: NewDocument) -> str:
+    return json.dumps(new.title, ensure_ascii=False)
+
+
+def _spans(passages: Sequence[NewPassage]) -> list[tuple[int, int]]:
+    return [(passage.start, passage.end) for passage in passages]
+
+
 def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) -> Draft:
     """The rows of documents that are added or renewed.
 
@@ -88,9 +125,6 @@ def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) ->
         state: the present one.
         content: with the numbers that are taken.
         new: the documents.
-
-    Raises:
-        IndexStoreError: one of them is larger than Milvus takes.
     """
     old = {
         row["id"]: row
@@ -100,7 +134,7 @@ def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) ->
     numbers, sequence = itertools.count(content.document + 1), itertools.count(content.row + 1)
     version = next(sequence)
     owned = {one.id: old[one.id]["document"] if one.id in old else next(numbers) for one in new}
-    terms = {owned[one.id]: _terms(one) for one in new}
+    terms = {owned[one.id]: document_terms(one.id, one.title, one.metadata) for one in new}
     kept = [old[one.id] for one in new if one.passages is None]
     spans = _kept_spans(state, kept)
     passages: list[Row] = []
@@ -120,13 +154,10 @@ def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) ->
                 "text_version": old[one.id]["text_version"] if is_kept else version,
                 "passages": len(spans[number] if one.passages is None else one.passages),
                 "id": one.id,
-                "title": json.dumps(one.title, ensure_ascii=False),
+                "title": _title(one),
                 "metadata": one.metadata,
                 "rest": rest_of(
-                    one.text,
-                    spans[number]
-                    if one.passages is None
-                    else [(each.start, each.end) for each in one.passages],
+                    one.text, spans[number] if one.passages is None else _spans(one.passages)
                 ),
                 "text_hash": one.text_hash,
                 "fields": terms[number],
@@ -208,14 +239,3 @@ def _kept_spans(state: MilvusState, owners: Sequence[Row]) -> Mapping[int, list[
     for row in state.reader.live_passages(owners, ["start", "end"]) if owners else []:
         spans[row["document"]].append((row["start"], row["end"]))
     return spans
-
-
-def _terms(new: NewDocument) -> Row:
-    terms = document_terms(new.id, new.title, new.metadata)
-    size = len(json.dumps(terms))
-    if size > MAX_BYTES:
-        raise IndexStoreError(
-            f"the values by which filters find document '{new.id}' take {size:,} bytes; Milvus "
-            f"takes up to {MAX_BYTES:,}; leave out long lists"
-        )
-    return terms

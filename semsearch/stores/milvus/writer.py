@@ -42,7 +42,7 @@ from semsearch.stores.milvus.collections import (
 )
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import counted
-from semsearch.stores.milvus.rows import Draft, drafted, write_rows
+from semsearch.stores.milvus.rows import Draft, drafted, misfits, write_rows
 from semsearch.stores.milvus.sharing import Access, Share
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.verification import find_faults, recount, sweep
@@ -114,6 +114,10 @@ class MilvusWriter:
         draft, content = self._draft(state, content, documents)
         words = write_rows(self._connection, state, draft.rows, vectors)
         self._finish(state, content, draft, words)
+
+    def misfits(self, documents: Sequence[NewDocument]) -> dict[str, str]:
+        """Why Milvus cannot hold documents, by their ids."""
+        return misfits(documents)
 
     @property
     def can_share(self) -> bool:
