@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import numpy
 import pytest
 from click.testing import CliRunner
 
@@ -27,9 +28,10 @@ from semsearch.errors import (
     StoreUnreachableError,
 )
 from semsearch.stores.milvus import connection as connection_module
+from semsearch.stores.milvus import reader
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.collections import passages_of, vectors_of
-from semsearch.stores.milvus.connection import target
+from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.protocol import EVERYTHING
 
 DOCUMENTS = [
@@ -232,6 +234,35 @@ class TestGuards:
             with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
                 writer.delete(["b"])
         assert len(index) == 2
+
+
+class TestReading:
+    def test_long_documents_are_read_in_parts(self, lite, monkeypatch):
+        """A server refuses answers above 100 MB."""
+        largest = 0
+        original = Connection.query
+
+        def query(self, collection, condition, fields, since):
+            nonlocal largest
+            rows = original(self, collection, condition, fields, since)
+            if {"vector", "text"} & set(fields):
+                largest = max(largest, len(rows))
+            return rows
+
+        documents = [Document(str(n), f"{n} red fish " * 600) for n in range(20)]
+        with Index.create(lite, "hashing:64") as index:
+            index.add(documents)
+            whole = index.passages()
+            assert len(whole.texts) > 2 * reader.MIN_STEP
+            monkeypatch.setattr(Connection, "query", query)
+            monkeypatch.setattr(reader, "READ_BYTES", reader.PASSAGE_BYTES * reader.MIN_STEP)
+            parts = index.passages()
+            assert parts.texts == whole.texts
+            assert numpy.array_equal(parts.vectors, whole.vectors)
+            assert list(index) == documents
+            with index.writer() as writer:
+                assert writer.verify() == []
+            assert 0 < largest <= reader.MIN_STEP
 
 
 class TestLoading:

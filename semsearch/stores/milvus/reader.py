@@ -17,9 +17,19 @@ from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.protocol import Space
 
 #: What each row of a document is read with.
-VERSIONS = ("document", "version", "text_version")
+VERSIONS = ("document", "version", "text_version", "passages")
 #: The fewest numbers that are read at once.
 MIN_STEP = 64
+#: About how many bytes are read at once; by default, servers refuse answers above 100 MB.
+READ_BYTES = 16 << 20
+#: About how many bytes of a passage are read, besides its vector.
+PASSAGE_BYTES = 2000
+
+
+def rows_at_once(space: Space | None = None) -> int:
+    """How many passages are read at once, or vectors of a space."""
+    size = PASSAGE_BYTES if space is None else max(4 * space.dimension, PASSAGE_BYTES)
+    return max(READ_BYTES // size, MIN_STEP)
 
 
 class Reader:
@@ -59,10 +69,11 @@ class Reader:
         last: int = 0,
         step: int = STEP,
         condition: str = "",
+        max_step: int = STEP,
     ) -> Iterator[list[Row]]:
         """The rows above a number, in the order of a key, some at a time: pages without gaps."""
         end = self._content.document if key == "document" else self._content.row
-        step = max(step, MIN_STEP)
+        step = min(max(step, MIN_STEP), max_step)
         while last < end:
             page = f"{key} > {last} and {key} <= {last + step}"
             rows = self._connection.query(
@@ -71,7 +82,7 @@ class Reader:
             last += step
             if rows:
                 yield sorted(rows, key=lambda row: int(row[key]))
-            step = STEP if len(rows) < step // 8 else step
+            step = max_step if len(rows) < step // 8 else step
 
     def documents(
         self,
@@ -102,21 +113,43 @@ class Reader:
 
     def live_passages(self, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
         """The passages of documents, whose rows are given, in their order."""
-        return self._live(passages_of(self._connection), owners, "text_version", fields)
+        collection = passages_of(self._connection)
+        return self._live(collection, owners, "text_version", fields, rows_at_once())
 
     def live_vectors(self, space: Space, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
         """The vectors' rows of documents, whose rows are given, in the order of passages."""
         collection = vectors_of(self._connection, space)
-        return self._live(collection, owners, "version", ["row", *fields])
+        return self._live(collection, owners, "version", ["row", *fields], rows_at_once(space))
 
     def _live(
-        self, collection: str, owners: Sequence[Row], version: str, fields: Sequence[str]
+        self,
+        collection: str,
+        owners: Sequence[Row],
+        version: str,
+        fields: Sequence[str],
+        at_once: int,
     ) -> list[Row]:
         versions = {row["document"]: row[version] for row in owners}
         columns = ["chunk", "version", *fields]
-        rows = self.listed(collection, "document", sorted(versions), columns)
-        live = [row for row in rows if row["version"] == versions[row["document"]]]
+        live: list[Row] = []
+        for documents in _parts(owners, at_once):
+            rows = self.listed(collection, "document", sorted(documents), columns)
+            live += [row for row in rows if row["version"] == versions[row["document"]]]
         return sorted(live, key=lambda row: int(row["chunk"]))
+
+
+def _parts(owners: Sequence[Row], passages: int) -> Iterator[set[int]]:
+    """The numbers of documents, in parts that have about as many passages in all."""
+    part: set[int] = set()
+    count = 0
+    for row in owners:
+        if part and count + row["passages"] > passages:
+            yield part
+            part, count = set(), 0
+        part.add(row["document"])
+        count += row["passages"]
+    if part:
+        yield part
 
 
 def _distinct(*names: str) -> list[str]:

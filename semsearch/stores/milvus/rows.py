@@ -128,7 +128,7 @@ def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) ->
     """
     old = {
         row["id"]: row
-        for rows in state.selected(Selection([one.id for one in new]), ["passages", "metadata"])
+        for rows in state.selected(Selection([one.id for one in new]), ["metadata"])
         for row in rows
     }
     numbers, sequence = itertools.count(content.document + 1), itertools.count(content.row + 1)

@@ -488,7 +488,7 @@ class MilvusState:
         )
 
 
-_WHOLE = ["id", "title", "metadata", "rest", "passages", *VERSIONS]
+_WHOLE = ["id", "title", "metadata", "rest", *VERSIONS]
 
 
 def _unit(space: Space, rows: Sequence[Row]) -> Matrix:

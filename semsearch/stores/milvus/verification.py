@@ -12,9 +12,16 @@ import numpy
 
 from semsearch.protocols import off_unit
 from semsearch.stores.milvus.building import are_words_counted
-from semsearch.stores.milvus.collections import WORDS, documents_of, passages_of, vectors_of
+from semsearch.stores.milvus.collections import (
+    STEP,
+    WORDS,
+    documents_of,
+    passages_of,
+    vectors_of,
+)
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import Counts, counted
+from semsearch.stores.milvus.reader import rows_at_once
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.protocol import EVERYTHING, Fault, Space
 from semsearch.texts import quantity
@@ -145,7 +152,8 @@ def _vectors(
     damaged: list[int] = []
     is_tested = tested and space != WORDS  # whose vectors have any length
     fields = ["chunk", "document", "version", *(["vector"] if is_tested else [])]
-    for rows in state.reader.in_order(vectors_of(connection, space), "row", fields):
+    collection, at_once = vectors_of(connection, space), min(rows_at_once(space), STEP)
+    for rows in state.reader.in_order(collection, "row", fields, max_step=at_once):
         for row, is_off in zip(rows, _off(rows) if is_tested else repeat(False), strict=False):
             owner = owners.get(row["document"])
             if not owner or owner.version != row["version"]:
