@@ -33,7 +33,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import BadRowError, CombinationError, refuse
+from semsearch.errors import BadRowError, CombinationError, UnsupportedByStoreError, refuse
 from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
@@ -317,7 +317,10 @@ def _index_corpus(
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)
     if filter_columns:
-        _change(directory, {}, None, filter_columns, wait)
+        try:
+            _change(directory, {}, None, filter_columns, wait)
+        except UnsupportedByStoreError as error:  # filters work without
+            click.echo(visible(str(error)), err=True)
 
 
 def _change(

@@ -529,6 +529,16 @@ class TestCommands:
         assert "HNSW, by Milvus" in run("query", "green", "-k", "1", "--explain", "--index", lite)
         assert "1 document deleted, 1 left" in run("delete", "a", "--index", lite)
 
+    def test_a_filter_column_is_not_needed(self, lite, tmp_path):
+        corpus = tmp_path / "birds.csv"
+        corpus.write_text("id,text,year\na,a red bird,1999\n")
+        options = ("--encoder", "hashing", "--filter-column", "year")
+        output = run("index", corpus, *options, "--index", lite)
+        assert output.endswith(
+            "an index on Milvus has no indexes of fields; filters work without\n"
+        )
+        assert "a red bird" in run("query", "bird", "--where", "year = 1999", "--index", lite)
+
     def test_eval(self, index, lite, tmp_path):
         queries, qrels = tmp_path / "queries.csv", tmp_path / "qrels.csv"
         index.close()
