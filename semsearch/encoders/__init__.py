@@ -8,9 +8,11 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
 from semsearch.encoders.model_folder import (
@@ -24,6 +26,9 @@ from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precisi
 from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import ArgumentError, CombinationError, EncoderError, PrecisionError
 from semsearch.protocols import Encoder, Reranker
+
+if TYPE_CHECKING:
+    from semsearch.plugins import Plugin
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -237,6 +242,7 @@ def has_gpu() -> bool:
 PLUGIN_GROUP = "semsearch.encoders"
 
 _MEMBERS = [name for name in dir(Encoder) if not name.startswith("_")]
+_METHODS = ("description", "token_spans", "encode_queries", "encode_documents")
 
 
 def _plugin_encoder(spec: str) -> Encoder | None:
@@ -269,7 +275,18 @@ def _plugin_encoder(spec: str) -> Encoder | None:
             f"encoder '{spec}': plugin '{name}' of package {plugin.package} set its spec to "
             f"'{made}', which does not load it again"
         )
+    for member in _METHODS:
+        method = getattr(encoder, member)
+        if not isinstance(method, partial):  # a plugin may return the same object again
+            with suppress(AttributeError):  # of an object whose attributes are fixed
+                setattr(encoder, member, partial(_run, plugin, spec, method))
     return encoder
+
+
+def _run(plugin: Plugin, spec: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a method of a plugin's encoder returns; errors in its code name the plugin."""
+    with plugin.running(f"encoder '{spec}'", EncoderError):
+        return method(*args, **options)
 
 
 def _is_folder(spec: str) -> bool:

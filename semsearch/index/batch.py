@@ -261,7 +261,7 @@ class BatchWriter:
             for passage in cut
             if passage.text_hash in batch.refused
         }
-        reason = "encoder '{}' returns no vector for its text (NaN or zero)"
+        reason = "encoder '{}' returns no unit vector for its text (NaN, zero or not normalised)"
         self._leave_out(batch, {name: reason.format(spec) for name, spec in specs.items()})
 
     def _leave_out(self, batch: Batch, reasons: Mapping[str, str]) -> None:
@@ -361,7 +361,7 @@ def _lacking(writer: StoreWriter, space: Space) -> Iterator[list[tuple[int, str,
 def _no_vectors(space: Space, count: int, documents: list[str]) -> str:
     """The message about documents that have no vector."""
     return (
-        f"encoder '{space.spec}' returns no vector (NaN or zero) for "
+        f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
         f"{quantity(count, 'passage')}, of "
         f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
         f"with: semsearch delete {documents[0]}, then run: semsearch index --add-space {space.spec}"

@@ -311,8 +311,8 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
     except NoVectorError as error:
         query = texts[error.rows[0]]
         message = (
-            f"encoder '{encoder.spec}' returns no vector (NaN or zero) for the query "
-            f"{shown(query)}; --mode bm25 needs none"
+            f"encoder '{encoder.spec}' returns no unit vector (NaN, zero or not normalised) for "
+            f"the query {shown(query)}; --mode bm25 needs none"
         )
         raise NoVectorError(encoder.spec, error.rows, message) from error
 

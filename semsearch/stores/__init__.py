@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 from semsearch.addresses import STORES, store_of
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, IndexStoreError
 from semsearch.protocols import Encoder
 from semsearch.stores.protocol import Store, StoreModule
 
@@ -18,20 +19,25 @@ GROUP = "semsearch.stores"
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
     """Open a store; see `StoreModule`."""
-    return _module(path).open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
+    with _module(path) as module:
+        return module.open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
 
 
 def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
 ) -> Store:
     """Open a store, or create it; see `StoreModule`."""
-    return _module(path).create_store(path, max_tokens, encoders, dtype)
+    with _module(path) as module:
+        return module.create_store(path, max_tokens, encoders, dtype)
 
 
-def _module(path: Path) -> StoreModule:
+@contextmanager
+def _module(path: Path) -> Iterator[StoreModule]:
+    """The store for a location; errors in the code of a plugin name it."""
     name = store_of(path)
     if name is not None:
-        return cast("StoreModule", import_module(name))
+        yield cast("StoreModule", import_module(name))
+        return
     from semsearch.plugins import find_plugin
 
     engine = str(path).partition(":")[0]
@@ -39,4 +45,5 @@ def _module(path: Path) -> StoreModule:
     if plugin is None:
         known = ", ".join(STORES)
         raise ArgumentError(f"{path}: no store is called '{engine}' (stores: {known}, and plugins)")
-    return cast("StoreModule", plugin.load)
+    with plugin.running(str(path), IndexStoreError):
+        yield cast("StoreModule", plugin.load)

@@ -48,7 +48,7 @@ def encoder(request):
 
 def test_bad_row_is_reported_with_its_source(tmp_path, encoder):
     with Index.create(tmp_path / "x", [encoder]) as index:
-        with pytest.raises(BadRowError, match="c.csv:5: encoder 'hashing:32' returns no vector"):
+        with pytest.raises(BadRowError, match="c.csv:5: encoder 'hashing:32' returns no unit"):
             index.add(corpus())
         with index.writer() as writer:
             assert writer.verify() == []
@@ -78,7 +78,9 @@ def test_a_query_without_a_vector_is_refused(tmp_path, encoder):
     with Index.create(tmp_path / "x", [encoder]) as index:
         index.add(corpus(bad=()))
         retriever = Retriever(index)
-        with pytest.raises(EncoderError, match="no vector .* for the query 'broken one'"):
+        with pytest.raises(
+            EncoderError, match="no unit vector .*normalised.* for the query 'broken one'"
+        ):
             retriever.search("broken one")
         assert len(retriever.search("text 7", mode="bm25", k=3)) == 3
 

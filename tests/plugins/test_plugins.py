@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder, plugins
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, EncoderError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    CorpusError,
+    EncoderError,
+    IndexStoreError,
+)
 
 SAMPLE = Path(__file__).parent / "sample"
 CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
@@ -113,6 +119,19 @@ class TestEncoders:
             load_encoder(spec)
         assert message in str(error.value)
 
+    def test_mistakes_in_its_methods_are_one_line_that_names_the_plugin(self, installed):
+        message = (
+            "^encoder 'short': plugin 'short' of package semsearch-sample failed: "
+            "LookupError: too long$"
+        )
+        with Index.create("index", "short") as index:
+            with pytest.raises(EncoderError, match=message):
+                index.add([Document("a", "two short words")])
+            index.add([Document("a", "one word")])
+            with pytest.raises(EncoderError, match=message):
+                index.search("two short words")
+            assert index.search("word")[0].document_id == "a"
+
     def test_broken_plugin_is_ignored_with_one_warning(self, installed, caplog):
         for _ in range(2):
             with pytest.raises(EncoderError, match="no model 'broken'"):
@@ -166,6 +185,12 @@ class TestStores:
         with Index.open("shelf://a/b") as index:
             assert index.search("one")[0].document_id == "x"
         assert (installed / "shelf" / "a" / "b" / "index.sqlite").exists()
+
+    def test_mistakes_are_one_line_that_names_the_plugin(self, installed):
+        message = "^damp://a: plugin 'damp' of package semsearch-sample failed: AttributeError: "
+        for use in (Index.open, Index.create):
+            with pytest.raises(IndexStoreError, match=message):
+                use("damp://a")
 
     def test_unknown_or_broken_store_is_an_error(self, installed, caplog):
         with pytest.raises(ArgumentError, match=r"attic://a: no store is called 'attic'"):

@@ -36,6 +36,15 @@ class LettersEncoder(EncodesSentences):
         return matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
 
 
+class ShortEncoder(LettersEncoder):
+    """Fails for texts of more than ten characters."""
+
+    def encode_documents(self, texts):
+        if max(map(len, texts)) > 10:
+            raise LookupError("too long")
+        return super().encode_documents(texts)
+
+
 class Half:
     """An object that lacks half of an encoder."""
 
