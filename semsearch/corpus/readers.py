@@ -202,4 +202,7 @@ def _plugin_table(source: Source) -> Table | None:
 
 def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:
     with plugin.running(table.name, CorpusError):
-        yield from table.rows
+        for row in table.rows:
+            if not isinstance(row, (Row, BadRowError)):
+                raise TypeError(f"yielded {type(row).__name__}, not a Row")
+            yield row

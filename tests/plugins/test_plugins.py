@@ -163,6 +163,7 @@ class TestReaders:
         [
             ("torn", "x.torn: plugin 'torn' of package semsearch-sample failed: LookupError: torn"),
             ("untabled", "failed: TypeError: returned NoneType, not a Table"),
+            ("mapped", "failed: TypeError: yielded dict, not a Row"),
         ],
     )
     def test_mistakes_are_one_line_that_names_the_plugin(self, installed, ending, message):

@@ -107,7 +107,7 @@ def write_snapshot(
         _sync_directory(directory)
     except (OSError, RuntimeError) as error:  # FAISS raises the latter
         draft.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or str(error).strip().rpartition("\n")[2]
+        reason = getattr(error, "strerror", None) or _reason(error)
         raise IndexStoreError(
             f"cannot write the snapshot {file} ({reason}); the documents are stored in SQLite, "
             "which is searched until a snapshot can be written"
@@ -123,6 +123,13 @@ def write_snapshot(
         kind=kind,
         recall=index.measured_recall(),
     )
+
+
+def _reason(error: Exception) -> str:
+    """Why FAISS failed: the error of the system in parentheses, or its own message."""
+    message = str(error).strip().rpartition("\n")[2]
+    of_system = re.search(r"\(([^()]+)\)$", message)
+    return of_system[1] if of_system else message
 
 
 def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:

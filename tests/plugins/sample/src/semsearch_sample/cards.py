@@ -27,3 +27,7 @@ def read_torn(source):
 
 def read_nothing(source):
     return None
+
+
+def read_mappings(source):
+    return Table(source.name, ["text"], iter([{"text": "no Row"}]))
