@@ -24,8 +24,8 @@ class CrossEncoding(Task):
     """Train a cross-encoder.
 
     The head has one output for scored pairs and for two classes (the second one scores high; see
-    `semsearch.training.files.labelled`), and one output per class for more; a stage that needs a
-    different head from the model's begins with a new one.
+    `semsearch.training.examples.ordered_labels`), and one output per class for more; a stage that
+    needs a different head from the model's begins with a new one.
     """
 
     name = "cross-encoder"

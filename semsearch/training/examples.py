@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
@@ -11,6 +11,11 @@ from semsearch.errors import ExamplesError
 
 #: Called with one line for the user.
 Notify = Callable[[str], None]
+
+#: Labels of positive pairs.
+POSITIVE_LABELS = frozenset(
+    ("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant")
+)
 
 
 class Callbacks(NamedTuple):
@@ -43,7 +48,7 @@ class Examples:
         places: the location of each row, for messages.
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
-        labels: the names of the classes, sorted.
+        labels: the names of the classes, as `ordered_labels` returns them.
         scale: the lowest and the highest gold score on the file's own scale.
     """
 
@@ -67,13 +72,13 @@ class Examples:
             targets=[self.targets[row] for row in rows] if self.targets else [],
         )
 
-    def with_labels(self, labels: Collection[str]) -> Examples:
-        """The same examples with targets as indices into `labels`, sorted.
+    def with_labels(self, labels: Sequence[str]) -> Examples:
+        """The same examples with targets as indices into `labels`.
 
         Raises:
             ArgumentError: an example has a label that is not in `labels`.
         """
-        place = {label: number for number, label in enumerate(sorted(labels))}
+        place = {label: number for number, label in enumerate(labels)}
         for row, target in enumerate(self.targets):
             label = self.labels[int(target)]
             if label not in place:
@@ -82,7 +87,18 @@ class Examples:
                     f"{self.places[row]}: label '{label}' is not in the training data ({known})"
                 )
         targets = [place[self.labels[int(target)]] for target in self.targets]
-        return replace(self, targets=targets, labels=tuple(sorted(labels)))
+        return replace(self, targets=targets, labels=tuple(labels))
+
+
+def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """The distinct labels in alphabetical order; of two, one that means a positive pair is second.
+
+    A single output scores the second one high.
+    """
+    names = tuple(sorted(set(labels)))
+    if len(names) == 2 and names[0].lower() in POSITIVE_LABELS:
+        names = names[::-1]
+    return names
 
 
 def mixed(sets: Sequence[Examples]) -> Examples:
@@ -98,7 +114,7 @@ def mixed(sets: Sequence[Examples]) -> Examples:
                 f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
                 "such data cannot be mixed, only used in turn"
             )
-    labels = {label for one in sets for label in one.labels}
+    labels = ordered_labels(label for one in sets for label in one.labels)
     sets = [one.with_labels(labels) if labels else one for one in sets]
     columns = zip(*(one.texts for one in sets), strict=True)
     return Examples(
@@ -107,6 +123,6 @@ def mixed(sets: Sequence[Examples]) -> Examples:
         texts=tuple([text for part in column for text in part] for column in columns),
         places=[place for one in sets for place in one.places],
         targets=[target for one in sets for target in one.targets],
-        labels=tuple(sorted(labels)),
+        labels=labels,
         scale=first.scale,
     )

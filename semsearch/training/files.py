@@ -11,7 +11,7 @@ from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
 from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
-from semsearch.training.examples import Examples, Kind, Notify
+from semsearch.training.examples import POSITIVE_LABELS, Examples, Kind, Notify, ordered_labels
 from semsearch.training.scales import scaled
 
 # Column names without case, spaces, dashes and underscores, the preferred one first.
@@ -27,10 +27,6 @@ NEGATIVE = ("negative",)
 SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
 LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
 
-#: Labels of positive pairs.
-POSITIVE_LABELS = frozenset(
-    ("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant")
-)
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 
@@ -105,13 +101,8 @@ def read_examples(
 def labelled(
     name: str, texts: tuple[list[str], ...], places: list[str], labels: Sequence[str]
 ) -> Examples:
-    """Labelled pairs; the classes are the labels that occur, in alphabetical order.
-
-    Of two classes, the one whose label means a positive pair is the second.
-    """
-    names = tuple(sorted(set(labels)))
-    if len(names) == 2 and names[0].lower() in POSITIVE_LABELS:
-        names = names[::-1]
+    """Labelled pairs; the classes are the labels that occur, as `ordered_labels` returns them."""
+    names = ordered_labels(labels)
     number = {label: place for place, label in enumerate(names)}
     targets = [number[label] for label in labels]
     return Examples(name, Kind.LABELLED, texts, places, targets, labels=names)

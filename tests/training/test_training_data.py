@@ -245,6 +245,9 @@ def test_of_two_classes_the_positive_one_is_second(load, labels, order):
     found = load(f"sentence1,sentence2,label\na,b,{first}\nc,d,{second}\n", (Kind.LABELLED,))
     assert found.labels == order
     assert [found.labels[target] for target in found.targets] == [first, second]
+    for other in (found.with_labels(found.labels), mixed([found, found])):
+        assert other.labels == order
+        assert other.targets[:2] == found.targets
 
 
 @pytest.fixture
