@@ -20,8 +20,6 @@ from typing import Any, Self
 from semsearch.errors import OutputError, ResumeError, TrainingError, TrainingStoppedError
 
 PLAN = "plan.json"
-#: A folder with one of these files is a model.
-MARKS = ("config.json", "modules.json")
 
 
 class Workspace:
@@ -44,17 +42,22 @@ class Workspace:
         self.folder = self.output.with_name(f"{self.output.name}.training")
         self.resumes = resume
         if _holds_something(self.output):
-            if not any((self.output / name).is_file() for name in MARKS):
+            if not _is_model(self.output):
                 raise OutputError(f"{self.output} exists and is not a model; name another --output")
             if not overwrite:
                 raise OutputError(f"{self.output} exists; name another --output, or --overwrite it")
         if resume and not (self.folder / PLAN).is_file():
             raise ResumeError(f"no training run to resume in {self.folder}")
-        if self.folder.exists() and not (resume or overwrite):
-            raise ResumeError(
-                f"{self.folder} holds an unfinished training run; continue it with --resume, "
-                "or discard it with --overwrite"
-            )
+        if _holds_something(self.folder) and not resume:
+            if not (self.folder / PLAN).is_file():
+                raise OutputError(
+                    f"{self.folder} exists and is not a training run; name another --output"
+                )
+            if not overwrite:
+                raise ResumeError(
+                    f"{self.folder} holds an unfinished training run; continue it with --resume, "
+                    "or discard it with --overwrite"
+                )
 
     @contextmanager
     def opened(self, plan: Mapping[str, Any]) -> Iterator[None]:
@@ -121,6 +124,17 @@ def _holds_something(path: Path) -> bool:
     if path.is_dir():
         return any(path.iterdir())
     return path.exists() or path.is_symlink()
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder holds a model of sentence-transformers or transformers."""
+    try:
+        if (folder / "modules.json").is_file():
+            return "sentence_transformers." in (folder / "modules.json").read_text("utf-8")
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and "model_type" in config and any(folder.glob("*.safetensors"))
 
 
 def _difference(before: object, now: object, name: str = "plan") -> str | None:

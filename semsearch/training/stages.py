@@ -38,7 +38,7 @@ class Settings:
         scale: the lowest and the highest possible gold score in files; None guesses them.
         keep_leaks: train also on pairs that are in the development or test sets.
         resume: continue an unfinished run.
-        overwrite: replace what is in the output folder.
+        overwrite: replace the model or discard the run that is there.
     """
 
     base: str | None

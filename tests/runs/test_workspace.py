@@ -16,7 +16,8 @@ PLAN = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "more.csv"}]}
 def model(tmp_path) -> Path:
     """A folder that looks like a model."""
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "config.json").touch()
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "model" / "model.safetensors").touch()
     return tmp_path / "model"
 
 
@@ -39,7 +40,18 @@ def test_other_files_are_never_replaced(tmp_path, overwrite):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to-my-aunt.txt").touch()
     (tmp_path / "file").touch()
-    for name in ("letters", "file"):
+    for name, config in (
+        ("server", '{"port": 80}'),
+        ("list", "[]"),
+        ("number", "1"),
+        ("broken", "{"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(config)
+        (tmp_path / name / "model.safetensors").touch()
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "modules.json").write_text('["billing"]')
+    for name in ("letters", "file", "server", "list", "number", "broken", "modules"):
         with pytest.raises(ArgumentError, match="exists and is not a model"):
             Workspace(tmp_path / name, overwrite=overwrite)
     (tmp_path / "empty").mkdir()
@@ -49,6 +61,26 @@ def test_other_files_are_never_replaced(tmp_path, overwrite):
         draft.mkdir()
         workspace.publish(draft)
     assert not (tmp_path / "empty.training").exists()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_folders_that_are_no_runs_are_never_replaced(tmp_path, overwrite):
+    (tmp_path / "model.training").mkdir()
+    (tmp_path / "model.training" / "pairs.csv").touch()
+    (tmp_path / "other.training").touch()
+    for name in ("model", "other"):
+        with pytest.raises(ArgumentError, match=rf"{name}\.training exists and is not a training"):
+            Workspace(tmp_path / name, overwrite=overwrite)
+    (tmp_path / "model.training" / "pairs.csv").unlink()
+    with Workspace(tmp_path / "model", overwrite=overwrite).opened(PLAN):
+        pass
+
+
+def test_models_of_sentence_transformers_are_replaced(tmp_path):
+    (tmp_path / "model").mkdir()
+    listed = '[{"type": "sentence_transformers.models.Transformer", "path": ""}]'
+    (tmp_path / "model" / "modules.json").write_text(listed)
+    Workspace(tmp_path / "model", overwrite=True)
 
 
 def test_failed_write_keeps_the_old_model(model):
