@@ -36,7 +36,7 @@ from semsearch.training.questions import fragments, keywords, questions
 from semsearch.training.recipe import Recipe
 from semsearch.training.scoring import Measured, columns_of
 from semsearch.training.search_test import Asked, SearchTest
-from semsearch.training.sentences import distinct_documents, held_out
+from semsearch.training.sentences import check_count, distinct_documents, held_out
 from semsearch.training.siamese import BiEncoderTask
 from semsearch.training.stages import Settings, Stage
 
@@ -118,14 +118,11 @@ class Adaptation(BiEncoderTask):
         (recipe,) = settings.recipes
         documents = distinct_documents(self.documents)
         found = questions(documents, recipe.seed)
+        usable = "different documents with a title of their own or two sentences"
+        check_count(len(found), usable)
         trained = found
         if self.judged is None:
-            parts = held_out(
-                len(found),
-                recipe.seed,
-                "different documents with a title of their own or two sentences",
-                HELD_OUT_PART,
-            )
+            parts = held_out(len(found), recipe.seed, usable, HELD_OUT_PART)
             trained = [found[place] for place in parts.trained]
             asked = [found[place].document for place in parts.held_out]
             self._test = made_test(asked, [one.document for one in trained], recipe.seed)

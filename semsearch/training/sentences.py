@@ -33,6 +33,16 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
     return list(first.values())
 
 
+def check_count(count: int, what: str) -> None:
+    """Refuse to train on fewer than `MIN_DOCUMENTS` documents or queries.
+
+    Raises:
+        TrainingError: there are too few.
+    """
+    if count < MIN_DOCUMENTS:
+        raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
+
+
 def held_out(
     count: int, seed: int, what: str, part: float = HELD_OUT_PART, most: int = MAX_HELD_OUT
 ) -> HeldOut:
@@ -48,8 +58,7 @@ def held_out(
     Raises:
         TrainingError: there are too few items.
     """
-    if count < MIN_DOCUMENTS:
-        raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
+    check_count(count, what)
     size = min(max(round(part * count), MIN_HELD_OUT), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
     return HeldOut(sorted(order[size:].tolist()), sorted(order[:size].tolist()))

@@ -223,13 +223,21 @@ def test_prompts_are_added_in_training(tiny_encoder, documents, tmp_path):
     assert rates["BertSelfOutput"] == 0.1
 
 
-def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path):
-    documents = [Document(None, f"Text {number}.") for number in range(40)]
+@pytest.mark.parametrize("is_judged", [False, True])
+@pytest.mark.parametrize("titles", [0, 1, 11])
+def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path, is_judged, titles):
+    documents = [
+        Document(str(number), f"Text {number}.", title=f"T{number}" if number < titles else None)
+        for number in range(40)
+    ]
+    asked = {str(number): f"text {number}" for number in range(40)}
+    judged = RetrievalSet("mine", {}, asked, {name: {name: 1} for name in asked})
+    task = Adaptation(documents, "c", judged=judged if is_judged else None)
     with pytest.raises(
         TrainingError,
-        match="12 different documents with a title of their own or two sentences, not 0",
+        match=f"12 different documents with a title of their own or two sentences, not {titles}",
     ):
-        train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
+        train(task, settings(tiny_encoder, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []
 
 
