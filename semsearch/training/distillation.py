@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,13 +134,11 @@ class Distillation(BiEncoderTask):
             drop_no_attention(student)
         else:
             student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
-        return text_trainer(
-            student,
-            TeacherLoss(student, wanted[: len(texts)]),
-            training,
-            recipe,
-            (lambda: 100 * _cosine(student, asked, wanted[len(texts) :])) if asked else None,
-        )
+        prompt = student.prompts.get("document") or ""
+        prompted = replace(training, texts=([prompt + text for text in texts],))
+        score = partial(_score, student, asked, prompt, wanted[len(texts) :])
+        loss = TeacherLoss(student, wanted[: len(texts)])
+        return text_trainer(student, loss, prompted, recipe, score if asked else None)
 
     def measured(
         self, folder: Path, base: Path, tests: Sequence[Examples], last: Stage
@@ -155,10 +154,12 @@ class Distillation(BiEncoderTask):
         return Examples(name, Kind.TEXTS, (texts,), places, list(range(len(texts))))
 
 
-def _cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix) -> float:
-    vectors = student.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+def _score(student: SentenceTransformer, texts: list[str], prompt: str, wanted: Matrix) -> float:
+    vectors = student.encode(
+        texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+    )
     lengths = numpy.linalg.norm(wanted, axis=1)
-    return float(((vectors * wanted).sum(axis=1) / lengths).mean())
+    return 100 * float(((vectors * wanted).sum(axis=1) / lengths).mean())
 
 
 def _texts_per_second(model: Path) -> float:

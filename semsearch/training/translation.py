@@ -168,7 +168,12 @@ class Translation(Task):
             for examples in _published_sts(languages, "dev", lambda message: None)
         ]
 
-        encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+        encode = partial(
+            model.encode,
+            prompt=model.prompts.get("document") or "",
+            normalize_embeddings=True,
+            show_progress_bar=False,
+        )
 
         def score() -> float:
             found = [

@@ -57,6 +57,26 @@ def test_a_student_learns_from_a_corpus(distil, documents, tmp_path, student):
     assert ("| layers | 1 |" if "layers" in student else "| student | static |") in card
 
 
+def test_document_prompt(tiny_teacher, documents, tmp_path):
+    """A student is trained and scored with the prompt that it keeps."""
+    teacher = SentenceTransformer(str(tiny_teacher), device="cpu")
+    teacher.prompts = {"document": "salt dough moon: "}
+    teacher.save(str(tmp_path / "prompted"))
+    task = Distillation(documents, "topics", layers=1)
+    settings = Settings("prompted", tmp_path / "m", [], [Recipe(steps=1)])
+    (stage,), _ = task.stages(settings, lambda message: None)
+    trainer = task.trainer(tmp_path / "prompted", 0, stage)
+    (texts,), (asked,) = stage.training.texts, stage.development.texts
+    read = trainer.options["train_dataset"]["anchor"]
+    assert list(read) == [f"salt dough moon: {text}" for text in texts]
+    trainer.model.save(str(tmp_path / "student"))
+    wanted, found = (
+        load_encoder(str(tmp_path / name), device="cpu").encode_documents(asked)
+        for name in ("prompted", "student")
+    )
+    assert trainer.score() == pytest.approx(100 * (wanted * found).sum(axis=1).mean(), abs=0.1)
+
+
 def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
     distil(None, dimension=16)
     encoder = load_encoder(str(tmp_path / "m"), device="cpu")

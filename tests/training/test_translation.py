@@ -25,8 +25,10 @@ from semsearch.errors import (
 )
 from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
+from semsearch.training.examples import Examples, Kind
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
+from semsearch.training.stages import Stage
 from semsearch.training.translation import add_words, drop_nothing
 from semsearch.training.word_dropout import WordDropout
 
@@ -309,6 +311,24 @@ def test_drop_nothing_disables_dropout(tiny):
     assert not torch.equal(vectors(), vectors())
     drop_nothing(model)
     assert torch.equal(vectors(), vectors())
+
+
+@pytest.mark.slow
+def test_checkpoints_are_scored_with_the_document_prompt(tiny, tmp_path):
+    """The new model still equals its teacher on English, read with the prompt by both."""
+    model = SentenceTransformer(str(tiny), device="cpu")
+    model.prompts = {"document": "one stone burns: "}
+    model.save(str(tmp_path / "prompted"))
+    english = ["the cat runs", "the dog sleeps", "the boat waits"]
+
+    def examples(translations):
+        return Examples(
+            "mine", Kind.TRANSLATIONS, (english, translations), [""] * 3, [], labels=("xx",)
+        )
+
+    training, same = examples(["tac", "god", "taob"]), examples(english)
+    trainer = Translation(["xx"]).trainer(tmp_path / "prompted", 0, Stage(training, same, Recipe()))
+    assert trainer.score() == pytest.approx(100, abs=0.1)
 
 
 @pytest.mark.slow
