@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semsearch.encoders.model_folder import FIRST_STAGE_WEIGHT
 from semsearch.encoders.torch_models import loading
 from semsearch.training.card import BINARY
 from semsearch.training.checks import limit_tokens
@@ -70,6 +71,7 @@ class CrossEncoding(Task):
         set_seed(recipe.seed)
         count = outputs(training)
         model = self.load(folder, count)
+        vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights
         limit_tokens(model, model.config, recipe.max_tokens)
         loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
         score = None if development is None else lambda: score_cross_encoder(model, development)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
+from semsearch.encoders.model_folder import set_first_stage_weight
 from semsearch.errors import TrainingError
-from semsearch.training import Recipe, Reranking, Settings, train
+from semsearch.training import CrossEncoding, Recipe, Reranking, Settings, train
+from semsearch.training.examples import Examples, Kind
+from semsearch.training.stages import Stage
 from tests.training.conftest import DEEDS, THINGS
 
 pytestmark = pytest.mark.slow
@@ -65,6 +69,18 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
             first = index.search(f"now {thing}", 3, rerank=reranker)[0]
             assert first.document_id == f"{thing}'s sleeps"
             assert first.scores.reranked != first.score
+
+
+def test_weight_of_the_base_model_is_not_kept(tiny, tmp_path):
+    """It was chosen for the scores of that model."""
+    base = tmp_path / "base"
+    shutil.copytree(tiny, base)
+    set_first_stage_weight(base, 0.4)
+    columns = ["the cat", "the dog"], ["one cat", "one dog"]
+    training = Examples("mine", Kind.SCORED, columns, ["", ""], [1.0, 0.0])
+    trainer = CrossEncoding().trainer(base, 0, Stage(training, None, Recipe()))
+    trainer.write(tmp_path / "m")
+    assert load_reranker(tmp_path / "m", device="cpu").first_stage_weight == 0
 
 
 def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
