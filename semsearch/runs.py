@@ -6,7 +6,10 @@ that was killed resumes from its last complete checkpoint.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import shutil
 import signal
 import threading
@@ -17,9 +20,20 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from semsearch.errors import OutputError, ResumeError, TrainingError, TrainingStoppedError
+from semsearch.errors import (
+    OutputError,
+    ResumeError,
+    SemsearchError,
+    TrainingError,
+    TrainingStoppedError,
+)
 
 PLAN = "plan.json"
+#: How libraries in Rust (safetensors, tokenizers) report an error of the system.
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+#: What torch reports when a file cannot be written, without the reason.
+TORCH_WRITE_ERRORS = ("] . unexpected pos ", "iostream error")
 
 
 class Workspace:
@@ -84,12 +98,11 @@ class Workspace:
                         file.unlink(missing_ok=True)
         except Timeout:
             raise TrainingError(f"another process is training {self.output}") from None
-        except OSError as error:
-            if error.errno is None or isinstance(error, (ConnectionError, TimeoutError)):
-                raise  # not of a file
-            raise TrainingError(
-                f"{self.folder} cannot be written: {error.strerror or error}"
-            ) from error
+        except Exception as error:
+            reason = None if isinstance(error, SemsearchError) else _write_failure(error)
+            if reason is None:
+                raise
+            raise TrainingError(f"{self.folder} cannot be written: {reason}") from error
 
     def _begin(self, planned: dict[str, Any]) -> None:
         if not self.resumes:
@@ -135,6 +148,21 @@ def _is_model(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(config, dict) and "model_type" in config and any(folder.glob("*.safetensors"))
+
+
+def _write_failure(error: Exception) -> str | None:
+    """Why a file cannot be written; None for other errors."""
+    if isinstance(error, OSError):
+        if error.errno is None or isinstance(error, (ConnectionError, TimeoutError)):
+            return None  # not of a file
+        return error.strerror or str(error)
+    message = str(error)
+    found = OS_ERROR.search(message)
+    if found and int(found[1]) in WRITE_ERRORS:
+        return os.strerror(int(found[1]))
+    if any(one in message for one in TORCH_WRITE_ERRORS):
+        return "a file is incomplete; the disk may be full"
+    return None
 
 
 def _difference(before: object, now: object, name: str = "plan") -> str | None:

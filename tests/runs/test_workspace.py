@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.errors import ArgumentError, EncoderError, TrainingError
 from semsearch.runs import Workspace
 
 PLAN = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "more.csv"}]}
@@ -83,13 +85,23 @@ def test_models_of_sentence_transformers_are_replaced(tmp_path):
     Workspace(tmp_path / "model", overwrite=True)
 
 
-def test_failed_write_keeps_the_old_model(model):
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device"), "No space left"),
+        (SafetensorError("I/O error: No space left on device (os error 28)"), "No space left"),
+        (Exception("File too large (os error 27)"), "File too large"),  # from tokenizers
+        (RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"), ""),
+        (RuntimeError("basic_ios::clear: iostream error"), "a file is incomplete"),
+    ],
+)
+def test_failed_write_keeps_the_old_model(model, error, reason):
     workspace = Workspace(model, overwrite=True)
     with (
-        pytest.raises(TrainingError, match=r"model.training cannot be written: No space left"),
+        pytest.raises(TrainingError, match=rf"model.training cannot be written: {reason}"),
         workspace.opened(PLAN),
     ):
-        raise OSError(28, "No space left on device")
+        raise error
     assert (model / "config.json").is_file()
 
 
@@ -140,6 +152,14 @@ def test_invalid_folders_are_rejected(path):
 
 
 def test_only_errors_of_files_are_those_of_the_folder(tmp_path):
-    for name, error in (("a", ConnectionError("no answer")), ("b", OSError("no model"))):
-        with pytest.raises(type(error), match=str(error)), Workspace(tmp_path / name).opened(PLAN):
+    for name, error in (
+        ("a", ConnectionError("no answer")),
+        ("b", OSError("no model")),
+        ("c", EncoderError("no conversion: No space left on device (os error 28)")),
+        ("d", Exception("No such file or directory (os error 2)")),
+    ):
+        with (
+            pytest.raises(type(error), match=re.escape(str(error))),
+            Workspace(tmp_path / name).opened(PLAN),
+        ):
             raise error
