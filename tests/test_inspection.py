@@ -10,6 +10,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Dense,
     Normalize,
     Pooling,
+    StaticEmbedding,
     Transformer,
 )
 from transformers import BertModel, BertTokenizerFast
@@ -213,6 +214,14 @@ class TestWords:
         assert token_similarity("hashing", text, "many").cosines.shape == (10_000, 1)
         with pytest.raises(ArgumentError, match="10,000 × 10,000 tokens are too many"):
             token_similarity("hashing", text, text)
+
+
+def test_averaged_word_vectors(bert, tmp_path):
+    tokenizer = BertTokenizerFast.from_pretrained(bert)
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=4)], device="cpu")
+    model.save(str(tmp_path))
+    with pytest.raises(EncoderError, match="is not a transformer"):
+        inspect_text(str(tmp_path), "a b")
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m a", "😀 a", "שלום a", "\u202e a", "\x00", "a\n\tb"])

@@ -26,9 +26,11 @@ def read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """Inspect a text, read as a document with the model's prompt for documents.
 
     Raises:
-        EncoderError: the model has no token vectors, or finds no tokens in the text.
+        EncoderError: the model is not a transformer, or finds no tokens in the text.
     """
     model = encoder.model
+    if model.transformers_model is None:  # averaged word vectors
+        raise EncoderError(f"model '{encoder.spec}' is not a transformer; inspect one like minilm")
     prompt = model.prompts.get("document") or ""
     tokenizer = whole_text_tokenizer(encoder.model.tokenizer)
     tokenizer.enable_truncation(model.get_max_seq_length())

@@ -19,8 +19,8 @@ from semsearch.training.scoring import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-#: Larger batches are embedded in parts, with gradient caching (Gao et al. 2021), so that memory use
-#: does not grow with the batch size.
+#: Transformers embed larger batches in parts, with gradient caching (Gao et al. 2021), so that
+#: memory use does not grow with the batch size.
 CACHED_FROM = 128
 CACHED_PART = 64
 
@@ -110,7 +110,7 @@ def _full_width_loss(
             return losses.CosineSimilarityLoss(model)
         case Loss.COSENT:
             return losses.CoSENTLoss(model)
-        case Loss.RANKING if recipe.batch_size > CACHED_FROM:
+        case Loss.RANKING if recipe.batch_size > CACHED_FROM and model.transformers_model:
             return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
         case Loss.RANKING:
             return losses.MultipleNegativesRankingLoss(model)

@@ -37,6 +37,7 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     """
     from torch.nn import ModuleList
 
+    _check_transformer(teacher)
     student = copy.deepcopy(teacher)
     encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
     blocks = getattr(encoder, "layer", None)
@@ -61,10 +62,15 @@ def static_student(
         dimension: number of principal components to keep; None leaves the vectors as they are.
         counts: occurrences of each piece in a corpus; None takes the order of the vocabulary as
             that of frequency, by Zipf's law.
+
+    Raises:
+        ArgumentError: the vectors have fewer dimensions.
+        EncoderError: the teacher is not a transformer.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
+    _check_transformer(teacher.model)
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     tokenizer.enable_truncation(teacher.facts.max_tokens)
     vectors, is_word = _piece_vectors(teacher)
@@ -118,6 +124,11 @@ def fitted_static(
     student[0].embedding.weight = torch.nn.Parameter(torch.from_numpy(turned).float())
     student[0].embedding_dim = student[0].embedding.embedding_dim = turned.shape[1]
     return student, numpy.ascontiguousarray(wanted, numpy.float32)
+
+
+def _check_transformer(teacher: SentenceTransformer) -> None:
+    if teacher.transformers_model is None:
+        raise EncoderError("the teacher averages word vectors already; distil a transformer")
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:

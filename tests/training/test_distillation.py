@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, EncoderError
 from semsearch.training import Distillation, Recipe, Settings, train
 from semsearch.training.students import shallow_student, static_student
 
@@ -87,6 +87,15 @@ def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
     assert len(encoder.token_spans("the wave")) == 2
     one, other = encoder.encode_documents(["wave salt", "salt wave"])
     numpy.testing.assert_allclose(one, other, atol=1e-6)  # word order does not matter
+
+
+@pytest.mark.parametrize("student", [{"layers": 1}, {}])
+def test_a_static_student_cannot_be_distilled_again(distil, documents, tmp_path, student):
+    distil(None, dimension=16)
+    task = Distillation(documents, "topics", **student)
+    settings = Settings(str(tmp_path / "m"), tmp_path / "again", [], [Recipe(steps=1)])
+    with pytest.raises(EncoderError, match="averages word vectors already; distil a transformer"):
+        train(task, settings)
 
 
 def test_static_vectors_are_the_teachers_weighted_by_rarity(tiny_teacher):

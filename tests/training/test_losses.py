@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
@@ -61,6 +62,17 @@ def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
     (apart, its_gradient), (one, gradient) = found
     torch.testing.assert_close(one, apart)
     torch.testing.assert_close(gradient, its_gradient)
+
+
+def test_averaged_word_vectors_train_on_large_batches(model):
+    """Their inputs cannot be split for gradient caching."""
+    averaging = SentenceTransformer(
+        modules=[StaticEmbedding(model.tokenizer, embedding_dim=4)], device="cpu"
+    )
+    texts = [f"{word} {number}" for number, word in enumerate(LEFT * 50)]
+    examples = Examples("pairs", Kind.POSITIVE, (texts, texts), [""] * len(texts), [])
+    loss = embedding_loss(averaging, Loss.RANKING, examples, Recipe(batch_size=len(texts)))
+    assert torch.isfinite(loss([averaging.preprocess(texts)] * 2, None))
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
