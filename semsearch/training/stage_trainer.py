@@ -29,7 +29,7 @@ from transformers.trainer_callback import PrinterCallback
 from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import quiet_transformers
-from semsearch.errors import TrainingError
+from semsearch.errors import CombinationError, TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
@@ -52,6 +52,9 @@ CHECKPOINTS_KEPT = 2
 TOKENISED_AT_ONCE = 8192
 #: All columns are embedded at once if padding them to one length costs at most this factor.
 MAX_PADDED = 1.2
+#: The names of layers in BERT, ModernBERT and T5, whose blocks consist of layers.
+LAYER = re.compile(r"\.(layer|layers|block)\.(\d+)\.")
+EMBEDDINGS = r"\.(embeddings|embed_tokens|shared)\."
 #: More steps than any time limit allows.
 UNLIMITED_STEPS = 10**9
 
@@ -285,6 +288,9 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
 
     With a decay of d, the last of n layers has d times the full rate, the first d ** n times, the
     embeddings d ** (n + 1) times; the head of a cross-encoder has the full rate.
+
+    Raises:
+        CombinationError: a decay is given, but the model's layers or embeddings are not found.
     """
     names = [name for name, _ in module.named_parameters()]
     rates = {}
@@ -294,11 +300,13 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
         rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
     if recipe.layer_decay == 1:
         return rates
-    found = (re.search(r"\.layer\.(\d+)\.", name) for name in names)
-    layers = 1 + max((int(match[1]) for match in found if match), default=-1)
+    found = [match for name in names if (match := LAYER.search(name))]
+    if not found or not any(re.search(EMBEDDINGS, name) for name in names):
+        raise CombinationError("--layer-decay does not support this model; leave it out")
+    word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
     rate, decay = recipe.learning_rate, recipe.layer_decay
-    rates |= {rf"\.layer\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
-    return rates | {r"\.embeddings\.": rate * decay ** (layers + 1)}
+    rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
+    return rates | {EMBEDDINGS: rate * decay ** (layers + 1)}
 
 
 def _history(log: list[dict[str, Any]]) -> list[dict[str, float]]:

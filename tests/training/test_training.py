@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy
 import pytest
+import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from transformers import BertModel, ModernBertModel, Qwen3Model, T5EncoderModel
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
@@ -400,13 +402,46 @@ def test_missing_extra_is_reported(learn, monkeypatch):
         learn(Siamese([Loss.COSINE]), "scored.csv")
 
 
-def test_layer_decay(tiny):
+WIDTHS = {
+    "vocab_size": 8,
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
+SPECIAL = {f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "layer", "embeddings"),
+    [
+        (BertModel, WIDTHS, "encoder.layer.{}.", "embeddings."),
+        (ModernBertModel, WIDTHS | SPECIAL, "layers.{}.", "embeddings."),
+        (Qwen3Model, WIDTHS | {"num_key_value_heads": 2}, "layers.{}.", "embed_tokens."),
+        (T5EncoderModel, {"vocab_size": 8, "num_layers": 2}, "encoder.block.{}.", "shared."),
+    ],
+)
+def test_layer_decay(kind, sizes, layer, embeddings):
     from semsearch.training.stage_trainer import learning_rates
 
-    model = Siamese([Loss.COSINE]).load(tiny)
+    model = torch.nn.ModuleDict({"model": kind(kind.config_class(**sizes))})
     rates = learning_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
-    assert rates == {r"\.layer\.0\.": 0.25, r"\.layer\.1\.": 0.5, r"\.embeddings\.": 0.125}
+    expected = {
+        f"model.{layer.format(0)}": 0.25,
+        f"model.{layer.format(1)}": 0.5,
+        f"model.{embeddings}": 0.125,
+    }
+    for name, _ in model.named_parameters():
+        found = [rate for pattern, rate in rates.items() if re.search(pattern, name)]
+        assert found == [rate for start, rate in expected.items() if name.startswith(start)], name
     assert learning_rates(model, Recipe()) == {}
+
+
+def test_layer_decay_without_layers_is_rejected():
+    from semsearch.training.stage_trainer import learning_rates
+
+    with pytest.raises(ArgumentError, match="--layer-decay does not support this model"):
+        learning_rates(torch.nn.Embedding(2, 2), Recipe(layer_decay=0.5))
 
 
 def test_a_new_classifier_learns_faster(tiny):
