@@ -178,6 +178,8 @@ def load_reranker(
         raise PrecisionError("cross-encoders do not support int8; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
     folder.check_whole()
+    if folder.pooling:
+        raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
     check_head(folder)
     return _on_first(
         _runtimes(runtime, device),

@@ -70,6 +70,16 @@ def model_modules(folder: Path) -> list[Module]:
         raise DamagedModelError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
 
 
+def transformer_folder(folder: Path) -> Path:
+    """The folder of a model's transformer, a subfolder in sentence-transformers before 2.0.
+
+    Raises:
+        EncoderError: modules.json cannot be read.
+    """
+    modules = model_modules(folder)
+    return folder / modules[0].path if modules else folder
+
+
 def _with_inner(folder: Path, module: Module) -> Iterator[Module]:
     """A module and the modules inside it."""
     if not _is_inside(module.path):
@@ -256,10 +266,12 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
             not entered by a user.
 
     Raises:
-        EncoderError: there is no such pooling.
+        EncoderError: there is no such pooling, or it is not a model with files of its own.
         ModelNotFoundError: the files are not on this machine and cannot be downloaded.
         UnsafeModelError: the files could run code.
     """
+    if spec.partition(":")[0] in ("hashing", "glove"):
+        raise EncoderError(f"'{spec}' is not a transformer: it can neither be trained nor rerank")
     try:
         wanted = parse_spec(spec)
         path = Path(wanted.name).expanduser()
@@ -309,8 +321,7 @@ def _check_pooler(folder: Path, spec: str) -> None:
     """Refuse a pooler without weights: transformers would initialise it randomly."""
     from safetensors import safe_open
 
-    modules = model_modules(folder)
-    for file in (folder / modules[0].path if modules else folder).glob("*.safetensors"):
+    for file in transformer_folder(folder).glob("*.safetensors"):
         with safe_open(file, "numpy") as weights:
             if any(name.endswith("pooler.dense.weight") for name in weights.keys()):  # noqa: SIM118
                 return
@@ -359,7 +370,7 @@ def why_not_bert_like(folder: ModelFolder) -> str | None:
     if unknown := modules - MODULES:
         return f"it has a module {', '.join(sorted(unknown))}"
     try:
-        config = json.loads((folder.path / "config.json").read_text("utf-8"))
+        config = json.loads((transformer_folder(folder.path) / "config.json").read_text("utf-8"))
     except (OSError, ValueError):
         return "its config.json cannot be read"
     if config.get("model_type") not in MODEL_TYPES:

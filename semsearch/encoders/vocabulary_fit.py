@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.model_folder import find_model, model_modules
+from semsearch.encoders.model_folder import find_model, transformer_folder
 from semsearch.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -81,13 +81,11 @@ def tokenizer_of(spec: str) -> Tokenizer | None:
     from tokenizers import Tokenizer
 
     try:
-        folder = find_model(spec, local_files_only=True).path
-        modules = model_modules(folder)
+        folder = transformer_folder(find_model(spec, local_files_only=True).path)
     except EncoderError:
         return None  # loading the model reports the error
-    file = (folder / modules[0].path if modules else folder) / "tokenizer.json"
     try:
-        return Tokenizer.from_file(str(file))
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception:
         return None
 

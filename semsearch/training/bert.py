@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.encoders.model_folder import transformer_folder
 from semsearch.encoders.torch_models import loading
 from semsearch.errors import DamagedModelError, EncoderError
 
@@ -92,6 +93,7 @@ def load_bert(folder: Path) -> LoadedBert:
     from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
 
     with loading(str(folder)):
+        folder = transformer_folder(folder)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         if config.model_type != "bert":
             raise EncoderError(f"{folder} is a {config.model_type}; use a BERT")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
@@ -15,22 +16,22 @@ BINARY = "binary cross-entropy"
 _BI_ENCODER = (
     "sentence-transformers",
     "sentence-similarity",
-    "    semsearch index corpus.csv --encoder ./{name}",
+    "    semsearch index corpus.csv --encoder {path}",
     "    from sentence_transformers import SentenceTransformer\n\n"
-    '    SentenceTransformer("./{name}").encode(["a sentence"])',
+    '    SentenceTransformer({path}).encode(["a sentence"])',
 )
 _BERT = (
     "transformers",
     "fill-mask",
-    "    semsearch train contrast corpus.csv --base ./{name} --output encoder",
-    '    from transformers import AutoModel\n\n    AutoModel.from_pretrained("./{name}")',
+    "    semsearch train contrast corpus.csv --base {path} --output encoder",
+    "    from transformers import AutoModel\n\n    AutoModel.from_pretrained({path})",
 )
 _CROSS_ENCODER = (
     "sentence-transformers",
     "text-ranking",
-    '    semsearch query "a question" --rerank ./{name}',
+    '    semsearch query "a question" --rerank {path}',
     "    from sentence_transformers import CrossEncoder\n\n"
-    '    CrossEncoder("./{name}").predict([("a sentence", "another")])',
+    '    CrossEncoder({path}).predict([("a sentence", "another")])',
 )
 
 
@@ -48,7 +49,8 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     """
     library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
     labels = record["stages"][-1]["data"]["labels"]
-    command, code = (one.format(name=name) for one in (command, code))
+    command = command.format(path=quote(f"./{name}"))
+    code = code.format(path=json.dumps(f"./{name}", ensure_ascii=False))
     if task == "text-ranking" and len(labels) > 2:
         task = "text-classification"
         command = f"It has one output for each of: {_cell(', '.join(labels))}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.encoders.model_folder import FIRST_STAGE_WEIGHT
+from semsearch.encoders.model_folder import FIRST_STAGE_WEIGHT, transformer_folder
 from semsearch.encoders.torch_models import loading
 from semsearch.training.card import BINARY
 from semsearch.training.checks import limit_tokens
@@ -83,7 +83,7 @@ class CrossEncoding(Task):
 
         with loading(str(folder)):
             return CrossEncoder(
-                str(folder),
+                str(transformer_folder(folder)),
                 num_labels=count,
                 trust_remote_code=False,
                 local_files_only=True,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
 from semsearch.corpus import open_table
+from semsearch.corpus.columns import shortened
 from semsearch.corpus.formats import DOCUMENTS, format_by_name
 from semsearch.datasets.textlines import numbered_lines
 from semsearch.datasets.translated import (
@@ -55,7 +56,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
             table (CSV, TSV …) of sources and translations; a TMX file; or the translation in a pair
             of line-aligned files (Moses): ``news.pt`` beside ``news.en``. Files may be gzipped.
         language: a code such as ``pt``; None takes the one that the set or file names.
-        notify: called with the number of pairs left out.
+        notify: called with the columns of a table, and the number of pairs left out.
 
     Raises:
         ArgumentError: the spec is not valid, or the language is unknown or contradicts the file's.
@@ -63,7 +64,11 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
         CorpusError: the file cannot be read, or holds no translations.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
     """
-    read = _published(spec) if is_translated(spec) else _file(Path(spec).expanduser(), language)
+    read = (
+        _published(spec)
+        if is_translated(spec)
+        else _file(Path(spec).expanduser(), language, notify)
+    )
     found, pairs = read
     if language and found and language != found:
         raise ArgumentError(f"{spec} is in '{found}', not in '{language}' (--language)")
@@ -106,7 +111,7 @@ def _published(spec: str) -> _Read:
     )
 
 
-def _file(path: Path, language: str | None) -> _Read:
+def _file(path: Path, language: str | None, notify: Notify) -> _Read:
     if not path.is_file():
         raise DatasetNotFoundError(f"no such file: {path} (published sets: stsb-multi:pt)")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
@@ -114,10 +119,10 @@ def _file(path: Path, language: str | None) -> _Read:
     if suffix == ".tmx":
         return _translation_memory(path, language)
     kind = format_by_name(path)
-    return _moses(path) if kind is None or kind in DOCUMENTS else _table(path, language)
+    return _moses(path) if kind is None or kind in DOCUMENTS else _table(path, language, notify)
 
 
-def _table(path: Path, language: str | None) -> _Read:
+def _table(path: Path, language: str | None, notify: Notify) -> _Read:
     with open_table(path) as table:
         columns = list(table.columns)
         spelled = {column.strip().lower(): column for column in reversed(columns)}
@@ -133,6 +138,10 @@ def _table(path: Path, language: str | None) -> _Read:
                 f"{table.name}: columns 'source' and 'translation' are needed, or a table of only "
                 f"two columns (columns: {', '.join(columns)})"
             )
+        notify(
+            f"{path.name}: sources from '{shortened(source)}', "
+            f"translations from '{shortened(translation)}'"
+        )
         pairs = []
         for row in table.rows:
             if isinstance(row, BadRowError):

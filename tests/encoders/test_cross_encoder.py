@@ -77,6 +77,11 @@ def test_int8_is_refused(folder):
         load_reranker(str(folder), precision="int8")
 
 
+def test_a_pooling_is_refused(folder):
+    with pytest.raises(EncoderError, match="a cross-encoder has no pooling; remove the suffix"):
+        load_reranker(f"{folder}@cls")
+
+
 def test_a_plain_bert_is_refused(plain_bert):
     with pytest.raises(EncoderError, match="is not a cross-encoder: it has no trained head"):
         load_reranker(str(plain_bert))

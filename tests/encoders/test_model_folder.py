@@ -8,8 +8,9 @@ import shutil
 import pytest
 
 from semsearch.encoders import current_fingerprint, load_encoder
-from semsearch.encoders.model_folder import find_model
+from semsearch.encoders.model_folder import find_model, why_not_bert_like
 from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+from tests.encoders.layouts import number_transformer
 
 WEIGHTS = "model.safetensors"
 
@@ -60,6 +61,14 @@ def test_a_missing_folder(spec):
 def test_an_unknown_name():
     with pytest.raises(ModelNotFoundError, match="no model 'nobody/nothing'.*cannot be reached"):
         load_encoder("nobody/nothing")
+
+
+@pytest.mark.parametrize("spec", ["hashing", "hashing:64", "glove:vectors.txt@sif"])
+def test_encoders_that_are_not_models(spec):
+    with pytest.raises(
+        EncoderError, match="is not a transformer: it can neither be trained nor rerank"
+    ):
+        find_model(spec)
 
 
 def test_an_invalid_name():
@@ -144,3 +153,8 @@ def test_the_current_fingerprint_equals_the_encoders(folder, minilm):
     shutil.rmtree(folder)
     with pytest.raises(ModelNotFoundError, match="move the model back"):
         current_fingerprint(str(folder))
+
+
+def test_a_bert_in_a_subfolder_is_recognised(folder):
+    number_transformer(folder)
+    assert why_not_bert_like(find_model(str(folder))) is None

@@ -20,6 +20,7 @@ from semsearch.training import Pretraining, Recipe, Settings, train
 from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
 from semsearch.training.wordpieces import learn_word_pieces
+from tests.encoders.layouts import number_transformer
 
 pytestmark = pytest.mark.slow
 
@@ -312,6 +313,12 @@ def test_training_continues_from_a_bert_without_heads(trained, documents, tmp_pa
     load_bert(folder).tokenizer.save_pretrained(plain)
     _, messages = pretrain(documents, tmp_path / "m", recipe(2), base=str(plain))
     assert any("has no pre-training heads" in line for line in messages)
+
+
+def test_a_bert_in_a_subfolder_is_loaded(tiny, tmp_path):
+    SentenceTransformer(str(tiny), device="cpu").save(str(tmp_path))
+    number_transformer(tmp_path)
+    assert load_bert(tmp_path).model.config.num_hidden_layers == 2
 
 
 def test_other_models_are_refused(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from semsearch.errors import (
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 from semsearch.training.data import load_examples
 from semsearch.training.examples import Kind
+from tests.encoders.layouts import number_transformer
 
 pytestmark = pytest.mark.slow
 
@@ -96,6 +98,15 @@ def test_columns_decide_the_loss(learn, name, loss):
     assert f"| loss | {loss} |" in (folder / "README.md").read_text("utf-8")
 
 
+def test_card_quotes_the_name(learn, tmp_path):
+    output = tmp_path / "my model's"
+    learn(Siamese([None]), "scored.csv", recipe=Recipe(steps=1), output=output)
+    card = (output / "README.md").read_text("utf-8")
+    command = next(line for line in card.splitlines() if "--encoder" in line)
+    assert shlex.split(command)[-2:] == ["--encoder", "./my model's"]
+    assert """SentenceTransformer("./my model's")""" in card
+
+
 def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatch):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
     base = tiny_without_dropout
@@ -152,6 +163,12 @@ class TestDimensions:
     def test_unsupported_dimensions_are_rejected(self, learn, loss, name, dimensions, message):
         with pytest.raises(ArgumentError, match=message):
             learn(Siamese([loss]), name, recipe=replace(QUICK, dimensions=dimensions))
+
+
+def test_cross_encoder_of_a_bert_in_a_subfolder(tiny, tmp_path):
+    SentenceTransformer(str(tiny), device="cpu").save(str(tmp_path))
+    number_transformer(tmp_path)
+    assert CrossEncoding().load(tmp_path, 1).num_labels == 1
 
 
 @pytest.mark.parametrize("name", ["rated.csv", "sorted.tsv", "binary.csv"])

@@ -130,8 +130,9 @@ class TestTexts:
         def call(content, name, language=None):
             file = tmp_path / name
             file.write_text(content)
-            return read_parallel(str(file), language, lambda message: None)
+            return read_parallel(str(file), language, call.messages.append)
 
+        call.messages = []
         return call
 
     @pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.ndjson"])
@@ -153,6 +154,10 @@ class TestTexts:
             content = f"English\tPortuguese\n{content}"
         found = read(content, name, language)
         assert (found.texts, found.labels) == ((["a cat"], ["um gato"]), ("pt",))
+
+    def test_the_columns_of_a_table_are_reported(self, read):
+        read("a cat\tum gato\na dog\tum cão\n", "no-header.tsv", "pt")
+        assert read.messages == ["no-header.tsv: sources from 'a cat', translations from 'um gato'"]
 
     @pytest.mark.parametrize("packed", ["", ".gz"])
     def test_moses(self, tmp_path, packed):
