@@ -295,4 +295,4 @@ class TestFilterPlans:
     def test_filter_cache_is_bounded(self, large):
         expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
         assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
-        assert len(large._store._filters.lists) <= 16
+        assert len(large._store._opened._filters.lists) <= 16
