@@ -28,11 +28,11 @@ from semsearch.encoders.openvino_runtime import (
 )
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts
+from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.encoders.torch_models import (
     TorchEncoder,
     TorchReranker,
     cutting_tokenizer,
-    quiet_transformers,
 )
 
 if TYPE_CHECKING:

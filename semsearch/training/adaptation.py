@@ -23,7 +23,7 @@ from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.encoders.cache import temporary_cache
-from semsearch.encoders.torch_models import quiet_transformers
+from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import ExamplesError, TrainingError
 from semsearch.protocols import Encoder
 from semsearch.records import Document

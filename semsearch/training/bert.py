@@ -10,7 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders.model_folder import transformer_folder
-from semsearch.encoders.torch_models import loading
+from semsearch.encoders.torch_loading import loading
 from semsearch.errors import DamagedModelError, EncoderError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from semsearch.encoders.torch_models import positions_of
+from semsearch.encoders.torch_loading import positions_of
 from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.model_folder import FIRST_STAGE_WEIGHT, transformer_folder
-from semsearch.encoders.torch_models import loading
+from semsearch.encoders.torch_loading import loading
 from semsearch.training.card import BINARY
 from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_models import quiet_transformers
+from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import ArgumentError, CombinationError, MissingExtraError
 from semsearch.runs import Workspace
 from semsearch.training.card import model_card

@@ -28,7 +28,7 @@ from transformers.trainer_callback import PrinterCallback
 
 from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.torch_models import quiet_transformers
+from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import CombinationError, TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
