@@ -290,6 +290,7 @@ class _MessageHandler(logging.Handler):
 
         # Not click.echo, which writes past a progress bar.
         sys.stderr.write(f"{visible(record.getMessage())}\n")
+        sys.stderr.flush()
 
 
 @click.group(
