@@ -279,7 +279,7 @@ class MainGroup(LazyGroup):
             from semsearch.cli.render import visible
 
             raise click.ClickException(visible(with_code(error))) from error
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # the latter while it asks a question
             click.echo("\nAborted!", err=True)
             context.exit(INTERRUPTED_STATUS)
 

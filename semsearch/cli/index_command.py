@@ -479,7 +479,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) 
         [
             *(f"{count:,} {name}" for name, count in counts.items() if count),
             *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
-            *([f"beside {quantity(others, 'other')}"] if others else []),
+            *([f"{others:,} more in the index"] if others else []),
         ]
     )
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")

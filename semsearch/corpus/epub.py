@@ -14,7 +14,7 @@ from semsearch.corpus.archives import check_archive
 from semsearch.corpus.html import XML_DECLARATION, blocks_of, parse_html
 from semsearch.corpus.sections import Parts, Section, sections_of
 from semsearch.corpus.textstream import encoding_of
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
+from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
@@ -73,7 +73,7 @@ def _markup(chapter: bytes) -> str:
     encoding = encoding_of(chapter, declared[1].decode() if declared else None)
     markup = chapter.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
-        raise CorpusError(f"{first_escaped(markup)} is not {encoding}")
+        raise CorpusError(undecodable(markup, encoding, option=None))
     return _CDATA.sub(lambda found: escape(found[1]), markup)
 
 

@@ -17,7 +17,7 @@ from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import encoding_of
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
+from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import (
     ArgumentError,
     BadFileError,
@@ -310,7 +310,7 @@ def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
             content = listed.read_bytes()
             lines = content.decode(encoding_of(content, None), "surrogateescape").splitlines()
     if undecoded := next(filter(ESCAPED_BYTE.search, lines), None):
-        raise CorpusError(f"{listed}: {first_escaped(undecoded)} is not UTF-8")
+        raise CorpusError(f"{listed}: {undecodable(undecoded, option=None)}")
     for pattern in [*lines, *exclude]:
         try:
             GitIgnoreSpec.from_lines([pattern])

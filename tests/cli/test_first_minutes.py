@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
@@ -76,9 +77,12 @@ def test_the_index_of_the_environment(fish, monkeypatch):
     assert "--index" not in output_of()
 
 
-def test_ctrl_c(birds, monkeypatch):
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, click.Abort])
+def test_ctrl_c(birds, monkeypatch, kind):
+    """The latter is raised at a question."""
+
     def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
+        raise kind
 
     monkeypatch.setattr(Index, "open", interrupted)
     result = CliRunner().invoke(main, ["info"])

@@ -47,7 +47,7 @@ class TestIndex:
         """As of a file with the same name in another format."""
         (tmp_path / "more.jsonl").write_text('{"id": "d", "text": "A fourth."}\n')
         result = indexed("index", "more.jsonl", "--index", "indexes/corpus")
-        assert "1 document (1 added, beside 3 others)" in result.stdout
+        assert "1 document (1 added, 3 more in the index)" in result.stdout
 
     def test_standard_input(self, run):
         run("index", "-", "--index", "all", "--encoder", "hashing", typed=CORPUS)

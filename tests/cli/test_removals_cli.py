@@ -51,7 +51,7 @@ def test_file_in_the_wrong_encoding_removes_nothing(run, tmp_path):
     text = (tmp_path / "corpus.csv").read_text("latin-1").replace("id,text,year", "id,text,year,x")
     (tmp_path / "corpus.csv").write_text(text, "latin-1")
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows")
-    assert "0 documents (100 bad rows skipped, beside 100 others)" in result.stdout
+    assert "0 documents (100 bad rows skipped, 100 more in the index)" in result.stdout
     assert left(run) == "100"
 
 

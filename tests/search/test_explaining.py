@@ -82,7 +82,7 @@ def test_the_plan_of_a_filter(index):
     many = index.search("red", where="n > 5", explain=True).stages[1].plan
     assert many.endswith("% of the documents match the filter, checked after")
     few = index.search("red", where="n < 3", explain=True).stages[1].plan
-    assert few.endswith("; 3 passages allowed, searched alone")
+    assert few.endswith("; restricted to 3 passages, searched alone")
 
 
 def test_explaining_does_not_change_the_hits(index):

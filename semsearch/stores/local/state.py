@@ -422,7 +422,7 @@ class LocalState:
         from semsearch.texts import quantity
 
         count = len(self._restrictions.chunks(restriction))
-        return f"{plan}; {quantity(count, 'passage')} allowed, searched alone"
+        return f"{plan}; restricted to {quantity(count, 'passage')}, searched alone"
 
     def search_words(
         self,
