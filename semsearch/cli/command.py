@@ -14,7 +14,13 @@ from typing import Any
 
 import click
 
-from semsearch.errors import BadRowError, SemsearchError, with_code
+from semsearch.errors import (
+    BadRowError,
+    IndexBusyError,
+    IndexChangedError,
+    SemsearchError,
+    with_code,
+)
 from semsearch.version import __version__
 
 #: Arguments that are only part of a filter.
@@ -100,13 +106,17 @@ class Command(Documented):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors of bad rows name the option that skips them."""
+        """Run the command; errors of bad rows and of busy indexes name the option that helps."""
         try:
             return super().invoke(ctx)
         except BadRowError as error:
             if ctx.params.get("skip_bad_rows") is False:
                 error.add_remedy("--skip-bad-rows leaves such rows out")
             raise
+        except IndexBusyError as error:
+            if ctx.params.get("wait") is not False or isinstance(error, IndexChangedError):
+                raise
+            raise IndexBusyError(f"{error}; --wait waits for it") from error
 
 
 class Group(Documented, click.Group):

@@ -76,8 +76,7 @@ def problem(
 
 def problem_of(error: SemsearchError) -> JSONResponse:
     """The response for an error; the member ``code`` is that of the error."""
-    detail = str(error).replace("; --wait waits for it", "; try again later")  # not an option here
-    return problem(status_of(error), detail, code=error.code)
+    return problem(status_of(error), str(error), code=error.code)
 
 
 def status_of(error: SemsearchError) -> HTTPStatus:

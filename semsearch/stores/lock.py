@@ -55,7 +55,7 @@ def _acquire(lock: FileLock, index: Path, owner: Path, *, wait: bool) -> None:
     except Timeout:
         busy = f"{index} is being written by {_description(owner)}"
         if not wait:
-            raise IndexBusyError(f"{busy}; --wait waits for it") from None
+            raise IndexBusyError(busy) from None
         logger.warning("%s; waiting for it", busy)
         lock.acquire(timeout=-1)
 

@@ -96,6 +96,7 @@ class TestMaintenance:
             for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
                 error = error_of(indexed(*arguments, code=1))
                 assert f"is being written by process {os.getpid()} since" in error
+                assert "; --wait waits for it" in error
 
 
 class TestHelp:

@@ -233,7 +233,7 @@ class TestDocuments:
         client = serve(writable=True)
         with Index.open(path) as index, index.writer():
             response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
-        assert is_problem(response, 409, "; try again later")
+        assert is_problem(response, 409, "is being written by process")
         assert "--wait" not in response.json()["detail"]
 
 

@@ -225,7 +225,7 @@ class TestGuards:
         connection = index._store._connection
         remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
         write_catalogue(connection, writer=remote | {"seen": 2**40})
-        with pytest.raises(IndexBusyError, match="by process 7 on elsewhere since noon; --wait"):
+        with pytest.raises(IndexBusyError, match=r"by process 7 on elsewhere since noon$"):
             index.delete(["a"])
         write_catalogue(connection, writer=remote | {"seen": 0})  # long ago
         assert index.delete(["a"]) == 1

@@ -113,7 +113,7 @@ class MilvusStore:
                 f"{held.get('host')} since {held.get('since')}"
             )
             if not wait:
-                raise IndexBusyError(f"{busy}; --wait waits for it")
+                raise IndexBusyError(busy)
             if not warned:
                 logger.warning("%s; waiting for it", busy)
                 warned = True
