@@ -5,55 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-import threading
-import time
 from itertools import pairwise
 
 import pytest
+from browsing import DOCUMENTS, HOSTILE, expect_titles, show, titles, until
 from fastapi.testclient import TestClient
-
-from semsearch import Document, Index
-from semsearch.maps import make_map
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 
 from semsearch.service import Settings, create_app
 from semsearch.service.pages import PAGE
-
-HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
-#: Messages of Embedding Atlas without a GPU, and when it is removed while loading.
-ATLAS_MESSAGES = (
-    "Could not request WebGPU",
-    "Could not get WebGPU",
-    "Cleared",
-    "Failed to create default charts",
-    "Error while generating labels",
-)
-DOCUMENTS = [
-    Document(
-        "robin", "A red bird sings. It sits in a tree.", "Robin", {"year": 1999, "kind": "bird"}
-    ),
-    Document("carp", "A blue fish swims in the pond.", "Carp", {"year": 2005, "kind": "fish"}),
-    Document("gull", "A white bird flies over the sea.", None, {"year": 2010, "kind": "bird"}),
-    Document("bad/one's", f"A bird with {HOSTILE}", HOSTILE, {"kind": HOSTILE, "wild": True}),
-    Document("arabic", "طائر bird يغني", "طائر", {"year": 2015, "day": "2020-05-01"}),
-    Document("many", 'A fish, "quoted", says 🐟🐟. A bird answers the fish.', "Two, of them"),
-    *(
-        Document(f"fish {n}", f"Fish number {n} swims.", None, {"year": 1900 + n})
-        for n in range(30)
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def indexes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("indexes")
-    for name, documents in (("animals", DOCUMENTS), ("other", DOCUMENTS[:2])):
-        with Index.create(folder / name, ["hashing", "hashing:64"]) as index:
-            index.add(documents)
-            if name == "animals":
-                make_map(index).save(index.path)
-    return {name: folder / name for name in ("animals", "other")}
 
 
 def test_page_needs_no_token_but_its_requests_do(indexes):
@@ -80,99 +41,11 @@ def test_policy_allows_only_the_service(indexes):
         assert not re.search(r"(https?:)?//(?!www\.w3\.org/)\w+\.", file.read_text("utf-8")), file
 
 
-@pytest.fixture(scope="module")
-def browser(program, package):
-    executable = program("chromium")
-    playwright = package("playwright.sync_api").sync_playwright().start()
-    options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
-    browser = playwright.chromium.launch(executable_path=executable, args=options)
-    yield browser
-    browser.close()
-    playwright.stop()
-
-
-@pytest.fixture(scope="module")
-def serve(indexes):
-    """Serves the indexes and returns the address."""
-    import uvicorn
-
-    running = []
-
-    def started(**settings):
-        app = create_app(indexes, Settings(**settings))
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        running.append((server, thread))
-        while not server.started:
-            time.sleep(0.02)
-        return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
-
-    yield started
-    for server, thread in running:
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve()
-
-
-@pytest.fixture
-def page(browser, address):
-    """A page; script errors and violations of its policy fail the test."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.wrong = []
-    page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and page.wrong.append(message.text))
-    page.address = address
-    yield page
-    context.close()
-    assert [one for one in page.wrong if not one.startswith(ATLAS_MESSAGES)] == []
-
-
-def show(page, query="", **settings):
-    """Open the page and wait for its hits."""
-    parameters = "&".join(f"{key}={value}" for key, value in {"query": query, **settings}.items())
-    page.goto(f"{page.address}/?{parameters}")
-    until(page, "document.getElementById('status').textContent !== ''")
-
-
 def test_midnight_is_not_shown(page):
     show(page)
     shown = "import(new URL('page/hits.js', location)).then((hits) => hits.shown('{}'))"
     assert page.evaluate(shown.format("2024-09-01T00:00:00")) == "2024-09-01"
     assert page.evaluate(shown.format("2024-09-01T08:30:00")) == "2024-09-01T08:30:00"
-
-
-def until(page, expression, again=None):
-    """Wait for a condition on the page, whose policy refuses Playwright's own way to wait.
-
-    Args:
-        page: the page.
-        expression: JavaScript that becomes true.
-        again: called every two seconds until then.
-    """
-    for place in range(1200):
-        if again is not None and place % 40 == 0:
-            again()
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(expression)
-
-
-def titles(page):
-    return page.locator("#hits h2 span:nth-child(2)").all_inner_texts()
-
-
-def expect_titles(page, *expected):
-    first = page.locator("#hits h2 span:nth-child(2)")
-    for place, title in enumerate(expected):
-        first.nth(place).get_by_text(title, exact=True).wait_for()
 
 
 @pytest.mark.slow
@@ -426,190 +299,6 @@ def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     page.locator(".hit").first.wait_for()
 
 
-LIT = """() => {
-    const box = document.querySelector(".embedding-atlas-widget-container > div");
-    return box?.shadowRoot.querySelectorAll("circle[fill='#d61f1f']").length === 10;
-}"""
-
-
-def select_on_map(page):
-    """Select the documents in a large rectangle."""
-    box = page.locator("#map canvas").first.bounding_box()
-    page.keyboard.down("Shift")
-    page.mouse.move(box["x"] + 10, box["y"] + box["height"] - 60)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + box["height"] * 0.25, steps=4)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-
-
-@pytest.mark.slow
-class TestMap:
-    def test_hits_are_highlighted_and_a_selection_is_searched(self, page):
-        show(page, "bird sings", view="map")
-        until(page, LIT)
-        select_on_map(page)
-        page.locator("#selection:not([hidden])").wait_for()
-        # While the rectangle grows, few or none are selected.
-        until(page, "/ ([1-9]|[12]\\d|3[0-5]) /.test(document.body.innerText)")
-        page.click("#leave-selection")
-        page.locator("#selection").wait_for(state="hidden")
-        until(page, LIT)
-
-        # A key shows a hit on the map; the list may be redrawn at that moment.
-        def press():
-            page.locator(".hit").nth(1).focus()
-            page.keyboard.press("p")
-
-        until(
-            page,
-            """() => {
-                const root = document.querySelector(
-                    ".embedding-atlas-widget-container > div")?.shadowRoot;
-                const canvas = root?.querySelector("canvas");
-                const text = [...(root?.querySelectorAll("text[font-size='11']") ?? [])]
-                    .find((one) => one.textContent === "2");
-                if (!text || !canvas) return false;
-                const off = Math.abs(text.getAttribute("x") - canvas.clientWidth / 2);
-                return off < 2;
-            }""",
-            press,
-        )
-
-    def test_similar_documents_among_many_selected(self, page):
-        """Their ids do not fit in a URL, and longer ones not in a filter."""
-        ids = ["robin", "gull", *(f"{number:040}" for number in range(1998))]
-
-        def answer(route):
-            if "SELECT DISTINCT id" in route.request.post_data_json["sql"]:
-                route.fulfill(json=[{"id": id_} for id_ in ids])
-            else:
-                route.continue_()
-
-        page.route("**/map/query", answer)
-        show(page, "bird sings", view="map")
-        until(page, LIT)
-        select_on_map(page)
-        page.get_by_text("Searching 2,000 selected documents").wait_for()
-        until(page, "document.querySelectorAll('.hit').length === 2")
-        page.locator(".hit", has_text="Robin").press("s")
-        until(page, "document.querySelectorAll('.hit').length === 1")
-        expect_titles(page, "gull")
-        page.click("#leave-like")
-        page.click("#leave-selection")
-        ids[2:] = [id_ + "x" * 20 for id_ in ids[2:]]
-        until(page, LIT)
-        select_on_map(page)
-        page.get_by_text("Too many documents selected").wait_for()
-        until(page, "document.querySelectorAll('.hit').length === 10")
-
-    def test_an_answer_that_was_overtaken_is_not_shown(self, page):
-        """The positions of the first search's hits arrive after those of the second."""
-        show(page, "bird sings", view="map")
-        until(page, LIT)
-        held = {}
-
-        def hold(route):
-            sql = route.request.post_data_json["sql"]
-            if "__start AS" in sql:
-                held[sql] = route
-            else:
-                route.continue_()
-
-        def held_for(text):
-            """The request for the positions of the hits for `text`, listed by rank."""
-
-            def is_answer(response):
-                sent = response.request.post_data_json
-                return response.url.endswith("/search") and sent["query"] == text
-
-            with page.expect_response(is_answer) as answer:
-                page.fill("#query", text)
-            hits = answer.value.json()["hits"]
-            ids = [hit["id"].replace("'", "''") for hit in hits]
-            keys = ", ".join(
-                f"('{id_}', {hit['start']})" for id_, hit in zip(ids, hits, strict=True)
-            )
-            for _ in range(200):
-                for sql, route in held.items():
-                    if keys in sql:
-                        return route
-                page.wait_for_timeout(50)
-            raise AssertionError(f"{keys} not requested, but {list(held)}")
-
-        # The ranks of the marks from left to right, as the canvas may change its width.
-        marks = """() => [...document.querySelector(".embedding-atlas-widget-container > div")
-            .shadowRoot.querySelectorAll("circle[fill='#d61f1f']")]
-            .map((one, rank) => [Number(one.getAttribute("cx")), rank])
-            .sort(([one], [other]) => one - other).map(([, rank]) => rank).join(" ")"""
-        first = page.evaluate(marks)
-        page.route("**/map/query", hold)
-        overtaken, last = held_for("fish"), held_for("red")
-        last.continue_()
-        until(page, f"() => ({marks})() !== {first!r}")
-        second = page.evaluate(marks)
-        with page.expect_response(lambda response: response.request == overtaken.request):
-            overtaken.continue_()
-        page.wait_for_timeout(300)
-        assert page.evaluate(marks) == second
-
-    def test_answers_for_a_closed_map_are_not_shown(self, page):
-        """The positions of its hits arrive when another map is open."""
-        show(page, "bird sings", index="animals", view="map")
-        until(page, LIT)
-        held = []
-
-        def hold(route):
-            if len(held) < 2 and "__start AS" in route.request.post_data_json["sql"]:
-                held.append(route)
-            else:
-                route.continue_()
-
-        def until_held(count):
-            while len(held) < count:
-                page.wait_for_timeout(50)
-
-        page.route("**/map/query", hold)
-        page.fill("#query", "fish")
-        until_held(1)
-        page.locator(".hit").first.press("p")
-        until_held(2)
-        page.select_option("#index", "other")
-        page.get_by_text("semsearch map").wait_for()
-        page.select_option("#index", "animals")
-        until(page, LIT)
-        map_of_now = "document.querySelector('.embedding-atlas-widget-container > div')"
-        page.evaluate(f"{map_of_now}.dataset.seen = 'yes'")
-        for route in held:
-            with page.expect_response("**/map/query"):
-                route.continue_()
-            page.wait_for_timeout(500)
-            assert page.evaluate(LIT)
-        assert page.evaluate(f"{map_of_now}.dataset.seen") == "yes"
-        page.wrong.clear()  # the browser logs the status 404 of the index without a map
-
-    def test_typing_while_it_loads_opens_it_once(self, page):
-        asked = []
-        page.route("**/map", lambda route: asked.append(route))
-        show(page, "bird sings", view="map")
-        page.fill("#query", "fish")
-        until(page, "document.getElementById('query').value === 'fish'")
-        page.wait_for_timeout(400)
-        page.click("#toggle-map")
-        page.click("#toggle-map")
-        page.wait_for_timeout(200)
-        for route in asked:
-            route.continue_()
-        until(page, LIT)
-        assert len(asked) == 1
-        assert page.locator(".embedding-atlas-widget-container").count() == 1
-
-    def test_without_a_map_it_says_how_to_make_one(self, page):
-        show(page, "bird", index="other", view="map")
-        page.get_by_text("semsearch map").wait_for()
-        page.wrong.clear()  # the browser logs the status 404
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "width", "view"),
@@ -633,16 +322,6 @@ def test_axe_finds_no_violation(page, package, scheme, width, view):
     assert found.violations_count == 0, found.generate_report()
     # Nothing is wider than the screen.
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.slow
-def test_axe_finds_no_violation_around_the_map(page, package):
-    axe = package("axe_playwright_python.sync_playwright").Axe()
-    show(page, "bird sings", view="map")
-    page.locator("#map canvas").first.wait_for()
-    context = {"exclude": [["#map"]]}
-    found = axe.run(page, context=context, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
-    assert found.violations_count == 0, found.generate_report()
 
 
 @pytest.mark.slow

@@ -1,0 +1,89 @@
+"""The page of two small indexes, in Chromium."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from browsing import DOCUMENTS
+
+from semsearch import Index
+
+#: Messages of Embedding Atlas without a GPU, and when it is removed while loading.
+ATLAS_MESSAGES = (
+    "Could not request WebGPU",
+    "Could not get WebGPU",
+    "Cleared",
+    "Failed to create default charts",
+    "Error while generating labels",
+)
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    from semsearch.maps import make_map
+
+    folder = tmp_path_factory.mktemp("indexes")
+    for name, documents in (("animals", DOCUMENTS), ("other", DOCUMENTS[:2])):
+        with Index.create(folder / name, ["hashing", "hashing:64"]) as index:
+            index.add(documents)
+            if name == "animals":
+                make_map(index).save(index.path)
+    return {name: folder / name for name in ("animals", "other")}
+
+
+@pytest.fixture(scope="module")
+def browser(program, package):
+    executable = program("chromium")
+    playwright = package("playwright.sync_api").sync_playwright().start()
+    options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
+    browser = playwright.chromium.launch(executable_path=executable, args=options)
+    yield browser
+    browser.close()
+    playwright.stop()
+
+
+@pytest.fixture(scope="module")
+def serve(indexes):
+    """Serves the indexes and returns the address."""
+    import uvicorn
+
+    from semsearch.service import Settings, create_app
+
+    running = []
+
+    def started(**settings):
+        app = create_app(indexes, Settings(**settings))
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        running.append((server, thread))
+        while not server.started:
+            time.sleep(0.02)
+        return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+
+    yield started
+    for server, thread in running:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve()
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page; script errors and violations of its policy fail the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and page.wrong.append(message.text))
+    page.address = address
+    yield page
+    context.close()
+    assert [one for one in page.wrong if not one.startswith(ATLAS_MESSAGES)] == []
