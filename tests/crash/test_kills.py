@@ -106,7 +106,7 @@ def test_a_killed_writer_releases_its_lock(tmp_path):
     while not holding.value:
         time.sleep(0.01)
     with Index.open(tmp_path) as index:
-        with pytest.raises(IndexBusyError, match=f"by process {child.pid} since 20.*--wait"):
+        with pytest.raises(IndexBusyError, match=f"by process {child.pid} since 20"):
             index.add(version(1))
         child.kill()
         child.join()
