@@ -252,6 +252,18 @@ def literal_text(value: Value) -> str:
     return repr(value)
 
 
+def conjunction(first: str | None, second: str | None) -> str | None:
+    """An expression that requires both expressions; None stands for no condition.
+
+    Raises:
+        FilterError: one of two is invalid.
+        ArgumentError: one of two is not a string.
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    return str(And((parse(first), parse(second))))
+
+
 def parse_number(text: str) -> int | float | None:
     """Parse a number; infinite if it is too large, None if the text is not a number."""
     if not _NUMBER.fullmatch(text):

@@ -17,6 +17,7 @@ from semsearch.filters import (
     Not,
     Operator,
     Or,
+    conjunction,
     fields,
     parse,
 )
@@ -281,3 +282,11 @@ def test_printed_condition_parses_to_itself(condition):
 def test_printing_uses_as_few_parentheses_as_possible():
     expression = "a = 1 or not (b = 1 and c in ('x', 2.5)) and (\"d e\" is null or true_ like '%')"
     assert str(parse(expression)) == expression
+
+
+def test_a_conjunction_requires_both():
+    assert conjunction(None, None) is None
+    assert conjunction("a = 1", None) == conjunction(None, "a = 1") == "a = 1"
+    assert conjunction("a = 1 or b = 2", "c = 3") == "(a = 1 or b = 2) and c = 3"
+    with pytest.raises(FilterError):
+        conjunction("a = 1) or (a = 2", "c = 3")

@@ -10,7 +10,18 @@ from typing import Any
 
 from semsearch.arguments import check_texts, shown
 from semsearch.errors import ArgumentError, FilterError, MissingExtraError
-from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or, Value
+from semsearch.filters import (
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Not,
+    Operator,
+    Or,
+    Value,
+    conjunction,
+)
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.records import Document, metadata_field
@@ -213,13 +224,11 @@ class SemsearchRetriever:
         options = dict(self.options)
         with _errors_of_haystack():
             where = where_of(self.filters if filters is None else filters)
-            if where is not None:
-                other = options.get("where")
-                options["where"] = f"({other}) and ({where})" if other else where
+            options["where"] = conjunction(options.get("where"), where)
             k = self.top_k if top_k is None else top_k
             with self.document_store.index.read() as state:
                 if not state.ids(limit=1):
-                    options.pop("where", None)  # an empty index accepts any filter
+                    del options["where"]  # an empty index accepts any filter
             hits = self._retriever.search(query, k, **options)
         return {
             "documents": [
@@ -256,7 +265,7 @@ def _condition(filters: Any) -> Condition:
     if "field" in filters:
         return _comparison(*(_item(filters, key) for key in ("field", "operator", "value")))
     operator, items = _item(filters, "operator"), _item(filters, "conditions")
-    if operator not in ("AND", "OR", "NOT") or not isinstance(items, list) or not items:
+    if operator not in ["AND", "OR", "NOT"] or not isinstance(items, list) or not items:
         raise FilterError(f"operator {shown(operator)} must be AND, OR or NOT, with conditions")
     conditions = tuple(map(_condition, items))
     joined = conditions[0]
@@ -271,7 +280,10 @@ def _item(filters: dict[str, Any], key: str) -> Any:
     return filters[key]
 
 
-def _comparison(name: str, operator: str, value: Any) -> Condition:
+def _comparison(name: Any, operator: Any, value: Any) -> Condition:
+    for what, text in (("field", name), ("operator", operator)):
+        if not isinstance(text, str):
+            raise FilterError(f"{what} must be a string, not {shown(text)}")
     if name == "content":
         raise FilterError("filters compare id and meta, not content")
     field = metadata_field(name.removeprefix("meta.")) if name != "id" else "id"

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from semsearch.arguments import check_texts, shown
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, BadRowError, MissingExtraError
-from semsearch.filters import Comparison, Condition, IsNull, Operator
+from semsearch.errors import ArgumentError, BadRowError, CombinationError, MissingExtraError
+from semsearch.filters import Comparison, Condition, IsNull, Operator, conjunction
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder
@@ -59,7 +59,8 @@ class SemsearchVectorStore(VectorStore):
     A document is found by its best passage and returned with its whole text and its metadata. Its
     title, which LangChain's documents lack, is kept when it is written again. All searches accept
     the options of `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression,
-    or a mapping of metadata fields to required values. Scores are cosines in the default mode.
+    or a mapping of metadata fields to required values; with ``where``, both are required. Scores
+    are cosines in the default mode.
 
     Args:
         index: the index; the caller closes it.
@@ -191,7 +192,7 @@ class SemsearchVectorStore(VectorStore):
         """The documents nearest to a vector, best first."""
         import numpy
 
-        vector = numpy.array(embedding, numpy.float32)
+        vector = numpy.array(embedding, object)  # the search checks that it holds numbers
         return [document for document, _ in self._found(vector, k, **kwargs)]
 
     def max_marginal_relevance_search(
@@ -229,7 +230,15 @@ class SemsearchVectorStore(VectorStore):
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[LangChainDocument, float]]:
-        """Documents with scores from 0 to 1: the cosines, with negative ones set to 0."""
+        """Documents with scores from 0 to 1: the cosines, with negative ones set to 0.
+
+        Raises:
+            CombinationError: scores are not cosines in another mode, or with a reranker.
+        """
+        if kwargs.get("mode", "semantic") != "semantic" or kwargs.get("rerank") is not None:
+            raise CombinationError(
+                "relevance scores are cosines: mode must be 'semantic', and rerank None"
+            )
         scored = self.similarity_search_with_score(query, k, **kwargs)
         return [(document, min(max(score, 0.0), 1.0)) for document, score in scored]
 
@@ -252,19 +261,17 @@ class SemsearchVectorStore(VectorStore):
     ) -> list[tuple[LangChainDocument, float]]:
         if isinstance(filter, dict):
             filter = _where(filter)  # noqa: A001
-        where = options.pop("where", None)
-        both = [f"({one})" for one in (where, filter) if one is not None]
-        if both:
-            options["where"] = " and ".join(both)
+        options["where"] = conjunction(options.get("where"), filter)
         with self.index.read() as state:
             if not state.ids(limit=1):
-                return []  # an empty index accepts any filter
+                del options["where"]  # an empty index accepts any filter
         hits = self._retriever.search(query, k, **options)
         with self.index.read() as state:
             found = state.documents([hit.document_id for hit in hits])
-        return [
-            (_whole(found[hit.document_id]), hit.score) for hit in hits if hit.document_id in found
-        ]
+        scores: dict[str, float] = {}
+        for hit in hits:
+            scores.setdefault(hit.document_id, hit.score)  # of its best passage
+        return [(_whole(found[name]), score) for name, score in scores.items() if name in found]
 
 
 class SemsearchRetriever(BaseRetriever):
@@ -279,7 +286,8 @@ class SemsearchRetriever(BaseRetriever):
     Args:
         retriever: searches the index; the caller closes it.
         k: the number of passages.
-        options: of `SearchOptions`, such as ``{"mode": "hybrid"}``.
+        options: of `SearchOptions`, such as ``{"mode": "hybrid"}``; those of `invoke` replace them,
+            but ``where`` is required beside that of `invoke`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -293,7 +301,9 @@ class SemsearchRetriever(BaseRetriever):
     ) -> list[LangChainDocument]:
         del run_manager
         wanted = self.k if k is None else k
-        hits: Hits = self.retriever.search(query, wanted, **{**self.options, **options})
+        where = conjunction(self.options.get("where"), options.pop("where", None))
+        joined = {**self.options, **options, "where": where}
+        hits: Hits = self.retriever.search(query, wanted, **joined)
         return [
             LangChainDocument(id=hit.document_id, page_content=hit.text, metadata=hit_metadata(hit))
             for hit in hits

@@ -27,14 +27,15 @@ from semsearch.errors import BadRowError
 from semsearch.filters import And, Condition, Not, Or, parse
 from semsearch.index import Index
 from semsearch.protocols import Encoder
-from semsearch.records import Document, column_name, metadata_field
+from semsearch.records import BUILT_IN_FIELDS, Document, column_name, metadata_field
 from semsearch.search.queries import Query, SearchOptions
 from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 
-#: A temporary column of row numbers.
-_ROW = "semsearch row"
+#: Temporary columns: of row numbers, and an empty one, so that no column of the frame is taken as
+#: the title and all can be filtered.
+_ROW, _TITLE = "semsearch row", "semsearch title"
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class SemsearchAccessor:
             text_columns: the column to search, or several; by default, guessed by name.
             encoder: a spec such as ``minilm``, or an encoder.
             options: of `SearchOptions`; filters apply to the other columns, in which values that
-                JSON lacks, such as infinity, are missing.
+                JSON lacks, such as infinity, are missing. In ``like`` and ``unlike``, a row is
+                named by its position: ``"0"`` is the first.
 
         Raises:
             CorpusError: the frame has no rows, a column does not exist, or the text column cannot
@@ -128,11 +130,17 @@ class SemsearchAccessor:
 def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
     """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
-    numbered = frame.assign(**{_ROW: range(len(frame))})
+    numbered = frame.assign(**{_ROW: range(len(frame)), _TITLE: None})
     for name in frame.columns:
         numbered[name] = _storable(frame[name])
     index.add(
-        frame_documents(numbered, id_column=_ROW, text_columns=columns, on_bad_row=skipped.append)
+        frame_documents(
+            numbered,
+            id_column=_ROW,
+            title_column=_TITLE,
+            text_columns=columns,
+            on_bad_row=skipped.append,
+        )
     )
     if skipped:
         rows = "1 row is" if len(skipped) == 1 else f"{len(skipped):,} rows are"
@@ -167,13 +175,15 @@ def _unstorable(name: str, value: Any) -> str | None:
 
 
 def _of_columns(condition: Condition) -> Condition:
-    """A condition in which ``id`` is a column: the ids of documents are positions of rows."""
+    """A condition in which ``id`` and ``title`` are columns: the rows' ids are their positions."""
     match condition:
         case Not(inner):
             return Not(_of_columns(inner))
         case And(conditions) | Or(conditions):
             return type(condition)(tuple(map(_of_columns, conditions)))
-    return replace(condition, field=metadata_field("id")) if condition.field == "id" else condition
+    if condition.field in BUILT_IN_FIELDS:
+        return replace(condition, field=metadata_field(condition.field))
+    return condition
 
 
 def _forget(frame: int) -> None:

@@ -194,6 +194,9 @@ class TestFilters:
             {"field": "meta.legs", "operator": "==", "value": [1]},
             {"field": "meta.wings", "operator": "==", "value": 1},
             {"field": "meta.legs", "operator": "==", "value": float("nan")},
+            {"field": 5, "operator": "==", "value": 1},
+            {"field": "meta.legs", "operator": ["=="], "value": 1},
+            {"operator": ["AND"], "conditions": [{"field": "a", "operator": "==", "value": 1}]},
         ],
     )
     def test_mistakes_are_haystacks_errors(self, pets, filters):
@@ -237,6 +240,9 @@ class TestRetriever:
         assert ids(top_k=1) == {"cat"}
         with pytest.raises(ArgumentError, match="k must be at least 1"):
             ids(top_k=0)
+        undone = SemsearchRetriever(pets, filters=four, options={"where": "legs = 2) or (legs = 2"})
+        with pytest.raises(FilterError):
+            undone.run("the cat")
 
     def test_in_a_pipeline_that_is_saved_and_loaded(self, pets):
         pipeline = Pipeline()

@@ -13,7 +13,13 @@ import pytest
 from frameworks import needs
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import ArgumentError, BadRowError, FilterError, SpaceError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    CombinationError,
+    FilterError,
+    SpaceError,
+)
 
 needs("langchain_tests")
 
@@ -124,6 +130,44 @@ class TestVectorStore:
     def test_filters_and_options(self, pets, options, expected):
         found = SemsearchVectorStore(pets).similarity_search("cat sleeps", k=9, **options)
         assert {document.id for document in found} == expected
+
+    def test_a_filter_is_required_beside_where(self, pets):
+        def found(**options):
+            return {one.id for one in SemsearchVectorStore(pets).similarity_search("a", **options)}
+
+        assert found(where="legs = 2 or legs = 4", filter="id = 'owl' or id = 'cat'") == {
+            "cat",
+            "owl",
+        }
+        with pytest.raises(FilterError):
+            found(where="legs = 2", filter="legs = 4) or (legs = 4")
+        with pytest.raises(FilterError, match="column 1, found the end"):
+            found(filter="")
+
+    def test_mistakes_in_a_search_of_an_empty_index(self, index):
+        store = SemsearchVectorStore(index)
+        assert store.similarity_search("cat", filter={"legs": 2}) == []
+        with pytest.raises(ArgumentError, match="k must be at least 1"):
+            store.similarity_search("cat", k=0)
+
+    def test_a_document_is_found_once(self, index):
+        store = SemsearchVectorStore(index)
+        long = " ".join(f"The cat number {number} sleeps." for number in range(300))
+        store.add_texts([long, "a dog"], ids=["long", "short"])
+        found = store.similarity_search_with_score("cat", k=3, per_document=3)
+        scores = [hit.score for hit in index.search("cat", k=3, per_document=3)]
+        assert len(scores) == 3
+        assert [(one.id, score) for one, score in found] == [("long", scores[0])]
+
+    @pytest.mark.parametrize("vector", ["abc", [[1.0], [1.0, 2.0]], ["a", "b"], [1.0]])
+    def test_what_is_no_vector_is_refused(self, pets, vector):
+        with pytest.raises(ArgumentError, match="a vector for space 'hashing' has "):
+            SemsearchVectorStore(pets).similarity_search_by_vector(vector)
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_relevance_is_of_cosines_only(self, pets, mode):
+        with pytest.raises(CombinationError, match="relevance scores are cosines"):
+            SemsearchVectorStore(pets).similarity_search_with_relevance_scores("owl", mode=mode)
 
     def test_filters_by_values_as_they_were_given(self, index):
         values = {
@@ -258,6 +302,12 @@ class TestRetriever:
         found = retriever.invoke("cat", mode="semantic", k=3)
         assert len(found) == 3
         assert asyncio.run(retriever.ainvoke("cat", mode="semantic", k=3)) == found
+
+    def test_a_filter_per_call_is_required_beside_that_of_the_options(self, pets):
+        retriever = SemsearchRetriever(retriever=Retriever(pets), options={"where": "legs = 2"})
+        assert {found.id for found in retriever.invoke("cat")} == {"hen", "owl"}
+        assert [found.id for found in retriever.invoke("cat", where="id = 'owl'")] == ["owl"]
+        assert retriever.invoke("cat", where="id = 'cat' or legs = 4") == []
 
     def test_runs_in_a_chain(self, pets):
         chain = SemsearchRetriever(retriever=Retriever(pets), k=1) | (lambda found: found[0].id)

@@ -90,6 +90,19 @@ def test_filters_apply_to_the_frames_own_id():
         texts("id = 0")
 
 
+def test_filters_apply_to_a_column_that_is_named_like_a_title():
+    frame = pandas.DataFrame({"text": ["a cat", "a dog"], "name": ["y", "z"]})
+    frame["Title"] = ["v", "w"]
+
+    def texts(where):
+        return frame.semsearch.search("cat", encoder="hashing", where=where)["text"].to_list()
+
+    assert texts("name = 'z'") == texts("Title = 'w'") == ["a dog"]
+    frame.columns = ["text", "name", "title"]
+    assert texts("title = 'w'") == ["a dog"]
+    assert frame.semsearch.search("cat", k=1, encoder="hashing", like="1")["name"].item() == "y"
+
+
 def test_values_that_metadata_cannot_hold_are_missing_in_filters(caplog):
     frame = pandas.DataFrame(
         {
