@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -68,16 +69,25 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
             version=__version__,
             instructions=f"Semantic search over collections of documents. {NOTE}",
             log_level="WARNING",
+            tools=[
+                _tool(tools.search),
+                _tool(tools.fetch_document),
+                _tool(tools.find_similar),
+                _tool(tools.describe_indexes),
+            ],
         )
-    for function in (
-        tools.search,
-        tools.fetch_document,
-        tools.find_similar,
-        tools.describe_indexes,
-    ):
-        title = function.__name__.replace("_", " ").capitalize()
-        server.tool(title=title, annotations=READ_ONLY)(function)
     return server
+
+
+def _tool(function: Callable[..., Any]) -> Tool:
+    """A tool that refuses unknown arguments; the SDK's own ignore them."""
+    title = function.__name__.replace("_", " ").capitalize()
+    tool = Tool.from_function(function, title=title, annotations=READ_ONLY)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
 
 
 @contextmanager

@@ -79,6 +79,7 @@ def test_the_tools_only_read(workers):
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
         assert tool.description
+        assert tool.input_schema["additionalProperties"] is False
     assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
 
 
@@ -123,6 +124,8 @@ def test_similar_documents_and_description(workers):
         (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
         (("search", {"query": ""}), "empty"),
         (("search", {"query": "x", "k": 51}), "50"),
+        (("search", {"query": "x", "filter": "year = 1900"}), "filter\n  Extra inputs are not"),
+        (("describe_indexes", {"query": "x"}), "query\n  Extra inputs are not"),
         (("search", {"query": "x", "index": "cats"}), "(indexes: birds) [index-not-found]"),
         (("fetch_document", {"id": "z"}), "no document 'z' [document-not-found]"),
         (("find_similar", {"id": "z"}), "'z'"),
