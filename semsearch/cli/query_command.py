@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -319,11 +319,13 @@ def _typed() -> Iterator[str]:
     """Queries entered on a terminal, until the end of input."""
     with suppress(ImportError):  # Windows has none
         import readline  # noqa: F401 - gives `input` its line editing and history
+    prompts = sys.stdout if sys.stdout.isatty() else sys.stderr
     while True:
         try:
-            line = input("query> ")
+            with redirect_stdout(prompts):
+                line = input("query> ")
         except EOFError:
-            click.echo()
+            click.echo(file=prompts)
             return
         if line.strip():
             yield line

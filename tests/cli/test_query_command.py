@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -255,3 +258,21 @@ class TestRanking:
     def test_invalid_time(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
         assert "'soon' is not a time such as 300ms, 2s or 30m" in result.stderr
+
+
+def test_prompts_do_not_enter_redirected_output(indexed):
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "semsearch", "query", "--format", "jsonl"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.write(ours, b"train\n\x04")
+        output, prompts = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert json.loads(output)["query"] == "train"
+    assert prompts == "query> query> \n"
