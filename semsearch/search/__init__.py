@@ -261,11 +261,13 @@ def _fused(
     sides = [{_item(one, options): one for one in side} for side in (dense, words)]
     ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
     found = []
-    for item, score in fused_scores(sides, options, HYBRID_DEPTH):
-        by_meaning, by_words = (side.get(item) for side in sides)
-        scores = HitScores(by_meaning and by_meaning.score, by_words and by_words.score)
-        best = (by_meaning or sides[1][item])._replace(score=score)
-        found.append(Ranked(*best, scores, ranks[0].get(item), ranks[1].get(item)))
+    for item, score, deciding in fused_scores(sides, options, HYBRID_DEPTH):
+        # The others depend on how many hits are requested.
+        scores = {number: sides[number][item].score for number in deciding}
+        places = {number: ranks[number][item] for number in deciding}
+        best = sides[deciding[0]][item]._replace(score=score)
+        parts = HitScores(scores.get(0), scores.get(1))
+        found.append(Ranked(*best, parts, places.get(0), places.get(1)))
     taken: Counter[int] = Counter()
     kept = []
     for ranked in found:

@@ -72,8 +72,8 @@ def zscore_fusion(
 
 def fused_scores(
     sides: Sequence[Mapping[int, Candidate]], options: Options, depth: int
-) -> list[tuple[int, float]]:
-    """Items with their fused scores, best first.
+) -> list[tuple[int, float, list[int]]]:
+    """Items with their fused scores and the numbers of the rankings that decide them, best first.
 
     The first `depth` items of both rankings are fused on their own. The others follow by the better
     of their ranks, each divided by the weight of its ranking, with lower scores. So pages of
@@ -84,15 +84,19 @@ def fused_scores(
     first = [dict(islice(side.items(), depth)) for side in sides]
     rankings = [[(item, one.score) for item, one in side.items()] for side in first]
     chunks = {item: one.chunk_id for side in reversed(first) for item, one in side.items()}
-    fused = sorted(fuse(rankings, weights), key=lambda scored: (-scored[1], chunks[scored[0]]))
-    others: dict[int, float] = {}
-    for side, weight in zip(sides, weights, strict=True):
+    fused = [
+        (item, score, [number for number, side in enumerate(first) if item in side])
+        for item, score in fuse(rankings, weights)
+    ]
+    fused.sort(key=lambda scored: (-scored[1], chunks[scored[0]]))
+    others: dict[int, tuple[float, int]] = {}  # the better rank, and the number of the ranking
+    for number, (side, weight) in enumerate(zip(sides, weights, strict=True)):
         for rank, item in enumerate(islice(side, depth, None), start=depth + 1):
             if item not in chunks:
                 weighted = rank / weight if weight else math.inf
-                others[item] = min(weighted, others.get(item, math.inf))
+                others[item] = min((weighted, number), others.get(item, (math.inf, number)))
     for place, item in enumerate(sorted(others, key=others.__getitem__), start=1):
-        fused.append((item, fused[len(chunks) - 1][1] - place * STEP))
+        fused.append((item, fused[len(chunks) - 1][1] - place * STEP, [others[item][1]]))
     return fused
 
 

@@ -78,12 +78,12 @@ def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
 
     def found(k, offset=0):
         hits = texts.search("word1 word2 word3", k, offset=offset, **options)
-        return [(hit.document_id, hit.score) for hit in hits]
+        return [(hit.document_id, hit.score, hit.chunk.id, hit.scores) for hit in hits]
 
     every = found(1000)
-    assert len({name for name, _ in every}) == 400
+    assert len({name for name, *_ in every}) == 400
     assert len(every) == (400 if per_document == 1 else 500)
-    scores = [score for _, score in every]
+    scores = [score for _, score, *_ in every]
     assert scores == sorted(scores, reverse=True)
     for k in (10, 100, 150, 250):
         assert found(k) == every[:k]
@@ -97,5 +97,5 @@ def test_later_hits_follow_by_their_weighted_ranks():
         for items in ([*range(1, 13), 50], [1, 2, *range(41, 53)])
     ]
     options = Options(10, mode="hybrid", fusion="rrf", dense_weight=0.75)
-    order = [item for item, _ in fused_scores(sides, options, depth=2)]
+    order = [item for item, *_ in fused_scores(sides, options, depth=2)]
     assert order == [1, 2, *range(3, 10), 41, 10, 11, 12, 42, 50, *range(43, 50), 51, 52]
