@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import click
@@ -30,7 +27,7 @@ from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.index import Index
 from semsearch.retriever import Retriever
 from semsearch.service.problems import problem
-from semsearch.service.worker import Worker
+from semsearch.service.worker import Worker, warnings_of
 
 
 class LocalRequests:
@@ -113,8 +110,7 @@ def _printed(
     path = str(resolved(index.path))
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
-    with _messages() as messages:
-        index.repeat_warnings()
+    with warnings_of(index) as messages:
         retriever = Retriever(index, arguments.space)
         space = retriever.space
         if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
@@ -124,25 +120,6 @@ def _printed(
         output.add(hits, heading=False)
     return {
         "output": file.getvalue(),
-        "messages": "".join(f"{message}\n" for message in messages),
+        "messages": "".join(f"{visible(message)}\n" for message in messages),
         "index": {"path": path, **worker.file._asdict()} if worker.file else {"address": path},
     }
-
-
-@contextmanager
-def _messages() -> Iterator[list[str]]:
-    """Collect the messages of this thread as the command prints them."""
-    messages: list[str] = []
-    thread = get_ident()
-
-    class Collected(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.thread == thread:
-                messages.append(visible(record.getMessage()))
-
-    logger, handler = logging.getLogger("semsearch"), Collected()
-    logger.addHandler(handler)
-    try:
-        yield messages
-    finally:
-        logger.removeHandler(handler)

@@ -38,7 +38,7 @@ from semsearch.service.requests import (
     SimilarRequest,
 )
 from semsearch.service.settings import Settings
-from semsearch.service.worker import Worker, answers
+from semsearch.service.worker import Worker, answers, with_warnings
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
@@ -198,7 +198,10 @@ class Service:
         return [{"name": name, **described} for name, described in found.items()]
 
     async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
-        """The hits for a text; for several texts, a list of results."""
+        """The hits for a text; for several texts, a list of results.
+
+        The member `warnings` says why a filter matches nothing, or what was not read of a query.
+        """
         texts = parameters.query
         request = (
             parameters.model_copy(update={"query": texts[0]}) if len(texts) == 1 else parameters
@@ -206,11 +209,14 @@ class Service:
         return await self.search_with_body(name, request)
 
     async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
-        """The hits for a text; for several texts, a list of results."""
+        """The hits for a text; for several texts, a list of results.
+
+        The member `warnings` says why a filter matches nothing, or what was not read of a query.
+        """
         worker = self._worker(name)
         self._check_size(request)
-        found = await worker.search(request.queries(), request.options())
-        answers = [hits.to_dict() for hits in found]
+        found, warnings = await worker.search(request.queries(), request.options())
+        answers = [with_warnings(hits.to_dict(), warnings) for hits in found]
         return answers[0] if isinstance(request.query, str) else answers
 
     async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
@@ -224,11 +230,12 @@ class Service:
             space: {"mode": "semantic", "space": space} for space in spaces
         }
         systems["bm25"] = {"mode": "bm25", "space": None}
-        found = {}
+        found, warnings = {}, {}
         for system, options in systems.items():
-            (hits,) = await worker.search(queries, request.options() | options)
+            (hits,), warned = await worker.search(queries, request.options() | options)
             found[system] = [hit.to_dict() for hit in hits]
-        return {"query": queries[0], "systems": found}
+            warnings |= dict.fromkeys(warned)
+        return with_warnings({"query": queries[0], "systems": found}, list(warnings))
 
     async def fields(self, name: Name) -> list[dict[str, Any]]:
         """Names, kinds, most frequent values, and bounds of fields."""
@@ -263,8 +270,8 @@ class Service:
         worker = self._worker(name)
         self._check_size(SearchRequest(query="", k=request.k))
         await worker.call(lambda index: _document(index, id))
-        found = await worker.call(lambda index: index.more_like(id, **request.model_dump()))
-        return {"id": id, "hits": [hit.to_dict() for hit in found]}
+        found, warnings = await worker.more_like(id, **request.model_dump())
+        return with_warnings({"id": id, "hits": [hit.to_dict() for hit in found]}, warnings)
 
     async def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
         """Id, title, text and metadata."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, get_ident
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.addresses import Address
@@ -59,7 +60,7 @@ class Search:
 
     queries: Sequence[str]
     options: dict[str, Any]
-    future: Future[list[Hits]] = field(default_factory=Future)
+    future: Future[tuple[list[Hits], list[str]]] = field(default_factory=Future)
 
 
 @dataclass(eq=False)
@@ -94,11 +95,22 @@ class Worker:
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
 
-    async def search(self, queries: Sequence[str], options: dict[str, Any]) -> list[Hits]:
-        """The results of queries, in order; see `Index.search_many`."""
+    async def search(
+        self, queries: Sequence[str], options: dict[str, Any]
+    ) -> tuple[list[Hits], list[str]]:
+        """The results of queries, in order, and warnings; see `Index.search_many`."""
         request = Search(queries, options)
         self._queue.put(request)
         return await asyncio.wrap_future(request.future)
+
+    async def more_like(self, name: str, **options: Any) -> tuple[Hits, list[str]]:
+        """The documents nearest to one, and warnings; see `Index.more_like`."""
+
+        def found(index: Index) -> tuple[Hits, list[str]]:
+            with warnings_of(index) as warnings:
+                return index.more_like(name, **options), warnings
+
+        return await self.call(found)
 
     async def call(self, function: Callable[[Index], Result]) -> Result:
         """Call a function with the index in the thread."""
@@ -163,18 +175,46 @@ class Worker:
     def _search(self, searches: Sequence[Search]) -> None:
         """Run searches with the same options; one that fails does not fail the others."""
         queries = [query for search in searches for query in search.queries]
+        found: Iterator[Hits] | None = None
         try:
-            found = iter(self._index.search_many(queries, **searches[0].options))
+            with warnings_of(self._index) as warnings:
+                found = iter(self._index.search_many(queries, **searches[0].options))
         except BaseException as error:  # passed on to the request
             if len(searches) == 1:
                 _fail(searches[0].future, error)
                 return
+        if found is None or (warnings and len(searches) > 1):  # of one of them, perhaps
             for search in searches:
                 self._search([search])
             return
         self._on_batch(len(queries))
         for search in searches:
-            search.future.set_result([next(found) for _ in search.queries])
+            search.future.set_result(([next(found) for _ in search.queries], warnings))
+
+
+@contextmanager
+def warnings_of(index: Index) -> Iterator[list[str]]:
+    """Collect the warnings of this thread, including those that the index logs only once."""
+    warnings: list[str] = []
+    thread = get_ident()
+
+    class Collected(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == thread:
+                warnings.append(record.getMessage())
+
+    logger, handler = logging.getLogger("semsearch"), Collected()
+    logger.addHandler(handler)
+    index.repeat_warnings()
+    try:
+        yield warnings
+    finally:
+        logger.removeHandler(handler)
+
+
+def with_warnings(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
+    """An answer, with the member ``warnings`` if there are any."""
+    return {**answer, "warnings": list(warnings)} if warnings else answer
 
 
 async def answers(

@@ -100,6 +100,17 @@ def test_search(workers):
     assert [hit["id"] for hit in found["hits"]] == ["b"]
 
 
+def test_why_a_filter_matches_nothing(workers):
+    server = create_server(workers)
+    for call in (("search", {"query": "bird"}), ("find_similar", {"id": "a"})):
+        found = answer_of(server, call[0], call[1] | {"where": "year > '3000'"})
+        assert found["hits"] == []
+        assert found["warnings"] == [
+            "where: year holds numbers; reading '3000' as 3000",
+            "where: no document matches; year > 3000: nearest: 2005",
+        ]
+
+
 def test_a_document_in_parts(workers):
     server = create_server(workers)
     first = answer_of(server, "fetch_document", {"id": "long"})

@@ -44,6 +44,23 @@ class TestSearch:
         assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
         assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
 
+    @pytest.mark.parametrize(
+        ("method", "place"),
+        [
+            ("GET", "search"),
+            ("POST", "search"),
+            ("POST", "compare"),
+            ("GET", "documents/a/similar"),
+        ],
+    )
+    def test_why_a_filter_matches_nothing(self, client, method, place):
+        request = {"where": "tags = 'rde'"} | ({} if "similar" in place else {"query": "bird"})
+        sent = {"json": request} if method == "POST" else {"params": request}
+        for _ in range(2):
+            answer = client.request(method, f"{BIRDS}/{place}", **sent).json()
+            (warning,) = answer["warnings"]
+            assert warning.endswith("tags = 'rde': did you mean 'red'?")
+
     def test_several_queries(self, client):
         answers = client.post(f"{BIRDS}/search", json={"query": ["bird", "fish"], "k": 1}).json()
         assert [answer["query"] for answer in answers] == ["bird", "fish"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 
@@ -40,10 +41,10 @@ def test_failing_query_does_not_fail_its_batch(path, monkeypatch):
 
     bird, fish, empty, red = asyncio.run(asked())
     worker.close()
-    assert bird[0][0].document_id == "a"
-    assert fish[0].query == "fish"
+    assert bird[0][0][0].document_id == "a"
+    assert fish[0][0].query == "fish"
     assert isinstance(empty, ArgumentError)  # does not fail the others
-    assert red[0].query == "red"
+    assert red[0][0].query == "red"
     assert sizes == [1, 1, 1]  # one of the batch failed, so each was encoded alone
 
 
@@ -63,8 +64,32 @@ def test_waiting_queries_are_encoded_together(path):
 
     found = asyncio.run(asked())
     worker.close()
-    assert [hits[0].query for hits in found] == ["bird", "fish", "red", "bird"]
+    assert [hits[0].query for hits, _ in found] == ["bird", "fish", "red", "bird"]
     assert sizes == [3, 3]
+
+
+def test_warnings_of_others_in_the_batch_are_not_returned(path, monkeypatch):
+    search_many = Index.search_many
+
+    def warned(index, queries, **options):
+        if "fish" in queries:
+            logging.getLogger("semsearch.index").warning("about fish")
+        return search_many(index, queries, **options)
+
+    monkeypatch.setattr(Index, "search_many", warned)
+    worker = Worker(path)
+
+    async def asked():
+        blocked = asyncio.create_task(worker.call(lambda index: time.sleep(0.2)))
+        await asyncio.sleep(0.05)
+        found = await asyncio.gather(*(worker.search([word], {}) for word in ("bird", "fish")))
+        await blocked
+        return found
+
+    (bird, none), (fish, one) = asyncio.run(asked())
+    worker.close()
+    assert (bird[0].query, none) == ("bird", [])
+    assert (fish[0].query, one) == ("fish", ["about fish"])
 
 
 def test_batch_waits_for_as_many_requests_as_the_previous_one(path, monkeypatch):

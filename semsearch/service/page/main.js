@@ -41,7 +41,7 @@ async function search() {
   const { signal } = (running = new AbortController());
   setBusy(true);
   try {
-    if (state.like !== null) showHits(await similar(signal), `documents like ${state.like}`);
+    if (state.like !== null) await similar(signal);
     else if (!state.query.trim()) showNothing();
     else if (state.view === "systems") await compare(signal);
     else await ask(signal);
@@ -57,23 +57,24 @@ async function ask(signal) {
   const started = performance.now();
   const path = indexPath(state.index, "search");
   const answer = await getJson(path, { body: searchRequest(), signal });
-  showHits(answer.hits, `${Math.round(performance.now() - started)} ms`);
+  showHits(answer, `${Math.round(performance.now() - started)} ms`);
 }
 
 async function similar(signal) {
   const { k, where, space } = searchRequest();
   const path = indexPath(state.index, `documents/${encodeURIComponent(state.like)}/similar`);
-  return (await getJson(path, { body: { k, where, space }, signal })).hits;
+  const answer = await getJson(path, { body: { k, where, space }, signal });
+  showHits(answer, `documents like ${state.like}`);
 }
 
 async function compare(signal) {
   const path = indexPath(state.index, "compare");
-  const { systems } = await getJson(path, { body: searchRequest(), signal });
+  const { systems, warnings } = await getJson(path, { body: searchRequest(), signal });
   keep(Object.values(systems)[0]);
   byId("systems").hidden = false;
   byId("hits").replaceChildren();
   showSystems(byId("systems"), systems);
-  byId("status").textContent = plural(Object.keys(systems).length, "system");
+  showStatus(plural(Object.keys(systems).length, "system"), warnings);
 }
 
 // Display.
@@ -85,20 +86,24 @@ function keep(found) {
   byId("more").hidden = hits.length < state.k;
 }
 
-function showHits(found, remark) {
-  keep(found);
+function showHits(answer, remark) {
+  keep(answer.hits);
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
-  byId("status").textContent = `${plural(hits.length, "hit")}, ${remark}`;
+  showStatus(`${plural(hits.length, "hit")}, ${remark}`, answer.warnings);
   shown?.map?.highlight(hits);
 }
 
 function showNothing() {
-  showHits([], "");
+  showHits({ hits: [] }, "");
   const { documents, passages } = indexes.find(({ name }) => name === state.index);
-  byId("status").textContent = `${plural(documents, "document")}, ${plural(passages, "passage")}`;
+  showStatus(`${plural(documents, "document")}, ${plural(passages, "passage")}`);
+}
+
+function showStatus(text, warnings = []) {
+  byId("status").textContent = [text, ...warnings].join("; ");
 }
 
 /** Whether what is shown still belongs to an earlier search. */

@@ -58,6 +58,12 @@ class TestSearch:
         assert "query=blue+fish+pond" in page.url
         assert page.title() == "blue fish pond – semsearch"
 
+    def test_why_a_filter_matches_nothing(self, page):
+        for view in ("", "systems"):
+            show(page, "bird", where="kind = 'brid'", view=view)
+            status = "document.getElementById('status').textContent"
+            until(page, f"{status}.endsWith(\"did you mean 'bird'?\")")
+
     def test_the_last_query_wins(self, page):
         held = []
 
