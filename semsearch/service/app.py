@@ -230,7 +230,8 @@ class Service:
             space: {"mode": "semantic", "space": space} for space in spaces
         }
         systems["bm25"] = {"mode": "bm25", "space": None}
-        found, warnings = {}, {}
+        found: dict[str, list[dict[str, Any]]] = {}
+        warnings: dict[str, None] = {}  # a set that keeps the order
         for system, options in systems.items():
             (hits,), warned = await worker.search(queries, request.options() | options)
             found[system] = [hit.to_dict() for hit in hits]
