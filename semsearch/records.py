@@ -169,7 +169,8 @@ class Hit(NamedTuple):
         if self.duplicates:
             found["duplicates"] = list(self.duplicates)
         if self.explanation is not None:
-            found["explanation"] = self.explanation._asdict()
+            first_score = round(self.explanation.first_score, SCORE_DECIMALS)
+            found["explanation"] = self.explanation._asdict() | {"first_score": first_score}
         return found
 
 

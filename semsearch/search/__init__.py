@@ -325,6 +325,12 @@ def _hits(
 ) -> Hits:
     """The passages found, without those of the examples, as hits."""
     hits = Hits(query)
+    examples = [
+        one
+        for one in (ranked if options.examples else ())
+        if passages[one.chunk_id].chunk.document_id in options.examples
+    ]
+    ranks = [one.dense_rank for one in examples], [one.bm25_rank for one in examples]
     for one in ranked:
         chunk, metadata, title = passages[one.chunk_id]
         if chunk.document_id in options.examples:
@@ -332,7 +338,9 @@ def _hits(
         rank = len(hits) + 1
         explanation = None
         if options.explain:
-            explanation = Explanation(rank, one.score, one.dense_rank, one.bm25_rank)
+            dense_rank = _rank_without(one.dense_rank, ranks[0])
+            bm25_rank = _rank_without(one.bm25_rank, ranks[1])
+            explanation = Explanation(rank, one.score, dense_rank, bm25_rank)
         hits.append(
             Hit(
                 rank,
@@ -347,6 +355,11 @@ def _hits(
             )
         )
     return hits
+
+
+def _rank_without(rank: int | None, others: Iterable[int | None]) -> int | None:
+    """A rank, without counting those of others."""
+    return rank and rank - sum(other < rank for other in others if other)
 
 
 def _reranked(hits: Hits, query: Wanted, options: Options, before: Hits | None) -> Hits:

@@ -30,7 +30,8 @@ def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Mat
         alike = numpy.flatnonzero(kept_vectors[: len(kept)] @ vector >= DUPLICATE_COSINE)
         if len(alike):
             better = kept[alike[0]]
-            kept[alike[0]] = better._replace(duplicates=(*better.duplicates, hit.document_id))
+            if hit.document_id not in (better.document_id, *better.duplicates):
+                kept[alike[0]] = better._replace(duplicates=(*better.duplicates, hit.document_id))
         else:
             kept_vectors[len(kept)] = vector
             kept.append(hit)

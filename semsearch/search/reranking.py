@@ -42,8 +42,8 @@ def reranked(
         taken = len(first) - len(scores)
         if budget is not None:
             spent = time.perf_counter() - started
-            affordable = int((budget - spent) * len(scores) / spent) if scores else FIRST_BLOCK
-            taken = min(taken, max(FIRST_BLOCK, len(scores)), affordable)
+            affordable = (budget - spent) * len(scores) / spent if scores else FIRST_BLOCK
+            taken = int(min(taken, max(FIRST_BLOCK, len(scores)), affordable))
             if taken < 1:
                 break
         scores += _scores(query, first[len(scores) : len(scores) + taken], reranker)

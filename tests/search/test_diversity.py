@@ -92,6 +92,15 @@ def test_the_best_hit_lists_its_duplicates():
     }
 
 
+def test_each_duplicate_is_listed_once_and_never_the_hit_itself():
+    hits = [
+        hit._replace(document_id=name)
+        for hit, name in zip(hits_of([4, 3, 2, 1]), "abab", strict=True)
+    ]
+    (kept,), _ = without_duplicates(hits, unit([[1, 0]] * 4))
+    assert (kept.document_id, kept.duplicates) == ("a", ("b",))
+
+
 class TestOnAnIndex:
     @pytest.fixture
     def index(self, tmp_path):

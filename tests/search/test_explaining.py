@@ -98,7 +98,7 @@ def test_as_json(index):
     hit = index.search("red bird", k=1, mode="hybrid", explain=True)[0]
     found = json.loads(json.dumps(hit.to_dict()))["explanation"]
     assert found["first_rank"] == 1
-    assert found["first_score"] == hit.score
+    assert found["first_score"] == round(hit.score, 6) != hit.score
     assert found["sentence"] == list(hit.explanation.sentence)
     assert found["words"] == list(hit.explanation.words)
 
@@ -114,6 +114,14 @@ def test_ranks_and_scores_before_reranking(index):
     for hit in hits:
         assert hit.explanation.first_rank == before[hit.document_id].rank
         assert hit.explanation.first_score == before[hit.document_id].score
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_ranks_do_not_count_the_examples(index, mode):
+    hits = index.search("a red bird sings", like="b", mode=mode, explain=True)
+    assert [hit.document_id for hit in hits] == ["a", "c"]
+    assert [hit.explanation.dense_rank for hit in hits] == [1, 2]
+    assert hits[0].explanation.bm25_rank == (1 if mode == "hybrid" else None)
 
 
 def test_control_characters_do_not_change_the_words(index):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 import pytest
 
@@ -137,6 +139,11 @@ def test_combined_scores_that_are_all_equal():
     assert reranking.combined([0.5, 0.5], [1.0, 3.0], 0.5) == [-0.5, 0.5]
     assert reranking.combined([0.5], [1.0], 0.5) == [0.0]
     assert reranking.combined([], [], 0.0) == []
+
+
+def test_an_unlimited_budget(index, clock):
+    for budget in (math.inf, 1e308):
+        assert index.search("item", rerank=Counting(clock), rerank_budget=budget).reranked == COUNT
 
 
 @pytest.mark.filterwarnings("error")
