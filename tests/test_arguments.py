@@ -28,6 +28,11 @@ from semsearch.search.queries import SearchOptions
 PETS = [Document("a", "red apple", metadata={"year": 1990}), Document("ab", "blue sky")]
 
 
+class Constant:
+    def score(self, query, passages):
+        return numpy.zeros(len(passages))
+
+
 @pytest.fixture
 def index(tmp_path):
     with Index.create(tmp_path / "x", "hashing") as index:
@@ -193,9 +198,16 @@ class TestSearching:
     @pytest.mark.parametrize("option", ["min_score", "mmr", "dense_weight", "rerank_budget"])
     def test_numbers(self, index, option):
         retriever = Retriever(index)
-        assert retriever.search("red", **{option: numpy.float32(0)})
+        needed = {"dense_weight": {"mode": "hybrid"}, "rerank_budget": {"rerank": Constant()}}
+        assert retriever.search("red", **{option: numpy.float32(0)}, **needed.get(option, {}))
         for value in (float("nan"), 10**400, "0", True):
             refused(lambda value=value: retriever.search("red", **{option: value}), "a number")
+
+    @pytest.mark.parametrize("option", ["fold_duplicates", "explain"])
+    def test_booleans(self, index, option):
+        assert index.search("red", **{option: numpy.True_})
+        for value in ("false", 1, None):
+            refused(lambda value=value: index.search("red", **{option: value}), "True or False")
 
     @pytest.mark.parametrize(
         "scores", [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"]]

@@ -121,7 +121,7 @@ example_options = together(
 @click.command("query", cls=Command, page="how-to/filters.md")
 @click.argument("text", required=False)
 @index_option
-@click.option("-k", default=10, show_default=True, metavar="N", help="Number of documents.")
+@click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
 @space_option
 @no_encoder_option
@@ -236,6 +236,8 @@ class QueryArguments(NamedTuple):
             raise CombinationError("--rerank-budget needs --rerank MODEL")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
             raise CombinationError("--explain needs --format table or jsonl")
+        if arguments.show and arguments.format_name != "table":
+            raise CombinationError("--show needs --format table; the others have all fields")
         return arguments
 
     @property

@@ -500,7 +500,7 @@ class Index:
         Args:
             examples: the id of a document, several ids, or weights by id: positive weights
                 attract, negative ones repel.
-            k: the number of documents.
+            k: the number of hits.
             space: the name of the embedding space; None takes the first.
             options: see `SearchOptions`.
 
@@ -510,6 +510,8 @@ class Index:
             FilterError: the filter is invalid.
             SpaceError: there is no such space, or it is not complete yet.
         """
+        if "like" in options:
+            raise CombinationError("more_like takes examples, not like")
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise CombinationError("more_like needs at least one document id")

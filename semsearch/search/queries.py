@@ -38,6 +38,9 @@ logger = logging.getLogger(__name__)
 #: The id of a document, several ids, or weights by id.
 Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
 
+#: The weight of the semantic ranking in fusion by default.
+DENSE_WEIGHT = 0.5
+
 #: How many documents a cross-encoder reads by default.
 RERANK_DEPTH = 100
 
@@ -112,7 +115,7 @@ class Options:
     where: str | None = None
     mode: SearchMode | str = SearchMode.SEMANTIC
     fusion: Fusion | str = Fusion.ZSCORES
-    dense_weight: float = 0.5
+    dense_weight: float = DENSE_WEIGHT
     like: Examples = ()
     unlike: Examples = ()
     per_document: int = 1
@@ -141,13 +144,29 @@ class Options:
         for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), 0, most)
-        examples = {name: weight * UNLIKE_WEIGHT for name, weight in _weights(self.unlike).items()}
-        examples |= _weights(self.like)
-        if examples and self.mode is SearchMode.BM25:
+        for name in ("fold_duplicates", "explain"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, numpy.bool_)):
+                raise ArgumentError(f"{name} must be True or False, not {shown(value)}")
+        like, unlike = _weights(self.like), _weights(self.unlike)
+        if both := like.keys() & unlike.keys():
+            raise CombinationError(f"document '{min(both)}' is in both like and unlike")
+        examples = like | {name: weight * UNLIKE_WEIGHT for name, weight in unlike.items()}
+        self._set("examples", examples)
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        """Refuse options that would have no effect."""
+        if self.examples and self.mode is SearchMode.BM25:
             raise CombinationError(
                 "like and unlike compare vectors: mode must be semantic or hybrid"
             )
-        self._set("examples", examples)
+        is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
+        if is_fused and self.mode is not SearchMode.HYBRID:
+            raise CombinationError("fusion and dense_weight need mode 'hybrid'")
+        is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
+        if is_limited and self.rerank is None:
+            raise CombinationError("rerank_depth and rerank_budget need rerank")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -259,7 +278,9 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
         texts = query
     elif isinstance(query, (list, tuple)) and not query and options.examples:
         if options.mode is SearchMode.HYBRID or options.rerank is not None:
-            raise CombinationError("examples have no words to search for: mode must be 'semantic'")
+            raise CombinationError(
+                "examples have no words to search for: mode must be 'semantic', and rerank None"
+            )
         return Wanted("")
     else:
         return Wanted("", vector=_unit(query, space, options))

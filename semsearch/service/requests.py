@@ -15,7 +15,7 @@ class SearchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str | list[str] = Field(description="A text, or several; each has its own result.")
-    k: int = Field(default=10, ge=1, description="The number of documents.")
+    k: int = Field(default=10, ge=1, description="The number of hits.")
     offset: int = Field(default=0, ge=0, description="The number of best hits to skip.")
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")

@@ -245,6 +245,7 @@ class TestRanking:
         ("arguments", "message"),
         [
             (["--explain", "--format", "csv"], "--explain needs --format table or jsonl"),
+            (["--show", "year", "--format", "jsonl"], "--show needs --format table"),
             (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
             (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
             (["--per-document", "0"], "per_document must be at least 1"),

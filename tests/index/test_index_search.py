@@ -183,6 +183,10 @@ class TestMoreLike:
         with pytest.raises(ArgumentError, match=message):
             index.more_like(examples)
 
+    def test_examples_twice(self, index):
+        with pytest.raises(ArgumentError, match="more_like takes examples, not like"):
+            index.more_like("a", like="b")
+
 
 def test_a_hit_as_json(index):
     hit = index.search("red bird", k=1)[0]

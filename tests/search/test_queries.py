@@ -7,7 +7,7 @@ import pytest
 
 from semsearch import Document, Index, load_encoder
 from semsearch.analysis import parse_query
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 
 TEXTS = {
     "a": "The heist goes wrong in Rome.",
@@ -29,6 +29,11 @@ def index(tmp_path, encoder):
             Document(name, text, metadata={"n": n}) for n, (name, text) in enumerate(TEXTS.items())
         )
         yield index
+
+
+class Reranker:
+    def score(self, query, passages):
+        return [0] * len(passages)
 
 
 def ids(hits):
@@ -157,6 +162,8 @@ class TestExamples:
         [
             ("x", {"like": "a", "mode": "bm25"}, "like and unlike compare vectors"),
             ([], {"like": "a", "mode": "hybrid"}, "examples have no words"),
+            ([], {"like": "a", "rerank": Reranker()}, "must be 'semantic', and rerank None"),
+            ("x", {"like": ["a", "b"], "unlike": "b"}, "document 'b' is in both like and unlike"),
             ("x", {"like": "nowhere"}, "no document 'nowhere' in this index"),
             ("x", {"like": [3]}, "must be a string, not 3"),
             ("x", {"unlike": {"a": "much"}}, "the weight of 'a' must be a number"),
@@ -181,3 +188,18 @@ class TestPassages:
                 assert len({hit.chunk.id for hit in hits}) == len(hits)
                 scores = numpy.array([hit.score for hit in hits])
                 assert (scores[:-1] >= scores[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "needed"),
+    [
+        ({"fusion": "rrf"}, {"mode": "hybrid"}),
+        ({"dense_weight": 0.4}, {"mode": "hybrid"}),
+        ({"rerank_depth": 5}, {"rerank": Reranker()}),
+        ({"rerank_budget": 1}, {"rerank": Reranker()}),
+    ],
+)
+def test_options_without_effect_are_refused(index, options, needed):
+    with pytest.raises(CombinationError, match=f"{next(iter(options))} .*need"):
+        index.search("heist", **options)
+    assert index.search("heist", **options, **needed)
