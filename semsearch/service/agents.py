@@ -23,7 +23,7 @@ from semsearch.errors import (
 )
 from semsearch.index import Index
 from semsearch.records import Hit
-from semsearch.service.requests import Mode
+from semsearch.service.requests import NUMBER, Mode
 from semsearch.service.worker import Result, Worker, answers, with_warnings
 from semsearch.version import __version__
 
@@ -43,7 +43,7 @@ Query = Annotated[str, Field(max_length=MAX_QUERY, description="What to search f
 Name = Annotated[
     str | None, Field(description="The name of the index, as listed by describe_indexes.")
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents.")]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents."), NUMBER]
 Id = Annotated[str, Field(description="The id of a document, as in hits.")]
 Where = Annotated[
     str | None,
@@ -52,7 +52,9 @@ Where = Annotated[
         description="A filter over metadata fields, such as: year >= 1990 and genre = 'Crime'.",
     ),
 ]
-Start = Annotated[int, Field(ge=0, description="The first character of the text to return.")]
+Start = Annotated[
+    int, Field(ge=0, description="The first character of the text to return."), NUMBER
+]
 
 
 def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:

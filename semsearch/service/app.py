@@ -164,14 +164,22 @@ class Service:
         # Not GET: the protocol allows a stream of events, but there would be none.
         app.router.routes.append(Route("/mcp", self, methods=["POST"]))
         app.router.route_class = EncodedPathRoute
-        get, post = app.get, app.post
+        get, post, settings = app.get, app.post, self.settings
+        found = (
+            "The hits for a text; for several texts, a list of results. The member `warnings` says "
+            "why a filter matches nothing, or what was not read of a query. At most "
+            f"{settings.max_queries:,} texts of {settings.max_characters:,} characters, "
+            f"{settings.max_hits:,} for `offset` + `k`, and {settings.max_answer:,} hits in all."
+        )
         get("/health", summary="Whether the service is up")(self.health)
         get("/metrics", summary="Metrics for Prometheus", response_class=Response)(
             self.metrics.response
         )
         get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
-        get(INDEX + "/search", summary="Search an index")(self.search)
-        post(INDEX + "/search", summary="Search an index, with all options")(self.search_with_body)
+        get(INDEX + "/search", summary="Search an index", description=found)(self.search)
+        post(INDEX + "/search", summary="Search an index, with a JSON body", description=found)(
+            self.search_with_body
+        )
         post(INDEX + "/compare", summary="Search with every space and with BM25")(self.compare)
         get(INDEX + "/fields", summary="The metadata fields, with values")(self.fields)
         get(INDEX + "/map", summary="The map of the passages")(self.map)
@@ -183,7 +191,7 @@ class Service:
         get(SIMILAR, summary="Similar documents")(self.similar)
         post(SIMILAR, summary="Similar documents, for long filters")(self.similar_with_body)
         get(DOCUMENT, summary="A document")(self.document)
-        if self.settings.writable:
+        if settings.writable:
             status = HTTPStatus.NO_CONTENT
             app.put(DOCUMENT, summary="Add or replace a document", status_code=status)(self.put)
             app.delete(DOCUMENT, summary="Remove a document", status_code=status)(self.delete)
@@ -198,10 +206,7 @@ class Service:
         return [{"name": name, **described} for name, described in found.items()]
 
     async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
-        """The hits for a text; for several texts, a list of results.
-
-        The member `warnings` says why a filter matches nothing, or what was not read of a query.
-        """
+        """The hits for a text; for several texts, a list of results."""
         texts = parameters.query
         request = (
             parameters.model_copy(update={"query": texts[0]}) if len(texts) == 1 else parameters
@@ -209,10 +214,7 @@ class Service:
         return await self.search_with_body(name, request)
 
     async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
-        """The hits for a text; for several texts, a list of results.
-
-        The member `warnings` says why a filter matches nothing, or what was not read of a query.
-        """
+        """The hits for a text; for several texts, a list of results."""
         worker = self._worker(name)
         self._check_size(request)
         found, warnings = await worker.search(request.queries(), request.options())

@@ -1,12 +1,13 @@
 """Routes matched with encoded paths: ``%2F`` is a slash inside an id, not a separator.
 
-They also answer HEAD where they answer GET.
+They also answer HEAD where they answer GET, and refuse parameters that would be ignored.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from http import HTTPStatus
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
@@ -47,7 +48,8 @@ class EncodedPathRoute(APIRoute):
         """Answer a request; the server leaves out the body for HEAD.
 
         Raises:
-            HTTPException: no route of this path has the method.
+            HTTPException: no route of this path has the method, or a parameter is not UTF-8, is
+                given twice or is beside a body.
         """
         if self.methods and _method(scope) not in self.methods:
             allowed: set[str] = set()
@@ -58,6 +60,7 @@ class EncodedPathRoute(APIRoute):
                 allowed.add("HEAD")
             headers = {"Allow": ", ".join(sorted(allowed))}
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
+        _check_parameters(scope)
         await super().handle({**scope, "method": _method(scope)}, receive, send)
 
 
@@ -65,6 +68,23 @@ def _method(scope: Scope) -> str:
     """The method whose route answers a request."""
     method: str = scope["method"]
     return "GET" if method == "HEAD" else method
+
+
+def _check_parameters(scope: Scope) -> None:
+    """Refuse parameters that would be ignored, or read as others."""
+    try:
+        text = scope["query_string"].decode("ascii")
+        names = Counter(name for name, _ in parse_qsl(text, True, errors="strict"))
+    except UnicodeDecodeError:
+        detail = "parameters must be percent-encoded UTF-8"
+        raise HTTPException(HTTPStatus.BAD_REQUEST, detail) from None
+    if names and scope["method"] == "POST":
+        detail = "POST takes its parameters in the body, not in the URL"
+        raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+    for name, count in names.items():
+        if count > 1 and name != "query":
+            detail = f"{name} is given {count} times"
+            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
 
 
 def _decoded(part: str) -> str:

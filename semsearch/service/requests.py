@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "Input should be a number, not true or false")
+    return value
+
+
+NUMBER = BeforeValidator(_no_boolean)
 Mode = Literal["semantic", "bm25", "hybrid"]
 
 
@@ -15,28 +24,30 @@ class SearchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str | list[str] = Field(description="A text, or several; each has its own result.")
-    k: int = Field(default=10, ge=1, description="The number of hits.")
-    offset: int = Field(default=0, ge=0, description="The number of best hits to skip.")
+    k: Annotated[int, NUMBER] = Field(default=10, ge=1, description="The number of hits.")
+    offset: Annotated[int, NUMBER] = Field(
+        default=0, ge=0, description="The number of best hits to skip."
+    )
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
     space: str | None = Field(
         default=None, description="The embedding space; the first one by default."
     )
-    min_score: float | None = Field(
+    min_score: Annotated[float | None, NUMBER] = Field(
         default=None, allow_inf_nan=False, description="Drop hits with a lower score."
     )
     explain: bool = Field(default=False, description="Explain hits, and time the search.")
     fusion: Literal["zscores", "rrf"] = Field(
         default="zscores", description="The fusion of hybrid search."
     )
-    dense_weight: float = Field(
+    dense_weight: Annotated[float, NUMBER] = Field(
         default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
     )
-    per_document: int = Field(
+    per_document: Annotated[int, NUMBER] = Field(
         default=1, ge=1, le=100, description="The most passages per document."
     )
     fold_duplicates: bool = Field(default=False, description="Drop near-duplicates of better hits.")
-    mmr: float | None = Field(
+    mmr: Annotated[float | None, NUMBER] = Field(
         default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
     )
 
@@ -60,7 +71,7 @@ class SimilarRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    k: int = Field(default=10, ge=1, description="The number of documents.")
+    k: Annotated[int, NUMBER] = Field(default=10, ge=1, description="The number of documents.")
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
     space: str | None = Field(
         default=None, description="The embedding space; the first one by default."

@@ -135,6 +135,7 @@ def test_similar_documents_and_description(workers):
         (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
         (("search", {"query": ""}), "empty"),
         (("search", {"query": "x", "k": 51}), "50"),
+        (("search", {"query": "x", "k": True}), "not true or false"),
         (("search", {"query": "x", "filter": "year = 1900"}), "filter\n  Extra inputs are not"),
         (("describe_indexes", {"query": "x"}), "query\n  Extra inputs are not"),
         (("search", {"query": "x", "index": "cats"}), "(indexes: birds) [index-not-found]"),

@@ -81,7 +81,6 @@ red fish --explain --mode hybrid
 red fish --explain --mode hybrid --format jsonl
 red fish --show year
 red fish --show year --show tags --show id --show note
-red fish --rerank-depth 7
 nothing of this --mode bm25
 鳥 --format csv
 --like a
@@ -95,6 +94,8 @@ DECLINED = (
     """
 red fish --rerank model
 red fish --rerank-budget 300ms
+red fish --rerank-depth 7
+red fish --show year --format jsonl
 --queries questions.txt
 --queries -
 --help

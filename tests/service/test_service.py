@@ -82,6 +82,9 @@ class TestSearch:
         "request_",
         [
             {"query": "x", "k": 0},
+            {"query": "x", "k": True},
+            {"query": "x", "mmr": False},
+            {"query": "x", "fusion": "rrf"},
             {"query": "x", "mode": "magic"},
             {"query": "x", "unknown": 1},
             {"query": ""},
@@ -103,6 +106,17 @@ class TestSearch:
         response = client.get(f"{BIRDS}/search", params={"query": "x", "kk": 3})
         assert is_problem(response, 422, "kk")
         assert is_problem(client.get(f"{BIRDS}/documents/a/similar", params={"kk": 3}), 422, "kk")
+
+    def test_parameters_that_would_be_ignored(self, client):
+        place = f"{BIRDS}/search"
+        repeated = client.get(f"{place}?query=x&where=year=1999&where=year=2005")
+        assert is_problem(repeated, 422, "where is given 2 times")
+        beside = client.post(f"{place}?k=1", json={"query": "x"})
+        assert is_problem(beside, 422, "in the body, not in the URL")
+
+    def test_parameters_that_are_not_utf_8(self, client):
+        assert is_problem(client.get(f"{BIRDS}/search?query=caf%e9"), 400, "UTF-8")
+        assert client.get(f"{BIRDS}/search?query=caf%c3%a9").json()["query"] == "café"
 
     def test_get_accepts_all_options(self, client, path):
         options = {"k": 2, "offset": 1, "mode": "hybrid", "fusion": "rrf", "dense_weight": 0.3}
@@ -230,6 +244,8 @@ class TestDocuments:
         assert set(answer["systems"]) == {"hashing", "bm25"}
         assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
         assert is_problem(client.post(f"{BIRDS}/compare", json={"query": ["a", "b"]}), 422)
+        refused = client.post(f"{BIRDS}/compare", json={"query": "a", "fusion": "rrf"})
+        assert is_problem(refused, 422, "fusion")
 
     def test_read_only_by_default(self, client):
         assert is_problem(client.put(f"{BIRDS}/documents/z", json={"text": "x"}), 405)
@@ -357,3 +373,9 @@ def test_the_hits_of_an_answer_are_limited(serve):
         "at most 100 hits in all"
         in client.post(f"{BIRDS}/search", json={"query": ["red"] * 50, "k": 9}).json()["detail"]
     )
+
+
+def test_the_schema_describes_the_limits(path):
+    schema = create_app({"birds": path}, Settings(max_answer=123)).openapi()
+    for operation in schema["paths"]["/v1/indexes/{name}/search"].values():
+        assert "1,000 for `offset` + `k`, and 123 hits in all" in operation["description"]
