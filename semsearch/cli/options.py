@@ -24,7 +24,7 @@ INDEXES = Path("indexes")
 def indexes_here(here: Path = Path()) -> list[Path]:
     """The indexes under indexes/, by name; not those whose creation failed."""
     files = (here / INDEXES).glob("*/index.sqlite")
-    return sorted(file.parent for file in files if file.stat().st_size)
+    return sorted(file.parent for file in files if file.exists() and file.stat().st_size)
 
 
 def existing_index(directory: Path | None, here: Path = Path()) -> Path:

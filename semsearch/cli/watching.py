@@ -73,11 +73,30 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     for place in places:
         if not place.exists():
             raise CorpusNotFoundError(f"no such file: {place}")
-    folders = {place for place in places if place.is_dir()}
-    files = {file for place in places if place not in folders for file in (place, place.resolve())}
-    # Programs replace files by new ones with the same name, so folders are watched.
-    watched = folders | {file.parent for file in files}
-    index = directory.absolute()
+    while True:
+        targets = [place.resolve() for place in places]
+        folders = {place for place in places if place.is_dir()}
+        files = {*places, *targets} - folders
+        # Programs replace files by new ones with the same name, so folders are watched.
+        watched = folders | {file.parent for file in files if file.parent.exists()}
+        is_first = True
+        for changed in watch(
+            *watched,
+            watch_filter=_filter(files, folders, directory.absolute()),
+            debounce=_COLLECT_MILLISECONDS,
+            rust_timeout=_WAIT_MILLISECONDS,
+            yield_on_timeout=True,
+            recursive=bool(folders),
+        ):
+            if [place.resolve() for place in places] != targets:
+                break  # a link has another target, which is watched from now on
+            if changed or is_first:
+                is_first = False
+                yield
+
+
+def _filter(files: set[Path], folders: set[Path], index: Path) -> Callable[[Change, str], bool]:
+    """Whether a change is one of these files, or in these folders; not one of the index."""
 
     def counts(change: Change, name: str) -> bool:
         del change
@@ -90,15 +109,4 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
             for folder in folders
         )
 
-    is_first = True
-    for changed in watch(
-        *watched,
-        watch_filter=counts,
-        debounce=_COLLECT_MILLISECONDS,
-        rust_timeout=_WAIT_MILLISECONDS,
-        yield_on_timeout=True,
-        recursive=bool(folders),
-    ):
-        if changed or is_first:
-            is_first = False
-            yield
+    return counts

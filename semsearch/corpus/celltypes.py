@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Two digits of exponent keep it finite.
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]+")
 # Not enough to make a column numeric: they are words, too.
 _NOT_FINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 #: How pandas, R, databases and spreadsheets write that a value is missing.
@@ -26,18 +27,26 @@ _MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
 def cell_type(cells: Iterable[str]) -> CellType | None:
     """The type that all non-empty cells of a column have; None for text.
 
-    In a column whose first cells are empty, each cell has its own: a number or text.
+    In a column whose first cells are empty, each cell has its own: a number, or text, such as
+    ``1E5``, which may be a code, and ``NA``.
     """
     filled = list(filter(None, map(str.strip, cells)))
     if not filled:
-        return _integer
-    typed = [cell for cell in filled if not (_is_missing(cell) or _NOT_FINITE.fullmatch(cell))]
+        return _plain_number
+    typed = [cell for cell in filled if not (is_missing(cell) or _NOT_FINITE.fullmatch(cell))]
     if not typed:
         return None
     for convert, others in _TYPES:
         if not any(isinstance(convert(cell), others) for cell in typed):
             return convert
     return None
+
+
+def _plain_number(cell: str) -> Any:
+    text = cell.strip()
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else cell
 
 
 def _integer(cell: str) -> Any:
@@ -72,10 +81,11 @@ def _list(cell: str) -> Any:
 
 
 def _null_if_missing(cell: str) -> str | None:
-    return None if _is_missing(cell) else cell
+    return None if is_missing(cell) else cell
 
 
-def _is_missing(cell: str) -> bool:
+def is_missing(cell: str) -> bool:
+    """Whether a cell of numbers says that its value is missing."""
     return cell.strip().lower() in _MISSING
 
 

@@ -100,18 +100,19 @@ def _engine(location: Path | str) -> Engine:
             f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
     if engine.dialect.driver == "psycopg":
-        event.listen(engine, "connect", _keep_unusual_dates)
+        event.listen(engine, "connect", _keep_unusual_times)
     if engine.dialect.name != "sqlite":
         return engine
     (database,), options = engine.dialect.create_connect_args(url)
-    if not options.pop("uri", False) and database != ":memory:":
+    is_uri = options.pop("uri", False) and database.startswith("file:")
+    if not is_uri and database != ":memory:":
         file_size(Path(url.database or ""))
-        database = Path(database).as_uri()
+        database = Path(database).absolute().as_uri()
     return create_engine("sqlite://", creator=lambda: _read_only(database, **options))
 
 
-def _keep_unusual_dates(connection: psycopg.Connection, record: object) -> None:
-    """Read dates that Python does not have, such as `infinity`, as PostgreSQL writes them."""
+def _keep_unusual_times(connection: psycopg.Connection, record: object) -> None:
+    """Read dates and times that Python does not have, such as 24:00, as PostgreSQL writes them."""
     from psycopg import DataError
     from psycopg.types import datetime as loaders
 
@@ -131,6 +132,9 @@ def _keep_unusual_dates(connection: psycopg.Connection, record: object) -> None:
         ("date", loaders.DateLoader),
         ("timestamp", loaders.TimestampLoader),
         ("timestamptz", loaders.TimestamptzLoader),
+        ("time", loaders.TimeLoader),
+        ("timetz", loaders.TimetzLoader),
+        ("interval", loaders.IntervalLoader),
     ):
         connection.adapters.register_loader(name, or_text(loader))
 

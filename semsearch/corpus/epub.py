@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.html import XML_DECLARATION, blocks_of, parse_html
+from semsearch.corpus.html import XML_DECLARATION, blocks_of, encoding_as_browsers, parse_html
 from semsearch.corpus.sections import Parts, Section, sections_of
 from semsearch.corpus.textstream import encoding_of
 from semsearch.encodings import ESCAPED_BYTE, undecodable
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_OPENING, _CLOSING = "<![CDATA[", "]]>"
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
@@ -69,12 +68,17 @@ def _markup(chapter: bytes) -> str:
     Raises:
         CorpusError: it cannot be decoded.
     """
-    declared = XML_DECLARATION.search(chapter)
-    encoding = encoding_of(chapter, declared[1].decode() if declared else None)
+    declared = XML_DECLARATION.match(chapter)
+    named = encoding_as_browsers(declared[1].decode()) if declared else None
+    encoding = encoding_of(chapter, named)
     markup = chapter.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
         raise CorpusError(undecodable(markup, encoding, option=None))
-    return _CDATA.sub(lambda found: escape(found[1]), markup)
+    parts, at = [], 0
+    while (start := markup.find(_OPENING, at)) >= 0 and (end := markup.find(_CLOSING, start)) >= 0:
+        parts += [markup[at:start], escape(markup[start + len(_OPENING) : end])]
+        at = end + len(_CLOSING)
+    return "".join(parts) + markup[at:]
 
 
 def _book(archive: ZipFile) -> _Book:
@@ -93,10 +97,11 @@ def _book(archive: ZipFile) -> _Book:
     folder = posixpath.dirname(package_path)
     paths = [
         posixpath.normpath(posixpath.join(folder, _path(items[name].get("href", ""))))
-        for name in dict.fromkeys(order)
+        for name in order
         if name in items
     ]
-    return _Book(package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "", paths)
+    title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
+    return _Book(title, list(dict.fromkeys(paths)))  # several items may be parts of one chapter
 
 
 def _path(link: str) -> str:

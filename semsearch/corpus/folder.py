@@ -268,8 +268,10 @@ def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Ro
 
 def _doubt(table: Table, roles: Roles, found: CorpusFormat | None) -> str | None:
     """Why the guessed text column may be wrong."""
-    if found is CorpusFormat.JSON and roles.text[0].lower() not in TEXT_NAMES:
-        return f"{table.name}: is '{shortened(roles.text[0])}' the text?"  # or a setting
+    # A single record may be settings.
+    is_single = found is CorpusFormat.JSON and len(table.sample) == 1
+    if is_single and roles.text[0].lower() not in TEXT_NAMES:
+        return f"{table.name}: is '{shortened(roles.text[0])}' the text?"
     return next(iter(doubts(table, roles)), None)
 
 
@@ -297,7 +299,7 @@ def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
 
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 2
+READERS_VERSION = 3
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:

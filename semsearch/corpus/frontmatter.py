@@ -61,6 +61,17 @@ def _yaml(text: str) -> Any:
                 raise yaml.YAMLError("it has aliases")
             return super().compose_node(parent, index)
 
+        # As in YAML 1.2, 12:30 is text, not a number to the base of 60.
+        def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
+            return node.value if ":" in node.value else super().construct_yaml_int(node)
+
+        def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
+            return node.value if ":" in node.value else super().construct_yaml_float(node)
+
+    for kind in ("int", "float"):
+        Loader.add_constructor(
+            f"tag:yaml.org,2002:{kind}", getattr(Loader, f"construct_yaml_{kind}")
+        )
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date

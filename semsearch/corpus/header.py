@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 
+from semsearch.corpus.celltypes import is_missing
 from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
 
 #: The part of a file that is examined.
@@ -84,15 +85,20 @@ def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -
             if most is None:
                 votes += _vote(name, cells)
             else:
-                kinds += _kind_vote(_kind(name), most)
+                kinds += _kind_vote(name, most)
     return kinds < 0 or kinds + votes <= 0
 
 
-def _kind_vote(kind: str | None, most: str) -> int:
-    """1 if the first cell of a column is of the same kind as the others, -1 if not."""
-    if most == "number" and kind == "year":
-        return 0  # a number among numbers, or the name of the column of a year
-    return 1 if kind == most else -1
+def _kind_vote(name: str, most: str) -> int:
+    """1 if the first cell of a column is of the same kind as the others, -1 if not; 0 if undecided.
+
+    A year above numbers may be a number, or the name of a column; ``NA`` or ``-``, a missing value.
+    """
+    kind = _kind(name)
+    if kind == most:
+        return 1
+    is_open = (most == "number" and kind == "year") or is_missing(name)
+    return 0 if is_open or not any(map(str.isalnum, name)) else -1
 
 
 def _vote(name: str, cells: Sequence[str]) -> int:

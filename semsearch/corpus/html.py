@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
 _DECLARED = re.compile(rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})", re.IGNORECASE)
-XML_DECLARATION = re.compile(rb"<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
+XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
@@ -68,12 +68,17 @@ def read_html(source: Source, encoding: str | None) -> Parts:
 
 def _declared(head: bytes) -> str | None:
     """The encoding that a page declares, if Python knows it."""
-    found = _DECLARED.search(head) or XML_DECLARATION.search(head)
+    found = _DECLARED.search(head) or XML_DECLARATION.match(head)
+    return encoding_as_browsers(found[1].decode()) if found else None
+
+
+def encoding_as_browsers(declared: str) -> str | None:
+    """The encoding in which browsers read a page that declares this one, if Python knows it."""
     try:
-        name = codecs.lookup(found[1].decode()).name if found else None
+        name = codecs.lookup(declared).name
     except LookupError:
         return None
-    return None if name is None else _AS_BROWSERS.get(name, name)
+    return _AS_BROWSERS.get(name, name)
 
 
 def parse_html(markup: str) -> etree._Element | None:

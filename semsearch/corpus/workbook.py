@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -30,6 +31,8 @@ MAX_ROWS = 1 << 20
 
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
+
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 SHEETS_SHOWN = 20
 
@@ -171,7 +174,13 @@ def _value(cell: Any) -> Any:
     """The value of a cell, as it is shown in Excel; None for an empty one."""
     if not isinstance(cell, str):
         return cell
-    return None if cell == "" or cell in _ERRORS else cell.replace("_x000D_", "\r")
+    return None if cell == "" or cell in _ERRORS else _ESCAPED.sub(_unescaped, cell)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """A character that Excel writes as ``_x000D_``; ``_x005F_`` is an underscore before these."""
+    letter = chr(int(found[1], 16))
+    return letter if letter in "\t\n\r" or letter.isprintable() else ""
 
 
 def _as_text(cell: Any) -> str:

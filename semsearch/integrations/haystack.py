@@ -115,6 +115,8 @@ class SemsearchDocumentStore:
     ) -> int:
         """Add documents with texts; returns the number written.
 
+        It waits while another process or thread writes the index.
+
         Args:
             documents: the documents; their embeddings are ignored.
             policy: how to handle existing ids; ``NONE`` means ``FAIL``.
@@ -130,7 +132,7 @@ class SemsearchDocumentStore:
             if not isinstance(document, HaystackDocument):
                 raise ArgumentError(f"documents must hold Documents, not {shown(document)}")
         new: dict[str, HaystackDocument] = {}
-        with self.index.writer() as writer:  # its lock keeps others from adding these ids
+        with self.index.writer(wait=True) as writer:  # its lock keeps others from adding these ids
             with self.index.read() as state:
                 known = state.known([document.id for document in documents])
             for document in documents:
@@ -156,13 +158,17 @@ class SemsearchDocumentStore:
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents; unknown ids are ignored.
 
+        It waits while another process or thread writes the index.
+
         Raises:
             ArgumentError: `document_ids` is not a list of strings.
         """
-        with self.index.read() as state:
-            present = list(state.known(check_texts("document_ids", document_ids)))
-        if present:
-            self.index.delete(present)
+        names = check_texts("document_ids", document_ids)
+        with self.index.writer(wait=True) as writer:
+            with self.index.read() as state:
+                present = list(state.known(names))
+            if present:
+                writer.delete(present)
 
     async def delete_documents_async(self, document_ids: list[str]) -> None:
         """Like `delete_documents`, in a thread."""

@@ -131,7 +131,7 @@ def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
     """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
     numbered = frame.assign(**{_ROW: range(len(frame)), _TITLE: None})
-    for name in frame.columns:
+    for name in frame.columns if frame.columns.is_unique else ():
         numbered[name] = _storable(frame[name])
     index.add(
         frame_documents(

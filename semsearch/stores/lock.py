@@ -29,7 +29,7 @@ def writer_lock(
         index: the index, for messages; None for the directory itself.
 
     Raises:
-        IndexBusyError: another process holds it.
+        IndexBusyError: another process holds it, or this thread does.
     """
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")
@@ -57,7 +57,10 @@ def _acquire(lock: FileLock, index: Path, owner: Path, *, wait: bool) -> None:
         if not wait:
             raise IndexBusyError(busy) from None
         logger.warning("%s; waiting for it", busy)
-        lock.acquire(timeout=-1)
+        try:
+            lock.acquire(timeout=-1)
+        except RuntimeError:  # it would wait for itself
+            raise IndexBusyError(f"{index} is being written by this thread") from None
 
 
 def _description(owner: Path) -> str:

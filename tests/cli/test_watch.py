@@ -97,6 +97,28 @@ def test_a_link_to_a_file():
     assert not waiting.is_alive()
 
 
+def test_a_link_that_gets_another_target():
+    for name in ("1.csv", "2.csv"):
+        Path("real").mkdir(exist_ok=True)
+        Path("real", name).write_text("id,text\n1,one\n")
+    Path("link.csv").symlink_to("step.csv")
+    Path("step.csv").symlink_to("real/1.csv")
+    changes = _changes(["link.csv"], Path("indexes/notes"))
+    next(changes)
+
+    def next_in_time():
+        waiting = threading.Thread(target=next, args=[changes], daemon=True)
+        waiting.start()
+        waiting.join(20)
+        return not waiting.is_alive()
+
+    Path("step.csv").unlink()
+    Path("step.csv").symlink_to("real/2.csv")
+    assert next_in_time()
+    Path("real/2.csv").write_text("id,text\n1,one\n2,two\n")
+    assert next_in_time()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -59,6 +59,7 @@ class TestSqlite:
         "url",
         [
             "sqlite:///films.db?timeout=5",
+            "sqlite:///films.db?uri=true",
             "sqlite:///file:films.db?uri=true",
             "sqlite:///file:films.db?mode=rwc&cache=private&uri=true",
         ],
@@ -73,6 +74,7 @@ class TestSqlite:
             "sqlite:///{}",
             "sqlite+pysqlite:///{}",
             "sqlite:///{}?timeout=5",
+            "sqlite:///{}?uri=true",
             "sqlite:///file:{}?uri=true",
             "sqlite:///file:{}?mode=rwc&uri=true",
             "sqlite://",
@@ -183,7 +185,8 @@ class TestPostgresql:
         query = (
             "SELECT '3d7a8f1e-0000-4000-8000-000000000001'::uuid AS id, date '2024-05-01' AS title,"
             " 'A text.' AS text, inet '10.0.0.1' AS ip, int4range(1, 5) AS years,"
-            " 'infinity'::timestamptz AS until, '0044-03-15 BC'::date AS died, bytea 'ab' AS raw"
+            " 'infinity'::timestamptz AS until, '0044-03-15 BC'::date AS died, bytea 'ab' AS raw,"
+            " '24:00'::time AS closes, '24:00+00'::timetz AS shuts, interval '9999999 years' AS age"
         )
         notices = []
         (document,) = Corpus(server, sql=query, notify=notices.append)
@@ -194,6 +197,9 @@ class TestPostgresql:
             "years": "[1, 5)",
             "until": "infinity",
             "died": "0044-03-15 BC",
+            "closes": "24:00:00",
+            "shuts": "24:00:00+00",
+            "age": "9999999 years",
         }
         assert notices[1].endswith(": binary data is left out: raw")
 

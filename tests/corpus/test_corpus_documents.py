@@ -301,6 +301,9 @@ CHAPTER = (
         CHAPTER.encode(),
         CHAPTER.encode("utf-16"),
         f"<?xml version='1.0' encoding='iso-8859-1'?>{CHAPTER}".encode("latin-1"),
+        f"\n<?xml version='1.0' encoding='UTF-16'?>{CHAPTER}".encode(),
+        f"<?xml version='1.0' encoding='x-unknown'?>{CHAPTER}".encode(),
+        f"<!-- <?xml version='1.0' encoding='iso-8859-2'?> -->{CHAPTER}".encode(),
     ],
 )
 def test_encodings_of_chapters(here, write, content):
@@ -309,9 +312,38 @@ def test_encodings_of_chapters(here, write, content):
     assert [one.text for one in Corpus("x.epub")][1] == "Ärger a < b"
 
 
+def test_a_chapter_is_decoded_as_browsers_do(here, write):
+    """By ISO-8859-1 they mean windows-1252."""
+    content = "<?xml version='1.0' encoding='iso-8859-1'?><html><p>“Ja”</p></html>".encode("cp1252")
+    book = (here / "handbook.epub").read_bytes()
+    write("x.epub", rewritten(book, MAIN["epub"], lambda data: content))
+    assert "“Ja”" in [one.text for one in Corpus("x.epub")]
+
+
+@pytest.mark.parametrize("count", [1, 200_000])
+def test_unclosed_cdata_sections(here, write, count):
+    content = f"<html><p>{'<![CDATA[' * count}Read.</p></html>".encode()
+    book = (here / "handbook.epub").read_bytes()
+    write("x.epub", rewritten(book, MAIN["epub"], lambda data: content))
+    assert list(Corpus("x.epub"))
+
+
 def test_a_chapter_by_a_link_with_a_fragment(here, write):
     def change(data):
         return data.replace(b"ch001.xhtml", b"ch001.xhtml#top")
+
+    book = (here / "handbook.epub").read_bytes()
+    write("x.epub", rewritten(book, "EPUB/content.opf", change))
+    assert [one.text for one in Corpus("x.epub")] == [one.text for one in Corpus("handbook.epub")]
+
+
+def test_a_chapter_in_two_items_is_read_once(here, write):
+    def change(data):
+        item = re.search(rb'<item id="(ch001[^"]*)"[^>]*href="([^"]+)"[^>]*>', data)
+        again = item[0].replace(item[1], b"again").replace(item[2], item[2] + b"#part")
+        reference = b'<itemref idref="again" />'
+        data = data.replace(item[0], item[0] + again)
+        return data.replace(b"</spine>", reference + b"</spine>")
 
     book = (here / "handbook.epub").read_bytes()
     write("x.epub", rewritten(book, "EPUB/content.opf", change))

@@ -208,6 +208,10 @@ class TestTables:
             "z.txt",
         ]
 
+    def test_several_records_of_one_field_are_no_settings(self, write):
+        write("docs/quotes.json", '[{"quote": "Know thyself."}, {"quote": "Nothing in excess."}]')
+        assert ids("docs") == ["quotes.json#row=1", "quotes.json#row=2"]
+
     def test_bad_rows_and_broken_files(self, write):
         write("docs/a.jsonl", '{"text": "One."}\n{"text": 2}\n{"text": "Three."}\n')
         write("docs/b.parquet", b"PAR1 nothing of the kind PAR1")

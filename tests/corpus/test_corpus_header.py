@@ -103,6 +103,16 @@ class TestDetection:
         assert has_header([["Timestamp", *questions], *rows])
         assert not has_header([["2024-02-28", *answers], *rows])
 
+    @pytest.mark.parametrize("missing", ["NA", "n/a", "-", "?"])
+    def test_a_missing_value_in_the_first_row(self, missing):
+        rows = [
+            [kind, f"{n}.5", f"This is sentence number {n}."]
+            for n, (kind, _) in enumerate(SPAM * 3)
+        ]
+        first = ["ham", missing, "This is the first of all sentences."]
+        assert not has_header([first, *rows])
+        assert has_header([["kind", "NA", "what"], *rows])
+
     def test_single_year_as_a_column_name(self):
         assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
 

@@ -64,6 +64,15 @@ def test_binary_data_is_left_out(write_table):
     assert notices[1] == "corpus.parquet: binary data is left out: image, raw"
 
 
+def test_binary_data_in_lists_is_left_out(write_table):
+    images = [[{"bytes": b"a", "path": "a.png"}, {"bytes": b"b", "path": "b.png"}]]
+    notices = []
+    table = write_table({"id": [1], "text": ["one"], "images": images, "raw": [[b"a", b"b"]]})
+    (document,) = Corpus(table, notify=notices.append)
+    assert document.metadata == {"images": [{"path": "a.png"}, {"path": "b.png"}], "raw": []}
+    assert notices[1] == "corpus.parquet: binary data is left out: images, raw"
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_standard_input(write_table, monkeypatch, packed):
     content = Path(write_table(COLUMNS)).read_bytes()

@@ -85,6 +85,8 @@ def test_markdown_titles(write, markdown, title):
         ("2024-03-01", "2024-03-01", {}),
         ("1984", "1984", {}),
         ("1.5", "1.5", {}),
+        ("12:30", "12:30", {}),
+        ("1:02.5", "1:02.5", {}),
         ("yes", "One", {"front_matter.title": True}),
         ("[a, b]", "One", {"front_matter.title": ["a", "b"]}),
         ("", "One", {"front_matter.title": None}),

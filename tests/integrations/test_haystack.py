@@ -10,7 +10,6 @@ import pytest
 from frameworks import needs
 
 from semsearch import Document as SemsearchDocument
-from semsearch import Index
 from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
 
 needs("haystack")
@@ -125,8 +124,17 @@ class TestDocumentStore:
             document_store.write_documents([Document(id="1", content=" ")])
         assert document_store.count_documents() == 0
 
-    def test_does_not_wait_for_another_writer(self, pets):
-        with Index.open(pets.path) as other, other.writer(), pytest.raises(IndexBusyError):
+    def test_writes_wait_for_each_other(self, pets):
+        async def write_all():
+            new = [Document(id=str(number), content=f"new {number}") for number in range(5)]
+            await asyncio.gather(*(pets.write_documents_async([one]) for one in new))
+            await asyncio.gather(*(pets.delete_documents_async([one.id]) for one in new[1:]))
+
+        asyncio.run(write_all())
+        assert pets.count_documents() == len(PETS) + 1
+
+    def test_a_write_within_ones_own_writer_is_refused(self, pets):
+        with pets.index.writer(), pytest.raises(IndexBusyError, match="written by this thread"):
             pets.write_documents([Document(content="new")])
 
 

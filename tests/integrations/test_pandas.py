@@ -157,3 +157,9 @@ def test_mistakes_leave_nothing_behind(temporary):
     del frame
     gc.collect()
     assert list(Path(temporary).iterdir()) == []
+
+
+def test_columns_of_one_name_are_refused():
+    frame = pandas.DataFrame([["hello", 1, 2]], columns=["text", "a", "a"])
+    with pytest.raises(CorpusError, match="2 columns are called 'a'"):
+        frame.semsearch.search("x", encoder="hashing")
