@@ -5,7 +5,7 @@ export const EMPTY = {
   query: "",
   mode: "semantic",
   space: null,
-  filters: {}, // the value of each field's control
+  filters: new Map(), // the value of each field's control
   where: "",
   like: null,
   k: 10,
@@ -15,11 +15,11 @@ export const EMPTY = {
 const FILTER = "filter.";
 
 export function fromAddress() {
-  const state = { ...EMPTY, filters: {} };
+  const state = { ...EMPTY, filters: new Map() };
   for (const [key, value] of new URLSearchParams(location.search)) {
-    if (key.startsWith(FILTER)) state.filters[key.slice(FILTER.length)] = value;
+    if (key.startsWith(FILTER)) state.filters.set(key.slice(FILTER.length), value);
     else if (key === "k") state.k = Math.min(Math.max(Number.parseInt(value, 10) || 10, 1), 1000);
-    else if (key in EMPTY) state[key] = value;
+    else if (Object.hasOwn(EMPTY, key) && key !== "filters") state[key] = value;
   }
   return state;
 }
@@ -29,7 +29,7 @@ export function toAddress(state, pushed = false) {
   const parameters = new URLSearchParams();
   for (const [key, value] of Object.entries(state)) {
     if (key === "filters") {
-      for (const [field, filter] of Object.entries(value)) parameters.append(FILTER + field, filter);
+      for (const [field, filter] of value) parameters.append(FILTER + field, filter);
     } else if (value != null && value !== EMPTY[key]) {
       parameters.append(key, value);
     }

@@ -9,7 +9,7 @@ export function download(hits, name) {
     [...taken, ...fields.map(column)],
     ...hits.map((hit) => [
       ...taken.map((key) => hit[key]),
-      ...fields.map((field) => hit.metadata[field]),
+      ...fields.map((field) => (Object.hasOwn(hit.metadata, field) ? hit.metadata[field] : null)),
     ]),
   ];
   const lines = rows.map((row) => `${row.map(cell).join(",")}\r\n`);

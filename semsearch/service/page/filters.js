@@ -7,25 +7,25 @@ const RANGE = "..";
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
 
-/** The controls of fields; `onChange` is called with their values: { field: value }. */
+/** The controls of fields; `onChange` is called with the map of their values. */
 export function filterControls(fields, initial, onChange) {
-  const values = { ...initial };
+  const values = new Map(initial);
   const set = (name, value) => {
-    if (value) values[name] = value;
-    else delete values[name];
-    onChange({ ...values });
+    if (value) values.set(name, value);
+    else values.delete(name);
+    onChange(new Map(values));
   };
   return fields.map((field) => {
     const control = CONTROLS[kindOf(field)];
-    return control(field, values[field.name] ?? "", (value) => set(field.name, value));
+    return control(field, values.get(field.name) ?? "", (value) => set(field.name, value));
   });
 }
 
 /** The expression for the values of the controls and the expression field; null if empty. */
 export function expression(fields, values, where) {
   const parts = fields
-    .filter((field) => values[field.name])
-    .map((field) => condition(field, values[field.name]));
+    .filter((field) => values.get(field.name))
+    .map((field) => condition(field, values.get(field.name)));
   if (where.trim()) parts.push(`(${where})`);
   return parts.length ? parts.join(" and ") : null;
 }

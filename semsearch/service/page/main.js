@@ -198,7 +198,7 @@ async function openIndex() {
   if (found.name !== state.index) return false;
   fields = answer;
   showFilters();
-  setFilters(Object.keys(state.filters).length > 0 || state.where !== "");
+  setFilters(state.filters.size > 0 || state.where !== "");
   return true;
 }
 
@@ -243,7 +243,7 @@ function listen() {
   });
   byId("clear-filters").addEventListener("click", () => {
     byId("where").value = "";
-    change({ filters: {}, where: "" });
+    change({ filters: new Map(), where: "" });
     showFilters();
   });
   byId("toggle-filters").addEventListener("click", toggleFilters);

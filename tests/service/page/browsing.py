@@ -11,7 +11,12 @@ DOCUMENTS = [
     ),
     Document("carp", "A blue fish swims in the pond.", "Carp", {"year": 2005, "kind": "fish"}),
     Document("gull", "A white bird flies over the sea.", None, {"year": 2010, "kind": "bird"}),
-    Document("bad/one's", f"A bird with {HOSTILE}", HOSTILE, {"kind": HOSTILE, "wild": True}),
+    Document(
+        "bad/one's",
+        f"A bird with {HOSTILE}",
+        HOSTILE,
+        {"kind": HOSTILE, "wild": True, "constructor": "Ferrari", "__proto__": "of an object"},
+    ),
     Document("arabic", "طائر bird يغني", "طائر", {"year": 2015, "day": "2020-05-01"}),
     Document("many", 'A fish, "quoted", says 🐟🐟. A bird answers the fish.', "Two, of them"),
     *(

@@ -219,6 +219,18 @@ class TestFilters:
         page.keyboard.press("Tab")
         expect_titles(page, "طائر")
 
+    def test_fields_named_like_members_of_objects(self, page):
+        for name, value in (("constructor", "Ferrari"), ("__proto__", "of an object")):
+            show(page, "bird")
+            page.click("#toggle-filters")
+            page.get_by_label(name, exact=True).fill(value)
+            page.keyboard.press("Tab")
+            until(page, "document.querySelectorAll('.hit').length === 1")
+            page.reload()
+            expect_titles(page, HOSTILE)
+            assert page.get_by_label(name, exact=True).input_value() == value
+            assert len(titles(page)) == 1
+
 
 @pytest.mark.slow
 class TestHits:
@@ -284,6 +296,7 @@ class TestHits:
             assert (row["text"], row["title"]) == (document.text, document.title or "")
             for name, value in document.metadata.items():
                 assert row[name] == (str(value) if value is not True else "true")
+        assert by_id["robin"]["constructor"] == ""
 
 
 @pytest.mark.slow
