@@ -180,6 +180,7 @@ class Marks {
       this.waiting = setTimeout(() => this.draw(), 200);
       return;
     }
+    if (canvas !== this.canvas) this.observer.observe((this.canvas = canvas));
     canvas.after(this.drawing);
     const { clientWidth: width, clientHeight: height } = canvas;
     this.drawing.setAttribute("width", width);

@@ -57,6 +57,17 @@ class TestMap:
             press,
         )
 
+    def test_marks_follow_the_size_of_the_canvas(self, page):
+        """Its size changes later than that of the section, and when a panel is shown."""
+        show(page, "bird sings", view="map")
+        until(page, LIT)
+        root = "document.querySelector('.embedding-atlas-widget-container > div').shadowRoot"
+        page.evaluate(
+            f"{root}.querySelector('canvas').style.setProperty('max-width', '200px', 'important')"
+        )
+        svg = f"{root}.querySelector('circle[fill=\"#d61f1f\"]').ownerSVGElement"
+        until(page, f"{svg}.getAttribute('width') === '200'")
+
     def test_similar_documents_among_many_selected(self, page):
         """Their ids do not fit in a URL, and longer ones not in a filter."""
         ids = ["robin", "gull", *(f"{number:040}" for number in range(1998))]
