@@ -11,7 +11,7 @@ import numpy
 
 from semsearch.index import Index
 from semsearch.maps.map import Map, short_hash
-from semsearch.records import column_name
+from semsearch.records import METADATA_PREFIX
 from semsearch.stores.protocol import FoundPassage
 
 if TYPE_CHECKING:
@@ -56,8 +56,12 @@ def map_table(index: Index, found: Map) -> MapTable:
         "id": pyarrow.array([passage.chunk.document_id for passage in passages], pyarrow.string()),
     }
     fields = {}
+    taken = {*COLUMNS}  # case-folded: DuckDB ignores the case of names
     for field in index.info().fields:
-        name = column_name(field.name.lstrip("_") or "field", columns)
+        name = field.name.lstrip("_") or "field"
+        while name.casefold() in taken:
+            name = METADATA_PREFIX + name
+        taken.add(name.casefold())
         values = [passage.metadata.get(field.name) for passage in passages]
         columns[name] = _column(values, field.kinds)
         fields[field.name] = name
@@ -77,13 +81,16 @@ def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
 
 
 def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
-    """The values of a field; a field with several types becomes text."""
+    """The values of a field; one with several types, or numbers beyond floats, becomes text."""
     import pyarrow
 
     found = set(kinds) - {"null"}
     if found == {"number"}:
-        are_integers = all(isinstance(value, int | None) for value in values)
-        return pyarrow.array(values, pyarrow.int64() if are_integers else pyarrow.float64())
+        if all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in values):
+            return pyarrow.array(values, pyarrow.int64())
+        with suppress(OverflowError):
+            floats = [value if value is None else float(value) for value in values]
+            return pyarrow.array(floats, pyarrow.float64())
     if found == {"boolean"}:
         return pyarrow.array(values, pyarrow.bool_())
     if found and found <= {"list", "list of text"}:
@@ -97,5 +104,6 @@ def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
     )
     if found == {"date"}:
         with suppress(pyarrow.ArrowException):
-            return texts.cast(pyarrow.timestamp("s"))
+            # Embedding Atlas does not know DuckDB's timestamps in seconds.
+            return texts.cast(pyarrow.timestamp("us"))
     return texts

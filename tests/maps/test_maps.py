@@ -173,7 +173,7 @@ class TestTable:
         assert types["length"] == pyarrow.float64()
         assert types["seen"] == pyarrow.bool_()
         assert types["tags"] == pyarrow.list_(pyarrow.string())
-        assert types["day"] == pyarrow.timestamp("s")
+        assert types["day"] == pyarrow.timestamp("us")
         assert types["genre"] == types["mixed"] == types["deep"] == pyarrow.string()
         first, second = found.table.to_pylist()
         assert (first["mixed"], second["mixed"]) == ("1", "1")
@@ -183,3 +183,33 @@ class TestTable:
         assert first[found.fields["__x"]] == 3
         assert second["year"] is None
         assert second["tags"] == []
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            ((2**63 - 1, 1), (2**63 - 1, 1)),
+            ((2**70, 1), (2.0**70, 1.0)),
+            ((2**60 + 1, 0.5), (2.0**60, 0.5)),
+            ((10**400, 1), (f"1{'0' * 400}", "1")),
+        ],
+    )
+    def test_large_numbers(self, tmp_path, values, expected):
+        with Index.create(tmp_path / "large", "hashing") as index:
+            index.add(
+                Document(str(n), "red bird", metadata={"n": value})
+                for n, value in enumerate(values)
+            )
+            found = map_table(index, make_map(index)).table["n"].to_pylist()
+        assert [(value, type(value)) for value in found] == [(one, type(one)) for one in expected]
+
+    def test_columns_of_fields_differ_by_more_than_case(self, tmp_path):
+        """DuckDB ignores the case of names."""
+        names = ["Group", "ID", "year", "Year", "__x", "_x", "x", "metadata.x", "_", ""]
+        metadata = {name: f"of {name}" for name in names}
+        with Index.create(tmp_path / "named", "hashing") as index:
+            index.add([Document("a", "red bird", metadata=metadata)])
+            table, fields = map_table(index, make_map(index))
+        columns = [name.lower() for name in table.column_names]
+        assert len(set(columns)) == len(columns)
+        (row,) = table.to_pylist()
+        assert {name: row[column] for name, column in fields.items()} == metadata
