@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +24,8 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     """Project the passages of an index to a map in two dimensions.
 
     Positions (by UMAP) and groups (by k-means) are stored beside the index; the page of
-    `semsearch serve` shows them with Embedding Atlas. The same seed returns the same map. Passages
-    added later are shown after the map is created again.
+    `semsearch serve` shows the newest map with Embedding Atlas. The same seed returns the same map.
+    Passages added later are shown after the map is created again.
 
     Needs the extra 'map'.
 
@@ -49,4 +50,4 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started
     click.echo(f"{passages} in {quantity(len(found.names), 'group')}, in {seconds:.0f} s")
-    click.echo(visible(f"view it with: semsearch serve --index {path}"))
+    click.echo(visible(f"view it with: semsearch serve --index {shlex.quote(str(path))}"))

@@ -8,18 +8,18 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from semsearch.addresses import Address
+from semsearch.arguments import check_whole_number
 from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.index import Index
 from semsearch.maps.projection import Points, project
-from semsearch.stores.protocol import text_hash
+from semsearch.stores.protocol import Space, text_hash
 
 logger = logging.getLogger(__name__)
 
@@ -76,13 +76,12 @@ class Map:
                 "group": self.groups,
             }
         ).replace_schema_metadata({KEY: json.dumps(about)})
-        with NamedTemporaryFile(dir=index, suffix=".map.tmp", delete=False) as file:
-            try:
-                parquet.write_table(table, file)
-                file.close()
-                Path(file.name).replace(map_file(index, self.space))
-            finally:
-                Path(file.name).unlink(missing_ok=True)
+        draft = index / f"{self.space}.{os.getpid()}.map.tmp"
+        try:
+            parquet.write_table(table, draft)
+            draft.replace(map_file(index, self.space))
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def map_file(index: Path, space: str) -> Path:
@@ -109,14 +108,16 @@ def make_map(
     Args:
         index: an index with at least one passage.
         space: the name of the embedding space; None for the first.
-        seed: the same seed returns the same map.
+        seed: at least 0; the same seed returns the same map.
         notify: called with one line about each step.
 
     Raises:
-        ArgumentError: the index is empty, or not in a directory, where the map would be stored.
+        ArgumentError: the index is empty, or not in a directory, where the map would be stored, or
+            the seed is negative.
         SpaceError: the space does not exist, or is not complete yet.
         IndexStoreError: the index cannot be written.
     """
+    seed = check_whole_number("the seed", seed, 0)
     if isinstance(index.path, Address):
         raise UnsupportedByStoreError(
             f"a map is stored in the directory of its index, and {index.path} has none; copy the "
@@ -146,21 +147,28 @@ def make_map(
 
 
 def open_map(index: Index) -> Map | None:
-    """The map of an index's first space.
+    """The newest map of an index, of any of its spaces.
 
-    None if there is no map, it is of another encoder, or it cannot be read (which is logged).
+    Those of other encoders, and those that cannot be read (which is logged), are left out; None if
+    there is no other.
     """
+    if isinstance(index.path, Address):
+        return None
+    spaces = {map_file(index.path, space.name): space for space in index.spaces()}
+    files = [file for file in spaces if file.exists()]
+    newest_first = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    return next(filter(None, (_read(file, spaces[file]) for file in newest_first)), None)
+
+
+def _read(file: Path, space: Space) -> Map | None:
+    """The map of a space; None if it is of another encoder, or cannot be read (which is logged)."""
     import pyarrow
     from pyarrow import parquet
 
-    found = index.space()
-    if isinstance(index.path, Address):
-        return None
-    file = map_file(index.path, found.name)
     try:
         table = parquet.read_table(file)
         about = json.loads(table.schema.metadata[KEY])
-        if about["format"] != FORMAT or about["fingerprint"] != found.fingerprint:
+        if about["format"] != FORMAT or about["fingerprint"] != space.fingerprint:
             return None
         columns = {name: table[name].to_numpy() for name in table.column_names}
         return Map(
@@ -172,8 +180,6 @@ def open_map(index: Index) -> Map | None:
             columns["group"],
             about["names"],
         )
-    except FileNotFoundError:
-        return None
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)
         return None

@@ -72,7 +72,7 @@ def _umap(vectors: Matrix, seed: int) -> Points:
             min_dist=MIN_DISTANCE,
             metric="cosine",
             init="pca",
-            random_state=seed,
+            random_state=seed % 2**32,  # the largest that it takes is 2**32 - 1
         )
         return numpy.asarray(model.fit_transform(vectors), numpy.float32)
 

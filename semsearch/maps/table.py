@@ -86,7 +86,8 @@ def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
 
     found = set(kinds) - {"null"}
     if found == {"number"}:
-        if all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in values):
+        present = [value for value in values if value is not None]
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in present):
             return pyarrow.array(values, pyarrow.int64())
         with suppress(OverflowError):
             floats = [value if value is None else float(value) for value in values]

@@ -150,7 +150,8 @@ def _version(index: Index) -> Version:
     if isinstance(index.path, Address):
         return Version(())
     database = index.path / "index.sqlite"
-    for file in (map_file(index.path, index.space().name), database, Path(f"{database}-wal")):
+    maps = [map_file(index.path, space.name) for space in index.spaces()]
+    for file in (*maps, database, Path(f"{database}-wal")):
         if file.exists():
             state = file.stat()
             found.append((file.name, state.st_size, state.st_mtime_ns))

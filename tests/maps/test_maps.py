@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy
 import pytest
 
@@ -60,11 +62,12 @@ class TestProjection:
         # Vectors beyond the sample are placed between its points.
         monkeypatch.setattr(projection, "SAMPLE", 60)
         messages = []
-        points = projection.project(vectors, 0, messages.append)
+        seed = 2**32 + 1  # larger than UMAP's
+        points = projection.project(vectors, seed, messages.append)
         assert messages == ["UMAP of 60 passages; the others are placed between them"]
         assert points.dtype == numpy.float32
         assert same_group_nearby(points, numbers) > 0.95
-        assert numpy.array_equal(projection.project(vectors, 0, print), points)
+        assert numpy.array_equal(projection.project(vectors, seed, print), points)
 
     def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
         sample = numpy.eye(4, dtype=numpy.float32)
@@ -85,6 +88,27 @@ class TestMap:
             assert numpy.array_equal(getattr(found, name), getattr(made, name))
         assert (found.names, found.space) == (made.names, made.space)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
+
+    def test_newest_of_any_space_is_opened(self, tmp_path):
+        with Index.create(tmp_path / "two", ["hashing", "hashing:64"]) as index:
+            index.add(BIRDS + FISH)
+            for space in ("hashing-64", "hashing"):
+                make_map(index, space).save(index.path)
+                os.utime(map_file(index.path, space), (1, 1))
+                assert open_map(index).space == space
+                os.utime(map_file(index.path, space), (0, 0))
+            map_file(index.path, "hashing-64").write_bytes(b"damaged")
+            assert open_map(index).space == "hashing"
+
+    def test_file_is_as_readable_as_others(self, index):
+        make_map(index).save(index.path)
+        modes = {file.stat().st_mode for file in index.path.glob("hashing*")}
+        assert modes == {(index.path / "index.sqlite").stat().st_mode}
+
+    def test_seed_is_not_negative(self, index, monkeypatch):
+        monkeypatch.setattr(projection, "FEW", 0)
+        with pytest.raises(ArgumentError, match="seed must be at least 0, not -1"):
+            make_map(index, seed=-1)
 
     def test_same_seed_makes_the_same_map(self, index):
         assert numpy.array_equal(make_map(index).points, make_map(index).points)

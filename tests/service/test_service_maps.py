@@ -26,7 +26,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def path(tmp_path):
-    with Index.create(tmp_path / "birds", "hashing") as index:
+    with Index.create(tmp_path / "birds", ["hashing", "hashing:64"]) as index:
         index.add(DOCUMENTS)
         make_map(index).save(index.path)
     return tmp_path / "birds"
@@ -171,6 +171,15 @@ def test_other_commits_are_seen_when_the_map_is_reopened(client, path):
     with Index.open(path) as index:
         make_map(index).save(path)
     assert client.get(MAP).json()["passages"] == 3
+
+
+def test_a_newer_map_of_another_space_is_shown(client, path):
+    assert client.get(MAP).json()["space"] == "hashing"
+    with Index.open(path) as index:
+        made = make_map(index, "hashing-64")
+    assert client.get(MAP).json()["space"] == "hashing"
+    made.save(path)
+    assert client.get(MAP).json()["space"] == "hashing-64"
 
 
 def test_fields_with_values(client):
