@@ -77,42 +77,45 @@ class Maps:
     def __init__(self, workers: dict[str, Worker]) -> None:
         self._workers = workers
         self._open: dict[str, OpenMap] = {}
-        self._opening = asyncio.Lock()
         self._ending: set[asyncio.Task[Response]] = set()  # queries that were interrupted
 
     async def describe(self, name: str) -> dict[str, Any]:
         """The size, table, columns and extent of a map.
 
         Raises:
-            HTTPException: there is no map (404).
+            HTTPException: there is no map (404), or it is too large (503).
             MissingExtraError: Embedding Atlas is not installed.
         """
         if find_spec("embedding_atlas") is None:
             raise MissingExtraError("embedding-atlas", "map", "a map")
-        worker = self._workers[name]
-        async with self._opening:
-            version = await worker.call(_version)
+
+        def open_now(index: Index) -> OpenMap:
+            """In the thread of the index, which finishes when its request has taken too long."""
+            version = _version(index)
             opened = self._open.get(name)
             if opened is None or opened.version != version:
-                opened = await worker.call(lambda index: _opened(index, version))
+                opened = _opened(index, version)
                 if opened is None:
                     raise HTTPException(
                         HTTPStatus.NOT_FOUND,
                         f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
                     )
                 self._open[name] = opened
-        return opened.about
+            return opened
+
+        return (await self._workers[name].call(open_now)).about
 
     async def query(self, name: str, query: MapQuery) -> Response:
         """The result of a query: an Arrow IPC stream, JSON, or nothing.
 
         Raises:
-            HTTPException: the query is invalid (422), or the map is not open (404).
+            HTTPException: the query is invalid (422), there is no map (404), or it is too large
+                (503).
+            MissingExtraError: Embedding Atlas is not installed.
         """
-        opened = self._open.get(name)
-        if opened is None:
-            raise HTTPException(HTTPStatus.NOT_FOUND, f"the map of '{name}' is not open")
-        task = asyncio.create_task(_query(opened, query))
+        if name not in self._open:  # the page was loaded before this service was started
+            await self.describe(name)
+        task = asyncio.create_task(_query(self._open[name], query))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:  # the client is gone, or it took too long
@@ -174,7 +177,11 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
             "autoload_known_extensions": "false",
         },
     )
-    database.from_arrow(table).create(TABLE)
+    try:
+        database.from_arrow(table).create(TABLE)
+    except duckdb.OutOfMemoryException:
+        detail = f"the map is too large: its {table.num_rows:,} passages need more than {MEMORY}"
+        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, detail) from None
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")
     about = {

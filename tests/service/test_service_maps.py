@@ -134,6 +134,34 @@ def test_a_query_that_takes_too_long_is_stopped(client, settings, monkeypatch, d
     assert len(ended) == 2
 
 
+def test_a_map_that_takes_too_long_to_open_is_open_soon(client, settings, monkeypatch):
+    calls = []
+
+    def opened(*arguments):
+        calls.append(arguments)
+        time.sleep(0.5)
+        return real(*arguments)
+
+    real = maps._opened
+    monkeypatch.setattr(maps, "_opened", opened)
+    object.__setattr__(settings, "seconds", 0.2)
+    assert client.get(MAP).status_code == 504
+    object.__setattr__(settings, "seconds", 30)
+    assert client.get(MAP).status_code == 200
+    assert len(calls) == 1
+
+
+def test_a_map_that_does_not_fit_in_memory(client, monkeypatch):
+    monkeypatch.setattr(maps, "MEMORY", "1KB")
+    answer = client.get(MAP)
+    assert answer.status_code == 503
+    assert "too large" in answer.json()["detail"]
+
+
+def test_a_page_of_the_service_before_a_restart_can_go_on(client):
+    assert ask(client, "SELECT count(*) AS n FROM passages").json() == [{"n": 3}]
+
+
 def test_large_results_are_refused(client, monkeypatch, tmp_path):
     """Neither memory nor a disk is filled; the limits are lower here."""
     monkeypatch.chdir(tmp_path)
