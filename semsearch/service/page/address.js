@@ -12,13 +12,16 @@ export const EMPTY = {
   view: "", // "", "systems" or "map"
 };
 
+/** The most hits that the service returns. */
+export const MAX_HITS = 1000;
+
 const FILTER = "filter.";
 
 export function fromAddress() {
   const state = { ...EMPTY, filters: new Map() };
   for (const [key, value] of new URLSearchParams(location.search)) {
     if (key.startsWith(FILTER)) state.filters.set(key.slice(FILTER.length), value);
-    else if (key === "k") state.k = Math.min(Math.max(Number.parseInt(value, 10) || 10, 1), 1000);
+    else if (key === "k") state.k = Math.min(Math.max(Number.parseInt(value, 10) || 10, 1), MAX_HITS);
     else if (Object.hasOwn(EMPTY, key) && key !== "filters") state[key] = value;
   }
   return state;

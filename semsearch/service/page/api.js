@@ -15,14 +15,14 @@ export async function request(path, { body, signal } = {}) {
   for (;;) {
     const headers = {};
     const token = sessionStorage.getItem(TOKEN);
-    if (token) headers.Authorization = `Bearer ${token}`;
+    if (token) headers.Authorization = `Bearer ${bytes(token)}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const response = await fetch(path, {
       method: body === undefined ? "GET" : "POST",
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
-    });
+    }).catch(unreachable);
     if (response.ok) return response;
     if (response.status !== 401) throw await problem(response);
     sessionStorage.setItem(TOKEN, await askForToken());
@@ -36,6 +36,15 @@ export async function getJson(path, options) {
 /** The path of a resource of an index. */
 export function indexPath(name, rest) {
   return `v1/indexes/${encodeURIComponent(name)}/${rest}`;
+}
+
+/** A text in UTF-8, as a header takes it: one character for each byte. */
+function bytes(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
+
+function unreachable(error) {
+  throw error instanceof TypeError ? new Error("the service cannot be reached") : error;
 }
 
 async function problem(response) {

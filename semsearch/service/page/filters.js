@@ -3,11 +3,14 @@
 import { element } from "./dom.js";
 
 const RANGE = "..";
+const LAST_DAY = "9999-12-31";
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
 
-/** The controls of fields; `onChange` is called with the map of their values. */
+/**
+ * The controls of fields, except those of objects. `onChange` is called with a map of their values.
+ */
 export function filterControls(fields, initial, onChange) {
   const values = new Map(initial);
   const set = (name, value) => {
@@ -15,9 +18,10 @@ export function filterControls(fields, initial, onChange) {
     else values.delete(name);
     onChange(new Map(values));
   };
-  return fields.map((field) => {
+  return fields.flatMap((field) => {
     const control = CONTROLS[kindOf(field)];
-    return control(field, values.get(field.name) ?? "", (value) => set(field.name, value));
+    const initially = values.get(field.name) ?? "";
+    return control ? [control(field, initially, (value) => set(field.name, value))] : [];
   });
 }
 
@@ -36,21 +40,22 @@ export function oneOf(ids) {
 }
 
 function kindOf(field) {
-  const kinds = field.kinds.filter((kind) => kind !== "null" && kind !== "list");
-  const only = kinds.length === 1 ? kinds[0].replace("list of ", "") : "text";
-  return only in CONTROLS ? only : "text";
+  const kinds = new Set(field.kinds.map((kind) => kind.replace("list of ", "")));
+  for (const empty of ["null", "list"]) kinds.delete(empty);
+  return kinds.size === 1 ? [...kinds][0] : "text";
 }
 
 function condition(field, value) {
   const name = named(field.name);
   const kind = kindOf(field);
   if (kind === "boolean") return `${name} = ${value}`;
-  if (kind === "text") return `${name} = ${quoted(value)}`;
+  if (CONTROLS[kind] !== range) return `${name} = ${quoted(value)}`;
   const [low, high] = value.split(RANGE);
   const literal = kind === "date" ? quoted : (text) => text;
   const bounds = [];
   if (low) bounds.push(`${name} >= ${literal(low)}`);
-  if (high && kind === "date") bounds.push(`${name} < ${quoted(dayAfter(high))}`);
+  if (high === LAST_DAY) bounds.push(`not ${name} is null`);
+  else if (high && kind === "date") bounds.push(`${name} < ${quoted(dayAfter(high))}`);
   else if (high) bounds.push(`${name} <= ${high}`);
   return bounds.join(" and ");
 }

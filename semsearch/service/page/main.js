@@ -1,6 +1,6 @@
 // The page: searches, display and keyboard shortcuts.
 
-import { EMPTY, fromAddress, toAddress } from "./address.js";
+import { EMPTY, MAX_HITS, fromAddress, toAddress } from "./address.js";
 import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { byId, element, plural } from "./dom.js";
@@ -47,7 +47,10 @@ async function search() {
     else await ask(signal);
     showError(null);
   } catch (error) {
-    if (!signal.aborted) showError(error);
+    if (signal.aborted) return;
+    showHits({ hits: [] }, "");
+    showStatus("");
+    showError(error);
   } finally {
     if (!signal.aborted) setBusy(false);
   }
@@ -83,7 +86,7 @@ async function compare(signal) {
 function keep(found) {
   hits = found;
   byId("export").disabled = !hits.length;
-  byId("more").hidden = hits.length < state.k;
+  byId("more").hidden = hits.length < state.k || state.k === MAX_HITS;
 }
 
 function showHits(answer, remark) {
@@ -91,7 +94,10 @@ function showHits(answer, remark) {
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
-  byId("hits").replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
+  const list = byId("hits");
+  const hadFocus = list.contains(document.activeElement);
+  list.replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
+  if (hadFocus) (list.firstChild ?? byId("query")).focus();
   showStatus(`${plural(hits.length, "hit")}, ${remark}`, answer.warnings);
   shown?.map?.highlight(hits);
 }
@@ -118,14 +124,12 @@ function showError(error) {
 
 /** Update the controls from the state. */
 function showControls() {
-  const set = (id, value) => {
-    if (document.activeElement !== byId(id)) byId(id).value = value;
-  };
-  set("query", state.query);
-  set("where", state.where);
-  set("mode", state.mode);
-  set("space", state.space ?? "");
-  set("index", state.index);
+  for (const id of ["query", "where"]) {
+    if (document.activeElement !== byId(id)) byId(id).value = state[id]; // it may be edited
+  }
+  byId("mode").value = state.mode;
+  byId("space").value = state.space ?? "";
+  byId("index").value = state.index;
   byId("toggle-systems").setAttribute("aria-pressed", state.view === "systems");
   byId("toggle-map").setAttribute("aria-pressed", state.view === "map");
   byId("like").hidden = state.like === null;
@@ -147,7 +151,7 @@ async function showMap() {
   section.replaceChildren(element("p", {}, "loading the map"));
   const opening = (shown = { index: state.index, map: null });
   try {
-    const map = await AtlasMap.open(section, opening.index, () => shown === opening, select);
+    const map = await AtlasMap.open(section, opening.index, () => shown === opening, select, showError);
     if (!map) return;
     opening.map = map;
     map.highlight(hits);
@@ -212,7 +216,8 @@ function toggleFilters() {
 }
 
 function toggleView(view) {
-  change({ view: state.view === view ? "" : view }, true);
+  const like = view === "systems" ? null : state.like;
+  change({ view: state.view === view ? "" : view, like }, true);
 }
 
 function listen() {
@@ -250,13 +255,16 @@ function listen() {
   byId("toggle-systems").addEventListener("click", () => toggleView("systems"));
   byId("toggle-map").addEventListener("click", () => toggleView("map"));
   byId("toggle-help").addEventListener("click", () => byId("help").showModal());
-  byId("leave-like").addEventListener("click", () => change({ like: null }, true));
+  byId("leave-like").addEventListener("click", () => {
+    change({ like: null }, true);
+    byId("query").focus();
+  });
   byId("leave-selection").addEventListener("click", () => {
     closeMap();
     showMap();
     search();
   });
-  byId("more").addEventListener("click", () => change({ k: state.k + 10 }));
+  byId("more").addEventListener("click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
   byId("export").addEventListener("click", () => download(hits, `${state.index}.csv`));
   addEventListener("popstate", async () => {
     clearTimeout(waiting);

@@ -12,20 +12,22 @@ export const MAX_FILTER = 90_000;
 export class AtlasMap {
   /**
    * Load and show the map of an index; null if `isWanted()` no longer holds once it is loaded.
-   * `onSelect` is called with the ids of the selected documents; null for all.
+   * `onSelect` is called with the ids of the selected documents; null for all. `onError` is called
+   * with errors of later queries.
    */
-  static async open(section, index, isWanted, onSelect) {
+  static async open(section, index, isWanted, onSelect, onError) {
     const about = await getJson(indexPath(index, "map"));
     const { default: widget } = await import("../atlas/index.js");
-    return isWanted() ? new AtlasMap(section, index, about, widget, onSelect) : null;
+    return isWanted() ? new AtlasMap(section, index, about, widget, onSelect, onError) : null;
   }
 
-  constructor(section, index, about, widget, onSelect) {
+  constructor(section, index, about, widget, onSelect, onError) {
     this.section = section;
     this.index = index;
     this.about = about;
     this.widget = widget;
     this.onSelect = onSelect;
+    this.onError = onError;
     this.closed = false; // responses can arrive later
     this.marks = new Marks(section);
     this.first = firstViewport(section, about.shown);
@@ -68,6 +70,16 @@ export class AtlasMap {
     return type === "arrow" ? answer.arrayBuffer() : answer.json();
   }
 
+  /** The rows of a query; null if it fails, which is shown. */
+  async rows(sql) {
+    try {
+      return await this.ask({ type: "json", sql });
+    } catch (error) {
+      if (!this.closed) this.onError(error);
+      return null;
+    }
+  }
+
   /** Mark the passages of hits. */
   async highlight(hits) {
     this.hits = hits;
@@ -94,7 +106,7 @@ export class AtlasMap {
     const sql =
       `SELECT id, __start AS "start", ${projection.x} AS x, ${projection.y} AS y ` +
       `FROM ${table} WHERE (id, __start) IN (${keys})`;
-    const found = await this.ask({ type: "json", sql });
+    const found = (await this.rows(sql)) ?? [];
     return hits.flatMap(({ id, start, rank }) => {
       const place = found.find((one) => one.id === id && one.start === start);
       return place ? [{ rank, x: place.x, y: place.y }] : [];
@@ -106,8 +118,8 @@ export class AtlasMap {
     if (!predicate) return this.onSelect(null);
     const { table } = this.about.data;
     const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
-    const found = await this.ask({ type: "json", sql });
-    if (this.predicate === predicate) this.onSelect(found.map(({ id }) => id));
+    const found = await this.rows(sql);
+    if (found && this.predicate === predicate) this.onSelect(found.map(({ id }) => id));
   }
 }
 

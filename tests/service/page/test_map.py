@@ -68,6 +68,16 @@ class TestMap:
         svg = f"{root}.querySelector('circle[fill=\"#d61f1f\"]').ownerSVGElement"
         until(page, f"{svg}.getAttribute('width') === '200'")
 
+    def test_errors_of_its_queries_are_shown(self, page):
+        problem = {"detail": "the map is gone"}
+        show(page, "bird sings", view="map")
+        until(page, LIT)
+        page.route("**/map/query", lambda route: route.fulfill(status=404, json=problem))
+        page.fill("#query", "fish")
+        page.get_by_text("the map is gone").wait_for()
+        until(page, f"!({LIT})()")
+        page.wrong.clear()  # the browser logs the status 404
+
     def test_similar_documents_among_many_selected(self, page):
         """Their ids do not fit in a URL, and longer ones not in a filter."""
         ids = ["robin", "gull", *(f"{number:040}" for number in range(1998))]

@@ -109,8 +109,10 @@ class TestSearch:
         page.select_option("#index", "other")
         until(page, "document.querySelectorAll('.hit').length === 2")
         assert "index=other" in page.url
+        page.focus("#index")
         page.go_back()
         until(page, "document.querySelectorAll('.hit').length === 10")
+        assert page.input_value("#index") == "animals"
 
     def test_enter_keeps_each_query_in_the_history(self, page):
         show(page, index="animals")
@@ -154,28 +156,56 @@ class TestSearch:
         page.click("#more")
         until(page, "document.querySelectorAll('.hit').length === 20")
 
-    def test_errors_are_shown(self, page):
+    def test_at_most_a_thousand_hits(self, page):
+        def answer(route):
+            k = route.request.post_data_json["k"]
+            asked.append(k)
+            hit = {"id": "a", "text": "fish", "score": 1, "scores": {}, "metadata": {}}
+            route.fulfill(json={"hits": [hit | {"rank": rank + 1} for rank in range(k)]})
+
+        asked = []
+        page.route("**/search", answer)
+        show(page, "fish", k=995)
+        page.click("#more")
+        until(page, "document.querySelectorAll('.hit').length === 1000")
+        assert page.locator("#more").is_hidden()
+        assert asked == [995, 1000]
+
+    def test_errors_replace_hits(self, page):
         show(page, "fish")
         page.click("#toggle-filters")
         page.fill("#where", "yeer = 3")
         page.keyboard.press("Enter")
         page.locator("#error:not([hidden])").wait_for()
         assert "yeer" in page.inner_text("#error")
+        assert (titles(page), page.inner_text("#status")) == ([], "")
+        assert page.is_disabled("#export")
         page.click("#clear-filters")
         page.locator("#error").wait_for(state="hidden")
-        page.wrong.clear()  # the browser logs the status 422
+        assert len(titles(page)) == 10
+        page.route("**/search", lambda route: route.abort())
+        page.fill("#query", "bird")
+        page.get_by_text("the service cannot be reached").wait_for()
+        page.wrong.clear()  # the browser logs the status 422, and the second error
+
+    def test_long_ids_fit_on_the_screen(self, page):
+        page.set_viewport_size({"width": 360, "height": 800})
+        page.goto(f"{page.address}/?like={'a' * 800}")
+        page.locator("#error:not([hidden])").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.wrong.clear()  # the browser logs the status 404
 
     def test_a_token_is_asked_for_once(self, browser, serve):
-        address = serve(token="secret")
+        address = serve(token="pässwort")
         context = browser.new_context()
         page = context.new_page()
         page.goto(f"{address}/?query=robin")
         page.locator("#sign-in[open]").wait_for()
-        page.fill("#token", "wrong")
+        page.fill("#token", "wrong\u200b")
         page.keyboard.press("Enter")
         page.wait_for_timeout(200)
         page.locator("#sign-in[open]").wait_for()
-        page.fill("#token", "secret")
+        page.fill("#token", "pässwort")
         page.keyboard.press("Enter")
         page.locator(".hit").first.wait_for()
         page.reload()
@@ -218,6 +248,23 @@ class TestFilters:
         page.get_by_label("day to").fill("2020-05-01")
         page.keyboard.press("Tab")
         expect_titles(page, "طائر")
+
+    def test_the_last_day_that_a_date_can_be(self, page):
+        show(page, "bird")
+        page.click("#toggle-filters")
+        page.get_by_label("day to").fill("9999-12-31")
+        page.keyboard.press("Tab")
+        until(page, "document.querySelectorAll('.hit').length === 1")
+        expect_titles(page, "طائر")
+
+    def test_objects_have_no_control(self, page):
+        show(page)
+        names = """import(new URL('page/filters.js', location)).then(({ filterControls }) =>
+            filterControls(
+                [["object", "null"], ["list of object"], ["number", "null"], ["null"]].map(
+                    (kinds, number) => ({ name: `field ${number}`, kinds, values: [] })),
+                new Map(), () => null).map((control) => control.textContent))"""
+        assert page.evaluate(names) == ["field 2to", "field 3"]
 
     def test_fields_named_like_members_of_objects(self, page):
         for name, value in (("constructor", "Ferrari"), ("__proto__", "of an object")):
@@ -279,8 +326,13 @@ class TestHits:
         page.locator("#hits[aria-busy='false']").wait_for()
         assert len(titles(page)) == 10
         assert HOSTILE not in titles(page)
+        page.keyboard.press("ArrowDown")  # the first one has the focus
+        assert page.evaluate("document.activeElement.dataset.rank") == "2"
         page.go_back()
         expect_titles(page, HOSTILE)
+        page.go_forward()
+        page.click("#leave-like")
+        assert page.evaluate("document.activeElement.id") == "query"
 
     def test_export(self, page):
         show(page, "quoted", k=40)
@@ -315,7 +367,11 @@ def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     shared = sum(len(set(a) & set(b)) for a, b in pairwise(ids))
     assert page.locator("#systems line").count() == shared
     page.locator("#toggle-systems").click()
-    page.locator(".hit").first.wait_for()
+    page.locator(".hit").first.press("s")
+    page.locator("#like:not([hidden])").wait_for()
+    page.locator("#toggle-systems").click()
+    page.locator("#like").wait_for(state="hidden")
+    page.locator("#systems line").first.wait_for()
 
 
 @pytest.mark.slow
