@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import DamagedModelError, EncoderError, first_line
@@ -13,11 +12,10 @@ from semsearch.errors import DamagedModelError, EncoderError, first_line
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-#: Rows of transformers' report of a loaded model, and weights that need not be there.
-_MISSING = re.compile(r"^(\S+) +\| *MISSING", re.MULTILINE)
-_SPARE = re.compile(r"(?:^|\.)(?:pooler\.|position_ids$)")
-
 WEIGHTS_SHOWN = 3
+
+#: Held while transformers' loading is patched.
+_PATCHING = RLock()
 
 #: Models that number positions from the padding token.
 POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet")
@@ -35,41 +33,52 @@ def loading(spec: str) -> Iterator[None]:
         raise EncoderError(f"model '{spec}' cannot be loaded: {first_line(error)}") from error
 
 
+def is_of_pooler(model: Any, weight: str) -> bool:
+    """Whether a weight is a pooler's, which bi-encoders do not use."""
+    del model
+    return ".pooler." in f".{weight}"
+
+
+def is_of_head(model: Any, weight: str) -> bool:
+    """Whether a weight is not of the transformer itself, or of its pooler."""
+    return not weight.startswith(f"{model.base_model_prefix}.") or is_of_pooler(model, weight)
+
+
 @contextmanager
-def complete(spec: str) -> Iterator[None]:
+def complete(
+    spec: str, is_spare: Callable[[Any, str], bool] = lambda model, weight: False
+) -> Iterator[None]:
     """Refuse a model with missing weights, which transformers fills with random numbers.
 
+    Args:
+        spec: names the model in messages.
+        is_spare: whether a model of transformers may lack a weight.
+
     Raises:
-        DamagedModelError: weights are missing, other than those of a pooler that is not used.
+        DamagedModelError: other weights are missing, or have another shape.
     """
-    logger = logging.getLogger("transformers.modeling_utils")
-    level, propagates = logger.level, logger.propagate
-    report = _Report()
-    logger.addHandler(report)
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(report)
-        logger.setLevel(level)
-        logger.propagate = propagates
-    if report.missing:
-        listed = ", ".join(sorted(report.missing)[:WEIGHTS_SHOWN])
-        more = ", …" if len(report.missing) > WEIGHTS_SHOWN else ""
+    from transformers import PreTrainedModel
+
+    missing: set[str] = set()
+
+    def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
+        """Load a model, whose missing weights only this method can return."""
+        model, info = load.__func__(cls, *args, **options, output_loading_info=True)
+        lacking = {*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])}
+        missing.update(name for name in lacking if not is_spare(model, name))
+        return model
+
+    with _PATCHING:
+        load = vars(PreTrainedModel)["from_pretrained"]
+        PreTrainedModel.from_pretrained = classmethod(from_pretrained)
+        try:
+            yield
+        finally:
+            PreTrainedModel.from_pretrained = load
+    if missing:
+        listed = ", ".join(sorted(missing)[:WEIGHTS_SHOWN])
+        more = ", …" if len(missing) > WEIGHTS_SHOWN else ""
         raise DamagedModelError(f"model '{spec}' lacks weights: {listed}{more}")
-
-
-class _Report(logging.Handler):
-    """Reads the weights that transformers reports as missing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.missing: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        names = _MISSING.findall(record.getMessage())
-        self.missing += [name for name in names if not _SPARE.search(name)]
 
 
 def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:

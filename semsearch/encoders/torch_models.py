@@ -24,6 +24,7 @@ from semsearch.encoders.text_model import (
 from semsearch.encoders.torch_loading import (
     check_tokenizer,
     complete,
+    is_of_pooler,
     limit_to_positions,
     loading,
 )
@@ -184,7 +185,7 @@ class TorchEncoder(BiEncoder):
         """The loaded model."""
         from sentence_transformers import SentenceTransformer
 
-        with loading(self.spec), complete(self.spec):
+        with loading(self.spec), complete(self.spec, is_of_pooler):
             model = SentenceTransformer(
                 str(self.folder.path),
                 device=self._device,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.encoders.model_folder import FIRST_STAGE_WEIGHT, transformer_folder
-from semsearch.encoders.torch_loading import loading
+from semsearch.encoders.torch_loading import complete, is_of_head, loading
 from semsearch.training.card import BINARY
 from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
@@ -78,10 +78,14 @@ class CrossEncoding(Task):
         return text_trainer(model, loss, training, recipe, score, only_used_words=True)
 
     def load(self, folder: Path, count: int | None = None) -> CrossEncoder:
-        """Load a cross-encoder in fp32, with a new head unless it has `count` outputs."""
+        """Load a cross-encoder in fp32, with a new head unless it has `count` outputs.
+
+        Raises:
+            EncoderError: it cannot be loaded, or other weights than its head's are missing.
+        """
         from sentence_transformers import CrossEncoder
 
-        with loading(str(folder)):
+        with loading(str(folder)), complete(str(folder), is_of_head):
             return CrossEncoder(
                 str(transformer_folder(folder)),
                 num_labels=count,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 
 import numpy
 import pytest
@@ -76,6 +78,7 @@ def copied(plain_bert, tmp_path):
     [
         lambda weights: {f"_orig_mod.{name}": weights[name] for name in weights},  # torch.compile
         lambda weights: {name: weights[name] for name in weights if "layer.1" not in name},
+        lambda weights: {name: weights[name] for name in weights if "output.dense" not in name},
     ],
 )
 @pytest.mark.parametrize("device", [None, "cpu"])  # the former is converted for OpenVINO
@@ -85,6 +88,16 @@ def test_missing_weights_are_refused(copied, change, device):
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
     with pytest.raises(DamagedModelError, match=r"lacks weights: \S*encoder\.|lacks weights: emb"):
         load_encoder(str(copied), device=device).encode_documents(["a"])
+
+
+def test_missing_weights_are_refused_in_a_terminal(copied, monkeypatch):
+    """There transformers reports them in colour."""
+    weights = load_file(copied / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with pytest.raises(DamagedModelError, match=r"lacks weights: encoder\.\S+\.dense\.weight$"):
+        load_encoder(str(copied), device="cpu").encode_documents(["a"])
 
 
 def test_a_missing_pooler_is_not_used(copied):
@@ -97,14 +110,15 @@ def test_a_missing_pooler_is_not_used(copied):
     numpy.testing.assert_allclose(after, before, atol=1e-6)
 
 
-def test_missing_weights_of_a_reranker_are_refused(plain_bert, tmp_path):
+@pytest.mark.parametrize("name", ["classifier.weight", "bert.pooler.dense.weight"])
+def test_missing_weights_of_a_reranker_are_refused(plain_bert, tmp_path, name):
     model = CrossEncoder(str(plain_bert), num_labels=1, device="cpu")
     model.save(str(tmp_path))
     assert load_reranker(str(tmp_path), device="cpu").score("a", ["b"]).shape == (1,)
     weights = load_file(tmp_path / "model.safetensors")
-    del weights["classifier.weight"]
+    del weights[name]
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DamagedModelError, match=r"lacks weights: classifier\.weight$"):
+    with pytest.raises(DamagedModelError, match=f"lacks weights: {re.escape(name)}$"):
         load_reranker(str(tmp_path), device="cpu").score("a", ["b"])
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import signal
 from dataclasses import replace
 
 import numpy
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from transformers import BertModel, ModernBertModel, Qwen3Model, T5EncoderModel
+from transformers import BertModel, BertTokenizerFast, ModernBertModel, Qwen3Model, T5EncoderModel
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
+    DamagedModelError,
     MissingExtraError,
     TrainingError,
     TrainingStoppedError,
@@ -168,6 +170,27 @@ class TestDimensions:
 def test_cross_encoder_of_a_bert_in_a_subfolder(tiny, tmp_path):
     SentenceTransformer(str(tiny), device="cpu").save(str(tmp_path))
     number_transformer(tmp_path)
+    assert CrossEncoding().load(tmp_path, 1).num_labels == 1
+
+
+@pytest.mark.parametrize("change", [{"vocab_size": 30}, {}])
+def test_a_cross_encoder_of_an_incomplete_bert_is_refused(tiny, tmp_path, change):
+    """Only the head may be new: neither missing weights nor those of another shape."""
+    shutil.copytree(tiny, tmp_path / "bert")
+    if change:
+        config = json.loads((tiny / "config.json").read_text("utf-8"))
+        (tmp_path / "bert" / "config.json").write_text(json.dumps(config | change))
+    else:
+        weights = load_file(tiny / "model.safetensors")
+        del weights["embeddings.word_embeddings.weight"]
+        save_file(weights, tmp_path / "bert" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DamagedModelError, match=r"lacks weights: \S+word_embeddings\.weight$"):
+        CrossEncoding().load(tmp_path / "bert", 1)
+
+
+def test_a_cross_encoder_of_a_bert_without_a_pooler(tiny, tmp_path):
+    BertModel.from_pretrained(tiny, add_pooling_layer=False).save_pretrained(tmp_path)
+    BertTokenizerFast.from_pretrained(tiny).save_pretrained(tmp_path)
     assert CrossEncoding().load(tmp_path, 1).num_labels == 1
 
 
