@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -16,6 +17,9 @@ Notify = Callable[[str], None]
 POSITIVE_LABELS = frozenset(
     ("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant")
 )
+
+#: Before a label, these make its opposite: ``not_equivalent``, ``unrelated``.
+NEGATION = re.compile(r"(?:not|non|no|un|in|ir|dis)[ _-]?")
 
 
 class Callbacks(NamedTuple):
@@ -91,14 +95,22 @@ class Examples:
 
 
 def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The distinct labels in alphabetical order; of two, one that means a positive pair is second.
+    """The distinct labels in alphabetical order; of two, the positive one is second.
 
-    A single output scores the second one high.
+    A single output scores the second one high. The positive one is in `POSITIVE_LABELS`, or the
+    other one is its negation.
     """
     names = tuple(sorted(set(labels)))
-    if len(names) == 2 and names[0].lower() in POSITIVE_LABELS:
-        names = names[::-1]
+    if len(names) == 2:
+        first, second = (name.lower() for name in names)
+        if first in POSITIVE_LABELS or _negates(second, first):
+            names = names[::-1]
     return names
+
+
+def _negates(label: str, other: str) -> bool:
+    """Whether a label is another with a negation before it."""
+    return label.endswith(other) and bool(NEGATION.fullmatch(label.removesuffix(other)))
 
 
 def mixed(sets: Sequence[Examples]) -> Examples:

@@ -237,6 +237,11 @@ def test_other_published_sets(data, monkeypatch):
         (("no", "yes"), ("no", "yes")),
         (("0", "1"), ("0", "1")),
         (("east", "west"), ("east", "west")),
+        (("equivalent", "not_equivalent"), ("not_equivalent", "equivalent")),
+        (("Related", "unrelated"), ("unrelated", "Related")),
+        (("correct", "incorrect"), ("incorrect", "correct")),
+        (("dissimilar", "similar"), ("dissimilar", "similar")),
+        (("art", "smart"), ("art", "smart")),
     ],
 )
 def test_of_two_classes_the_positive_one_is_second(load, labels, order):
