@@ -106,8 +106,8 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
 
 
 def warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
-    """Warn on standard error of sets with too few pairs or queries for an interval."""
-    if names := [_name(one) for one in evaluations if one.results[0].n < FEW]:
+    """Warn on standard error of intervals over too few pairs or queries; one has no interval."""
+    if names := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:
         warning = f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable"
         click.echo(visible(warning), err=True)
 
@@ -149,7 +149,7 @@ def _number(value: float) -> str:
 
 
 def _interval(found: Interval) -> str:
-    if math.isnan(found.value):
+    if math.isnan(found.low):
         return _number(found.value)
     return f"{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
 
@@ -157,8 +157,10 @@ def _interval(found: Interval) -> str:
 def _difference(found: Difference) -> list[str]:
     if math.isnan(found.value):
         return [_number(found.value), ""]
-    shown = f"{found.value:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]"
-    return [shown.replace("+nan", "nan"), found.p_shown]
+    shown = f"{found.value:+z.2f}"
+    if not math.isnan(found.low):
+        shown += f" [{found.low:+z.2f}, {found.high:+z.2f}]"
+    return [shown, found.p_shown]
 
 
 def _published(value: float | None) -> str:

@@ -65,15 +65,19 @@ def rate_cell(things: int, seconds: float) -> str:
 
 
 def interval_cell(found: Interval) -> str:
-    """A value with its interval; empty for an undefined correlation."""
+    """A value with its interval, if it has one; empty for an undefined correlation."""
     if math.isnan(found.value):
         return ""
+    if math.isnan(found.low):
+        return f"{found.value:z.2f}"
     return f"{found.value:z.2f} [{found.low:z.2f},{_TIE}{found.high:z.2f}]"
 
 
 def difference_cells(found: Difference) -> list[str]:
-    """A difference with its interval, and its p value."""
+    """A difference with its interval, if it has one, and its p value."""
     if math.isnan(found.value):
         return ["", ""]
-    interval = f"[{found.low:+z.2f},{_TIE}{found.high:+z.2f}]".replace("+nan", "nan")
-    return [f"{found.value:+z.2f} {interval}", found.p_shown]
+    shown = f"{found.value:+z.2f}"
+    if not math.isnan(found.low):
+        shown += f" [{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"
+    return [shown, found.p_shown]

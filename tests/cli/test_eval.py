@@ -266,18 +266,10 @@ class TestIr:
         arguments = ["ir", "--index", "pets.index", *files, "--system", "run:b.run"]
         result = run(*arguments, "--system", "run:a.run", "--report", "report")
         rows = [row.split() for row in result.stdout.splitlines()]
-        assert ["RR@10", "100.00", "[nan,", "nan]", "run:b.run"] in rows
-        assert [
-            "RR@10",
-            "-50.00",
-            "[nan,",
-            "nan]",
-            "1.000",
-            "run:a.run",
-            "minus",
-            "run:b.run",
-        ] in rows
-        assert "q test: intervals over fewer than 10 queries are unreliable\n" in result.stderr
+        assert ["RR@10", "100.00", "run:b.run"] in rows
+        difference = ["RR@10", "-50.00", "1.000", "run:a.run", "minus", "run:b.run"]
+        assert difference in rows
+        assert "unreliable" not in result.stderr
         line = run(*arguments, "--format", "jsonl").stdout
         assert (json.loads(line)["value"], json.loads(line)["low"]) == (100, None)
 

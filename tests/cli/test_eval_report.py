@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -51,6 +52,7 @@ IR = ("ir", "--data", "judged.csv", "--system", "bm25", "--system", "hashing")
 def test_report(arguments, run, tmp_path):
     result = run(*arguments, "--report", "a b/out")
     assert result.stderr.splitlines()[-1] == "report: a b/out/index.html"
+    assert re.search("intervals over fewer than 10 (pairs|queries) are unreliable", result.stderr)
     page = (tmp_path / "a b" / "out" / "index.html").read_text("utf-8")
     command = f"<code>semsearch eval {' '.join(arguments)} --report &#39;a b/out&#39;</code>"
     assert command in page

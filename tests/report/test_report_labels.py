@@ -46,11 +46,8 @@ def test_unknown_values_are_empty_cells():
     nan = math.nan
     assert interval_cell(Interval(nan, nan, nan)) == ""
     assert difference_cells(Difference(nan, nan, nan, nan)) == ["", ""]
-    assert interval_cell(Interval(1, nan, nan)) == "1.00 [nan,\N{NO-BREAK SPACE}nan]"
-    assert difference_cells(Difference(1, nan, nan, 1.0)) == [
-        "+1.00 [nan,\N{NO-BREAK SPACE}nan]",
-        "1.000",
-    ]
+    assert interval_cell(Interval(1, nan, nan)) == "1.00"
+    assert difference_cells(Difference(1, nan, nan, 1.0)) == ["+1.00", "1.000"]
     assert rate_cell(10, nan) == ""
     assert [rate_cell(10, 0.005), rate_cell(10, 4)] == ["2,000", "2.5"]
     assert difference_cells(Difference(-0.001, -1, 2, 0.0001)) == [
