@@ -160,7 +160,8 @@ def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None
     """Refuse judgements that are higher than a measure allows, before anything is ranked."""
     from ir_measures import gdeval
 
-    highest = max((max(grades.values()) for grades in retrieval.qrels.values()), default=0)
+    judged = retrieval.qrels.values()
+    highest = max((grade for grades in judged for grade in grades.values()), default=0)
     for measure in wanted:
         is_gdevals = gdeval.supports(measure)
         limit = MAX_RELEVANCE_OF_GDEVAL if is_gdevals else MAX_RELEVANCE

@@ -116,6 +116,12 @@ def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, rele
         evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
 
 
+def test_a_query_without_judgements_has_a_value_of_0():
+    retrieval = PETS._replace(qrels={"q1": {"d1": 1}, "q2": {}})
+    evaluation = evaluate_retrieval(retrieval, [Ranked("known", {"q1": {"d1": 1.0}})], ["AP"])
+    assert evaluation.per_query["known"]["AP"].tolist() == [100, 0, 0]
+
+
 def test_systems_with_the_same_name_are_refused():
     rankers = [Ranked("mine", {}), Ranked("other", {}), Ranked("mine", {"q1": {"d1": 1.0}})]
     with pytest.raises(ArgumentError, match="two systems are named 'mine'"):
