@@ -106,7 +106,8 @@ class Workspace:
 
     def _begin(self, planned: dict[str, Any]) -> None:
         if not self.resumes:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            if self.folder.is_dir():
+                self.discard()
             self.folder.mkdir()
             (self.folder / PLAN).write_text(json.dumps(planned, indent=2) + "\n", "utf-8")
             return
@@ -129,7 +130,12 @@ class Workspace:
         self.discard()
 
     def discard(self) -> None:
-        """Delete the folder of the run."""
+        """Delete the folder of the run, its plan last: without it, it is no run to discard."""
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != PLAN:
+                path.unlink()
         shutil.rmtree(self.folder)
 
 

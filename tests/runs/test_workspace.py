@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -76,6 +77,29 @@ def test_folders_that_are_no_runs_are_never_replaced(tmp_path, overwrite):
     (tmp_path / "model.training" / "pairs.csv").unlink()
     with Workspace(tmp_path / "model", overwrite=overwrite).opened(PLAN):
         pass
+
+
+def test_the_plan_is_deleted_last(tmp_path, monkeypatch):
+    """A run of which a killed process deleted a part can be discarded."""
+    for begun in (False, True):
+        workspace = Workspace(tmp_path / "model", overwrite=begun)
+        with workspace.opened(PLAN):
+            if begun:
+                assert [file.name for file in workspace.folder.iterdir()] == ["plan.json"]
+            for number in range(9):
+                (workspace.folder / f"stage-{number}").mkdir()
+                (workspace.folder / f"stage-{number}" / "weights").touch()
+    deleted = []
+    unlink = os.unlink
+
+    def noted(path, **options):
+        deleted.append(Path(path).name)
+        unlink(path, **options)
+
+    monkeypatch.setattr(os, "unlink", noted)
+    workspace.discard()
+    assert deleted == ["weights"] * 9 + ["plan.json"]
+    assert not workspace.folder.exists()
 
 
 def test_models_of_sentence_transformers_are_replaced(tmp_path):
