@@ -280,7 +280,7 @@ def _plugin_encoder(spec: str) -> Encoder | None:
     for member in _METHODS:
         method = getattr(encoder, member)
         if not isinstance(method, partial):  # a plugin may return the same object again
-            with suppress(AttributeError):  # of an object whose attributes are fixed
+            with suppress(Exception):  # of an object whose attributes are fixed
                 setattr(encoder, member, partial(_run, plugin, spec, method))
     return encoder
 

@@ -132,6 +132,9 @@ class TestEncoders:
                 index.search("two short words")
             assert index.search("word")[0].document_id == "a"
 
+    def test_an_encoder_may_refuse_new_attributes(self, installed):
+        assert load_encoder("fixed:ab").encode_documents(["abba"]).shape == (1, 3)
+
     def test_broken_plugin_is_ignored_with_one_warning(self, installed, caplog):
         for _ in range(2):
             with pytest.raises(EncoderError, match="no model 'broken'"):

@@ -45,6 +45,15 @@ class ShortEncoder(LettersEncoder):
         return super().encode_documents(texts)
 
 
+class FixedEncoder(LettersEncoder):
+    """Refuses other attributes than those of its constructor, as pydantic's models do."""
+
+    def __setattr__(self, name, value):
+        if name not in ("spec", "letters", "fingerprint", "dimension"):
+            raise ValueError(f'"{type(self).__name__}" object has no field "{name}"')
+        super().__setattr__(name, value)
+
+
 class Half:
     """An object that lacks half of an encoder."""
 
