@@ -34,8 +34,8 @@ Meaning:
     1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
     nothing. Booleans have no order.
     An index converts or refuses a literal of a type that the field never has, reads 007 as the
-    text '007' where a field holds text, takes a date without a time for its midnight, and orders
-    a time with the UTC offset of the field's values (`semsearch.stores.filtering`).
+    text '007' where a field holds text, takes a date without a time for its midnight, and writes
+    a time as the field's values are written (`semsearch.stores.filtering`).
 *   Text is equal if its code points are equal, and is ordered by code points.
 *   ``like`` matches the whole text: ``%`` matches any run of characters, ``_`` any one, and a
     backslash escapes the next character. Case is ignored for A-Z only.

@@ -13,8 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from itertools import islice, product
+from itertools import islice
 from typing import NamedTuple
 
 from semsearch.errors import FieldNotFoundError, FilterError
@@ -40,6 +39,7 @@ from semsearch.filters import (
 )
 from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
 from semsearch.stores.protocol import Kind, StoreState
+from semsearch.stores.times import Notations, Reading, Time
 
 #: Tests of a filter that matches nothing for which a message lists similar values.
 TESTS_EXPLAINED = 3
@@ -73,7 +73,7 @@ def read_filter(state: StoreState, where: str) -> Filter:
     kinds |= {name: {Kind.TEXT} for name in BUILT_IN_FIELDS}
     if not tested <= kinds.keys():
         check_fields(condition, {*map(metadata_field, state.field_names()), *kinds})
-    condition, notes = fit_literals(condition, kinds, state.example)
+    condition, notes = fit_literals(condition, kinds, state.example, state.dates)
     state.check(condition)
     return Filter(condition, notes)
 
@@ -177,25 +177,18 @@ _HELD = {
     Kind.OBJECT: "objects",
 }
 _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
+#: How to compare with the time just before another one.
+_AFTER = {
+    Operator.LESS: Operator.LESS_OR_EQUAL,
+    Operator.GREATER_OR_EQUAL: Operator.GREATER,
+}
 
 #: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
-#: A date without a time, and the notations of its midnight, for which it stands.
-_DAY = re.compile(r"\d{4}-[01]\d-[0-3]\d")
-_FRACTIONS = ("", ":00", ":00.000", ":00.000000", ":00.0000000")
-_UTC = ("", "Z", "+00:00", "+0000", "+00")
-MIDNIGHTS = ("", *map("".join, product((" 00:00", "T00:00"), _FRACTIONS, _UTC)))
 #: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
 _OTHER_DATE = re.compile(
     r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"
 )
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def is_date(text: str) -> bool:
@@ -207,6 +200,7 @@ def fit_literals(
     condition: Condition,
     kinds: Mapping[str, Collection[Kind]],
     example: Callable[[str, Collection[Kind]], Value | None],
+    dates: Callable[[str], Iterable[str]],
 ) -> tuple[Condition, list[str]]:
     """Convert the literals of a condition to the kinds of their fields.
 
@@ -214,6 +208,7 @@ def fit_literals(
         condition: all of its fields are in `kinds`.
         kinds: the kinds of values of each field.
         example: returns a value of a field that has one of these kinds.
+        dates: returns dates of a field, in all of its notations.
 
     Returns:
         The condition, and messages about converted literals.
@@ -221,34 +216,30 @@ def fit_literals(
     Raises:
         FilterError: a field never holds values of a literal's kind.
     """
-    fitting = _Fitting(kinds, example)
-    return fitting.fit(condition), fitting.notes
+    fitting = _Fitting(kinds, example, dates)
+    return fitting.fit(condition), list(dict.fromkeys(fitting.notes))
 
 
-def _with_midnights(values: Iterable[Value], held: set[Kind]) -> Iterator[Value]:
-    """The values, and the notations of midnight beside those that are days."""
-    for value in values:
-        is_day = Kind.DATE in held and isinstance(value, str) and _DAY.fullmatch(value)
-        yield from (f"{value}{time}" for time in MIDNIGHTS) if is_day else (value,)
-
-
-def _from_midnight(test: Comparison, held: set[Kind]) -> Condition:
-    """A comparison in which a day is equal to its midnight, in any notation."""
-    notations = tuple(_with_midnights([test.value], held))
-    midnight = In(test.field, notations)
-    match test.operator:
-        case _ if len(notations) == 1:
-            return test
+def _at(test: Comparison, time: Reading) -> Condition:
+    """A comparison with a time, as the values of its field are written."""
+    name, operator = test.field, test.operator
+    first, last = min(time.texts), max(time.texts)
+    if not time.is_exact:  # the texts are of earlier times
+        return Comparison(name, _AFTER.get(operator, operator), last)
+    if first == last:
+        return replace(test, value=first)
+    equal = In(name, tuple(time.texts))
+    match operator:
         case Operator.EQUAL:
-            return midnight
+            return equal
         case Operator.NOT_EQUAL:
-            return Not(midnight)
+            return Not(equal)
         case Operator.LESS_OR_EQUAL:
-            return Or((test, midnight))
-        case Operator.GREATER:  # the second test is for lists that hold midnight and later times
-            later = replace(test, value=max(map(str, notations)))
-            return Or((And((test, Not(midnight))), later))
-    return test
+            return Or((Comparison(name, Operator.LESS, first), equal))
+        case Operator.GREATER:  # the second test is for lists that hold this time and later ones
+            later = And((Comparison(name, operator, first), Not(equal)))
+            return Or((later, Comparison(name, operator, last)))
+    return replace(test, value=first)
 
 
 class _Fitting:
@@ -256,9 +247,12 @@ class _Fitting:
         self,
         kinds: Mapping[str, Collection[Kind]],
         example: Callable[[str, Collection[Kind]], Value | None],
+        dates: Callable[[str], Iterable[str]],
     ) -> None:
         self._kinds = kinds
         self._example = example
+        self._dates = dates
+        self._notations: dict[str, Notations] = {}
         self.notes: list[str] = []
 
     def fit(self, condition: Condition) -> Condition:
@@ -285,12 +279,22 @@ class _Fitting:
                 pairs = list(zip(values, fitting, strict=True))
                 self._note(test.field, held, pairs)
                 found = [old if new is None else new for old, new in pairs]
-                return replace(test, values=tuple(_with_midnights(found, held)))
+                return replace(test, values=tuple(self._in_notations(test.field, found, held)))
         value = self._fit_value(test, test.value, held)
         if value is None:
             raise self._refused(test, test.value, held)
         self._note(test.field, held, [(test.value, value)])
-        return _from_midnight(replace(test, value=value), held)
+        test = replace(test, value=value)
+        time = self._time(test.field, value, held, ordered=test.operator not in _EQUALITY)
+        return test if time is None else _at(test, time)
+
+    def _in_notations(
+        self, field: str, values: Iterable[Value], held: set[Kind]
+    ) -> Iterator[Value]:
+        """The values, with times in all notations of a field."""
+        for value in values:
+            time = self._time(field, value, held, ordered=False)
+            yield from (value,) if time is None else time.texts
 
     def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
         """A literal as a value that its field can hold; None if there is none."""
@@ -315,7 +319,7 @@ class _Fitting:
             misread = no_order if ordered else only_dates and other_date
             if misread:
                 return None
-            return self._at_offset(test.field, text) if ordered else text
+            return text
         if Kind.TEXT in held:
             if ordered and (is_date(text) or other_date):
                 self._check_order_of_dates(test)
@@ -327,21 +331,31 @@ class _Fitting:
             return {"true": True, "false": False}.get(text.strip().lower())
         return number
 
-    def _at_offset(self, field: str, text: str) -> str:
-        """A date and time with the UTC offset of those of a field, with which it sorts by time."""
-        moment = _moment(text)
-        if moment is None or moment.tzinfo is None:
-            return text
-        found = str(self._example(field, [Kind.DATE]))
-        held = _moment(found)
-        if held is None or held.utcoffset() in (None, moment.utcoffset()):
-            return text
-        same = moment.astimezone(held.tzinfo).isoformat(found[10])
-        if found.endswith("Z"):
-            same = same.replace("+00:00", "Z")
-        such = f"{field_text(field)} holds dates such as {_shown(found)}"
-        self.notes.append(filter_message(f"{such}; reading {_shown(text)} as {_shown(same)}"))
-        return same
+    def _time(self, field: str, value: Value, held: set[Kind], *, ordered: bool) -> Reading | None:
+        """A literal in the notations of the times of a field; None if it stays as it is."""
+        if Kind.DATE not in held or not isinstance(value, str) or Time.of(value) is None:
+            return None
+        if field not in self._notations:
+            found = [str(self._example(field, [Kind.DATE])), *self._dates(field)]
+            self._notations[field] = Notations(found)
+        notations = self._notations[field]
+        time = notations.reading(value)
+        if time is None or not (ordered or time.is_exact):
+            return None
+        name = field_text(field)
+        if time.is_converted:
+            such = f"{name} holds dates such as {_shown(notations.examples[0])}"
+            reading = f"reading {_shown(value)} as {_shown(time.texts[0])}"
+            self.notes.append(filter_message(f"{such}; {reading}"))
+        if ordered and not time.in_order:
+            such = " and ".join(map(_shown, notations.examples[:2]))
+            self.notes.append(
+                filter_message(
+                    f"{name} holds times in notations that do not sort together, such as {such}, "
+                    "so the filter can be wrong; index them in one notation"
+                )
+            )
+        return time
 
     def _check_order_of_dates(self, test: Comparison | In) -> None:
         """Refuse to compare dates in a notation that does not sort by time."""

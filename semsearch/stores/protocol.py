@@ -435,6 +435,9 @@ class StoreState(Protocol):
     def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
         """A value of one of these kinds from a field, named as in conditions."""
 
+    def dates(self, field: str) -> list[str]:
+        """Dates and times of a field, from documents spread over the index."""
+
     def matches(self, condition: Condition) -> bool:
         """Whether any document matches a condition."""
 

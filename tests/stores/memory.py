@@ -256,6 +256,9 @@ class MemoryState:
         wanted = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
         return next((value for value in self._values(field) if _kind(value) in wanted), None)
 
+    def dates(self, field: str) -> list[str]:
+        return [value for value in self._values(field) if _kind(value) is Kind.DATE]
+
     def matches(self, condition: Condition) -> bool:
         return self.count(Selection(condition=condition)) > 0
 

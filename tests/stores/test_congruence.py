@@ -81,6 +81,20 @@ def ids(hits) -> list[str]:
     return [hit.document_id for hit in hits]
 
 
+def test_times_are_compared_in_all_notations_of_a_field(index):
+    times = ["2020-05-01", *["2020-05-01 10:00:00+00"] * 300, *["2020-05-02T00:00:00Z"] * 300]
+    index.add(
+        Document(str(name), "amber", metadata={"at": [time]}) for name, time in enumerate(times)
+    )
+    for where, count in [
+        ("at = '2020-05-01T12:00+02:00'", 300),
+        ("at <= '2020-05-01T00:00Z'", 1),
+        ("at > '2020-05-01'", 600),
+        ("at != '2020-05-02'", 301),
+    ]:
+        assert len(index.passages(where=where).texts) == count, where
+
+
 class TestDocuments:
     def test_they_are_added_changed_or_left_unchanged(self, films):
         summary = films.add(

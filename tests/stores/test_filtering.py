@@ -270,6 +270,9 @@ def test_codes_that_look_like_numbers(tmp_path, caplog):
         "T00:00:00.000000",
         " 00:00:00+00",  # PostgreSQL
         " 00:00:00.0000000",  # SQL Server
+        " 00:00:00.0000000 +00:00",  # its datetimeoffset
+        "T00:00:00.000000000",  # NumPy
+        " 00:00:00 UTC",  # BigQuery
         "T00:00:00.000+0000",
         "T00:00Z",
     ],
@@ -307,12 +310,20 @@ def test_a_date_is_its_midnight(tmp_path, time, noon):
         ("2020-01-01T{}:00:00Z", "<=", "2020-01-01T14:00:00+02:00", "T12:00:00Z", "12"),
         ("2020-01-01 {}:00:00+00:00", "<", "2020-01-01T05:00:00-07:00", " 12:00:00+00:00", "1"),
         ("2020-01-01T{}:00:00+05:00", ">", "2020-01-01T07:00Z", "T12:00:00+05:00", "3"),
-        ("2020-01-01T{}:00:00", ">=", "2020-01-01T12:00:00+02:00", None, "3"),
+        ("2020-01-01T{}:00:00", ">=", "2020-01-01T14:00:00+02:00", "T12:00:00", "23"),
+        ("2020-01-01T{}:00:00.000Z", "<=", "2020-01-01T14:00:00+02:00", "T12:00:00.000Z", "12"),
+        ("2020-01-01T{}:00Z", "=", "2020-01-01T14:00:00+02:00", "T12:00Z", "2"),
+        ("2020-01-01T{}:00:00Z", "!=", "2020-01-01T14:00+02:00", "T12:00:00Z", "13"),
+        ("2020-01-01 {}:00:00+0000", ">=", "2020-01-01T12:00:00Z", None, "23"),
+        ("2020-01-01T{}:00:00Z", ">=", "2020-01-01T12:00:00.5", None, "3"),
+        ("2020-01-01T{}:00:00Z", "<", "2020-01-01T12:00:00.5", None, "12"),
+        ("2020-01-01T{}:00:00Z", "!=", "2020-01-01T12:00:00.5", None, "123"),
+        ("2020-01-01T{}:00:00+02:00", "<", "9999-12-31T23:59:59Z", None, "123"),
         ("2020-01-01T{}:00:00Z", ">=", "2020-01-01T12:00:00", None, "23"),
         ("2020-01-01T{}:00:00Z", ">", "2020-01-01T12:00:00Z", None, "3"),
     ],
 )
-def test_times_are_ordered_at_the_offset_of_the_field(
+def test_times_are_compared_in_the_notation_of_the_field(
     tmp_path, caplog, held, sign, given, reads, names
 ):
     with Index.create(tmp_path / "x", "hashing") as index:
@@ -324,6 +335,48 @@ def test_times_are_ordered_at_the_offset_of_the_field(
         first = held.format(11)
         note = f"where: at holds dates such as '{first}'; reading '{given}' as '2020-01-01{reads}'"
         assert caplog.messages == ([note] if reads else [])
+
+
+def test_times_in_several_notations(tmp_path, caplog):
+    """What is equal is found in each of them; an order that may be wrong is reported."""
+    with Index.create(tmp_path / "x", "hashing") as index:
+        for name, at in enumerate(
+            ["2020-05-01", "2020-05-01T12:00:00+02:00", "2020-05-01 10:00:00Z"]
+        ):
+            index.add([Document(str(name), "text", metadata={"at": at, "list": [at, "2021"]})])
+
+        def found(where):
+            return "".join(sorted(hit.document_id for hit in index.search("text", where=where)))
+
+        assert found("at in ('2020-05-01T10:00:00Z', '2020')") == "12"
+        assert found("list != '2020-05-01T10:00:00Z'") == "0"
+        assert found("at > '2020-05-01'") == "12"
+        assert "sort" not in caplog.text
+        found("at > '2020-05-01T10:00:00Z'")
+        assert (
+            "where: at holds times in notations that do not sort together, such as "
+            "'2020-05-01T12:00:00+02:00' and '2020-05-01 10:00:00Z', so the filter can be wrong; "
+            "index them in one notation"
+        ) in caplog.messages
+
+
+def test_a_list_with_midnight_and_a_later_time_is_later_than_its_day(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        times = ["2020-05-01T00:00:00Z", "2020-05-01T00:00:30Z"]
+        index.add([Document("1", "text", metadata={"at": times})])
+        assert index.search("text", where="at > '2020-05-01'")
+        assert not index.search("text", where="at > '2020-05-01T00:00:30Z'")
+
+
+def test_the_notation_is_that_of_the_times_wherever_they_are(tmp_path):
+    with Index.create(tmp_path / "x", "hashing:8") as index:
+        values = ["2020-05-01", *["2020-05-01T10:00:00.000Z"] * 1200]
+        index.add(
+            Document(str(number), "text", metadata={"at": at}) for number, at in enumerate(values)
+        )
+        index.delete([str(number) for number in range(1, 1000)])
+        for where in ("at = '2020-05-01T12:00+02:00'", "at >= '2020-05-01T12:00+02:00'"):
+            assert len(index.search("text", 1000, where=where)) == 201
 
 
 def test_the_hint_of_a_day_names_what_was_written(retriever, caplog):

@@ -11,6 +11,7 @@ included. It is derived. (SQLite refuses indexes over expressions under ``truste
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,6 +56,8 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 EXAMPLES = 50
 #: Documents searched for examples and similar values.
 SAMPLE_DOCUMENTS = 20_000
+#: Documents, spread over the index, whose dates show the notations of a field.
+SPREAD_DOCUMENTS = 500
 #: Texts compared with a value that a filter does not find.
 TEXTS = 5_000
 
@@ -104,11 +107,12 @@ def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind
     return found
 
 
-def values_of(field: str) -> Select[Any]:
+def values_of(field: str, condition: ColumnElement[bool] | None = None) -> Select[Any]:
     """The values of a field and the elements of its lists in a sample, as (kind, value).
 
     Args:
         field: named as in conditions.
+        condition: on the documents of the sample.
     """
     if field in BUILT_IN_COLUMNS:
         column = BUILT_IN_COLUMNS[field]
@@ -116,7 +120,10 @@ def values_of(field: str) -> Select[Any]:
             literal(Kind.TEXT.value).label("kind"), type_coerce(column, Text).label("value")
         )
         return cast("Select[Any]", texts.where(column.is_not(None)).limit(SAMPLE_DOCUMENTS))
-    sample = select(documents.c.metadata).limit(SAMPLE_DOCUMENTS).subquery()
+    rows = select(documents.c.metadata)
+    if condition is not None:
+        rows = rows.where(condition)
+    sample = rows.limit(SAMPLE_DOCUMENTS).subquery()
     each = _Values(sample.c.metadata)
     return (
         select(each.kind.label("kind"), each.value.label("value"))
@@ -134,6 +141,28 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
     if row is None:
         return None
     return bool(row.value) if row.kind == Kind.BOOLEAN.value else row.value
+
+
+def dates(connection: Connection, field: str) -> list[str]:
+    """The dates of a field in documents spread over the index."""
+    first, last = connection.execute(
+        select(func.min(documents.c.document_id), func.max(documents.c.document_id))
+    ).one()
+    if first is None:
+        return []
+    step = -(-(last - first + 1) // SPREAD_DOCUMENTS)
+    places = func.json_each(json.dumps(list(range(first, last + 1, step)))).table_valued("value")
+    other = documents.alias()
+    next_number = (
+        select(func.min(other.c.document_id))
+        .where(other.c.document_id >= places.c.value)
+        .scalar_subquery()
+    )
+    spread = documents.c.document_id.in_(select(next_number).select_from(places))
+    found = values_of(field, spread).subquery()
+    return list(
+        connection.scalars(select(found.c.value).where(found.c.kind == Kind.DATE.value).distinct())
+    )
 
 
 def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:

@@ -513,6 +513,10 @@ class LocalState:
         """A value of a field of one of these kinds."""
         return kinds.example(self.connection, field, of_kinds)
 
+    def dates(self, field: str) -> list[str]:
+        """Dates and times of a field, from documents spread over the index."""
+        return kinds.dates(self.connection, field)
+
     def matches(self, condition: Condition) -> bool:
         """Whether any document matches a condition."""
         clause = self._restrictions.all_that_meet(condition)

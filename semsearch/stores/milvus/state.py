@@ -343,6 +343,10 @@ class MilvusState:
         """A value of one of these kinds that a field holds."""
         return self._values.example(field, kinds)
 
+    def dates(self, field: str) -> list[str]:
+        """Dates and times of a field, from documents spread over the index."""
+        return self._values.dates(field)
+
     def matches(self, condition: Condition) -> bool:
         """Whether any document meets a condition."""
         return self.count(Selection(condition=condition)) > 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from semsearch.filters import Value
@@ -18,6 +19,8 @@ from semsearch.stores.protocol import Kind
 
 #: In how many documents examples and similar values are looked for, and in how many at first.
 SAMPLE_DOCUMENTS, FIRST_DOCUMENTS = 10_000, 256
+#: Documents, spread over the index, whose dates show the notations of a field.
+SPREAD_DOCUMENTS = 500
 
 _FIELDS = ["id", "title", "metadata"]
 
@@ -47,6 +50,13 @@ class FieldValues:
         wanted = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
         values = self._sample(field) if wanted else []
         return next((value for value in values if kind_of(value) in wanted), None)
+
+    def dates(self, field: str) -> list[str]:
+        """The dates of the first documents, and of some spread over the index."""
+        first = itertools.islice(self._sample(field), FIRST_DOCUMENTS)
+        rows = self._reader.spread(SPREAD_DOCUMENTS, _FIELDS, _has(field))
+        values = itertools.chain(first, _values(rows, field))
+        return [value for value in values if kind_of(value) is Kind.DATE]
 
     def neighbours(self, field: str, value: Value) -> list[Value]:
         """The nearest values on either side of one of the same kind."""
@@ -83,7 +93,7 @@ def _has(field: str) -> str:
     return f'json_contains_any(fields["{field_key(field)}"], ["{NOT_NULL}"])'
 
 
-def _values(rows: Sequence[Row], field: str) -> Iterator[Any]:
+def _values(rows: Iterable[Row], field: str) -> Iterator[Any]:
     for row in rows:
         if field == "id":
             yield row["id"]
