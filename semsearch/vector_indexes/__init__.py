@@ -30,11 +30,13 @@ MIN_IVF_VECTORS = 1000
 #: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
 ONE_LIST = 250_000
 
-#: FAISS factory strings of the two families: a graph or lists, followed by a code. FAISS crashes if
-#: a number is 0, or with a graph of one link per node.
+#: The FAISS factory strings of the types that can be built: a graph or lists, followed by a code.
+#: With others, FAISS may crash, as it does if a number is 0, or with a graph of one link per node.
 _FACTORY = re.compile(
-    r"(?!.*(HNSW0*1?|IVF0*|PQ\d+x0*)(?!\d))"
-    r"(HNSW|IVF)\d+(_HNSW\d+)?(\([^()]*\))?,[A-Za-z0-9]+(fs|fsr)?"
+    r"HNSW(?!1,)[1-9]\d{0,2},(Flat|SQ(4|6|8|fp16|bf16))"
+    r"|IVF[1-9]\d*(_HNSW(?!1,)[1-9]\d{0,2})?,"
+    r"(Flat|SQ(4|6|8|fp16|bf16)|PQ[1-9]\d*(x[1-9]\d*|x4fsr?)?|RaBitQ(fs)?)",
+    re.ASCII,
 )
 
 _LISTS = re.compile(r"^IVF\d+")
@@ -48,7 +50,7 @@ class IndexType(NamedTuple):
 
     Args:
         kind: ``auto``, ``flat``, ``hnsw``, ``ivf`` or a FAISS factory string of the HNSW and IVF
-            families (``IVF4096,PQ96x4fs``).
+            families with the codes Flat, SQ and, for IVF, PQ and RaBitQ (``IVF4096,PQ96x4fs``).
         recall: the recall@10 for which approximate search is tuned.
         memory: the maximum size in bytes of the codes, without the exact vectors, which are read
             from disk. With shorter codes, more exact vectors are read.
@@ -68,7 +70,7 @@ class IndexType(NamedTuple):
         if self.kind not in (AUTO, FLAT, HNSW, IVF) and not _FACTORY.fullmatch(self.kind):
             raise ArgumentError(
                 f"no index type '{self.kind}': auto, flat, hnsw, ivf, or a FAISS factory string "
-                "of HNSW or IVF, such as 'IVF4096,PQ96x4fs'"
+                "of HNSW (Flat, SQ) or IVF (Flat, SQ, PQ, RaBitQ), such as 'IVF4096,PQ96x4fs'"
             )
         if (
             isinstance(self.recall, bool)

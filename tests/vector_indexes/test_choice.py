@@ -51,6 +51,13 @@ def test_the_number_of_lists_does_not_change_the_kind():
         IndexType("IVF4_HNSW00,SQ8"),
         IndexType("HNSW1,SQ8"),
         IndexType("IVF4,PQ8x0"),
+        IndexType("IVF4,PQ8x8fs"),
+        IndexType("IVF4,RQ8x8"),
+        IndexType("IVF4,PRQ2x2x0"),
+        IndexType("IVF4,FlatDedup"),
+        IndexType("IVF4(PQ8x0),Flat"),
+        IndexType("HNSW32,PQ8"),
+        IndexType("HNSW1000,SQ8"),
         IndexType(recall=0),
         IndexType(recall=1.01),
         IndexType(recall=float("nan")),
@@ -60,7 +67,7 @@ def test_the_number_of_lists_does_not_change_the_kind():
         IndexType(kind=None),
     ],
 )
-def test_invalid_types_are_refused(wanted):
+def test_types_that_cannot_be_built_are_refused(wanted):
     with pytest.raises(ArgumentError):
         wanted.checked()
 
