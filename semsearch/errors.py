@@ -356,9 +356,18 @@ class IndexVersionError(IndexFormatError):
 
 
 class IndexBusyError(IndexStoreError):
-    """Another process is writing the index."""
+    """Another process is writing the index.
+
+    Args:
+        message: the message.
+        can_wait: whether the call would have waited for it, had it been asked to.
+    """
 
     code = "index-busy"
+
+    def __init__(self, message: str, *, can_wait: bool = False) -> None:
+        super().__init__(message)
+        self.can_wait = can_wait
 
 
 class IndexChangedError(IndexBusyError):

@@ -17,7 +17,6 @@ import click
 from semsearch.errors import (
     BadRowError,
     IndexBusyError,
-    IndexChangedError,
     SemsearchError,
     with_code,
 )
@@ -114,9 +113,9 @@ class Command(Documented):
                 error.add_remedy("--skip-bad-rows leaves such rows out")
             raise
         except IndexBusyError as error:
-            if ctx.params.get("wait") is not False or isinstance(error, IndexChangedError):
-                raise
-            raise IndexBusyError(f"{error}; --wait waits for it") from error
+            if error.can_wait and ctx.params.get("wait") is False:
+                raise IndexBusyError(f"{error}; --wait waits for it") from error
+            raise
 
 
 class Group(Documented, click.Group):

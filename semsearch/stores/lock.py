@@ -55,7 +55,7 @@ def _acquire(lock: FileLock, index: Path, owner: Path, *, wait: bool) -> None:
     except Timeout:
         busy = f"{index} is being written by {_description(owner)}"
         if not wait:
-            raise IndexBusyError(busy) from None
+            raise IndexBusyError(busy, can_wait=True) from None
         logger.warning("%s; waiting for it", busy)
         try:
             lock.acquire(timeout=-1)

@@ -98,6 +98,16 @@ class TestMaintenance:
                 assert f"is being written by process {os.getpid()} since" in error
                 assert "; --wait waits for it" in error
 
+    def test_a_reader_that_hinders_is_no_writer_to_wait_for(self, indexed, monkeypatch):
+        pragmas = ("PRAGMA busy_timeout = 100",)
+        monkeypatch.setattr("semsearch.stores.local.database._PRAGMAS", pragmas)
+        with Index.open("indexes/corpus") as index, index.read() as state:
+            assert state.count() == 3
+            indexed("delete", "a")
+            error = error_of(indexed("compact", code=1))
+        assert "is being read by another process" in error
+        assert "--wait" not in error
+
 
 class TestHelp:
     @pytest.mark.parametrize("name", list(COMMANDS))

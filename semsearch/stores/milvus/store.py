@@ -113,7 +113,7 @@ class MilvusStore:
                 f"{held.get('host')} since {held.get('since')}"
             )
             if not wait:
-                raise IndexBusyError(busy)
+                raise IndexBusyError(busy, can_wait=True)
             if not warned:
                 logger.warning("%s; waiting for it", busy)
                 warned = True
