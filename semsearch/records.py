@@ -361,11 +361,15 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
     return _json_value(_plain_value(value, name, source), name, source, depth + 1)
 
 
-#: Types of other libraries whose text stands for the value: network addresses of PostgreSQL, its
-#: ranges, and pandas' periods and intervals.
-_AS_TEXT = {
-    *("IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface", "IPv4Network"),
-    *("IPv6Network", "Range", "Period", "Interval"),
+#: Types whose text stands for the value, by the package that defines them: network addresses and
+#: ranges of databases, and pandas' periods and intervals.
+_AS_TEXT: Mapping[str, Collection[str]] = {
+    "ipaddress": (
+        *("IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface"),
+        *("IPv4Network", "IPv6Network"),
+    ),
+    **dict.fromkeys(("asyncpg", "psycopg", "sqlalchemy"), ("Range",)),
+    "pandas": ("Period", "Interval"),
 }
 
 
@@ -385,6 +389,7 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal
         return float(value)
-    if isinstance(value, (UUID, timedelta)) or type(value).__name__ in _AS_TEXT:
+    package = type(value).__module__.partition(".")[0]
+    if isinstance(value, (UUID, timedelta)) or type(value).__name__ in _AS_TEXT.get(package, ()):
         return str(value)
     raise BadRowError(source, f"{name} has the type {type(value).__name__}, which JSON lacks")

@@ -13,10 +13,15 @@ import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from sqlalchemy.dialects.postgresql import ranges
 
 from semsearch import Document
 from semsearch.errors import BadRowError
 from semsearch.records import column_name, field_name
+
+
+class Range:
+    """A class of a user, whose text is no value."""
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,7 @@ from semsearch.records import column_name, field_name
         ({"metadata": {"x": {"\ud800": 1}}}, "x holds an unpaired surrogate"),
         ({"metadata": {"x": float("inf")}}, "x is infinite"),
         ({"metadata": {"x": object()}}, "x has the type object, which JSON lacks"),
+        ({"metadata": {"x": Range()}}, "x has the type Range, which JSON lacks"),
     ],
 )
 def test_invalid_documents_are_refused(arguments, reason):
@@ -77,6 +83,7 @@ def test_deep_nesting_is_refused():
         (ipaddress.ip_address("10.0.0.1"), "10.0.0.1"),
         (pandas.Period("2020-01"), "2020-01"),
         (pandas.Interval(0, 1), "(0, 1]"),
+        (ranges.Range(0, 1), "[0,1)"),
         (("a", 1), ["a", 1]),
         ({"b", "a"}, ["a", "b"]),
         ({"k": {1: numpy.int8(1)}}, {"k": {"1": 1}}),
