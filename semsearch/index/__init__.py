@@ -463,7 +463,7 @@ class Index:
             SpaceError: there is no such space, or it is not complete yet.
         """
         checked = Options(k, **options)
-        return rank(self, self.complete_space(space), [query], checked)[0]
+        return self._ranked(space, [query], checked)[0]
 
     def search_many(
         self,
@@ -475,7 +475,9 @@ class Index:
     ) -> list[Hits]:
         """The hits of several queries, in their order, encoded together. See `search`."""
         checked = Options(k, **options)
-        return rank(self, self.complete_space(space), queries, checked)
+        if isinstance(queries, Iterator):  # they may be ranked twice
+            queries = list(queries)
+        return self._ranked(space, queries, checked)
 
     def more_like(
         self,
@@ -515,7 +517,18 @@ class Index:
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise CombinationError("more_like needs at least one document id")
-        return rank(self, self.complete_space(space), [[]], checked)[0]
+        return self._ranked(space, [[]], checked)[0]
+
+    def _ranked(self, space: str | None, queries: Iterable[Query], options: Options) -> list[Hits]:
+        """The hits of queries in a space, also if the index is replaced meanwhile."""
+        found = self.complete_space(space)
+        try:
+            return rank(self, found, queries, options)
+        except SpaceNotFoundError:
+            present = self.complete_space(space)
+            if present == found:
+                raise
+            return rank(self, present, queries, options)
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a filter.

@@ -119,6 +119,20 @@ def test_a_space_of_the_old_index_is_unknown_to_the_new_one(path):
         assert index.search("cat")[0].document_id == "new1"
 
 
+def test_a_search_finds_the_space_of_an_index_that_comes_meanwhile(path, monkeypatch):
+    with Index.open(path) as index:
+        real = index.encoder
+
+        def encoder(space):
+            if "old1" in index:
+                shutil.rmtree(path)
+                make(path, "new", "hashing:64")
+            return real(space)
+
+        monkeypatch.setattr(index, "encoder", encoder)
+        assert index.search("cat")[0].document_id == "new1"
+
+
 def test_another_working_directory_replaces_nothing(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Index.open("x") as index:
