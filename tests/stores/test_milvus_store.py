@@ -249,7 +249,8 @@ class TestReading:
                 largest = max(largest, len(rows))
             return rows
 
-        documents = [Document(str(n), f"{n} red fish " * 600) for n in range(20)]
+        texts = [f"{n} red fish " * 600 for n in range(20)] + ["blue bird sings " * 6000]
+        documents = [Document(str(n), text) for n, text in enumerate(texts)]
         with Index.create(lite, "hashing:64") as index:
             index.add(documents)
             whole = index.passages()
@@ -260,6 +261,8 @@ class TestReading:
             assert parts.texts == whole.texts
             assert numpy.array_equal(parts.vectors, whole.vectors)
             assert list(index) == documents
+            index.add([Document("20", texts[20], "Another title")])
+            assert numpy.array_equal(index.passages().vectors, whole.vectors)
             with index.writer() as writer:
                 assert writer.verify() == []
             assert 0 < largest <= reader.MIN_STEP

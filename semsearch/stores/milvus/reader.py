@@ -136,12 +136,26 @@ class Reader:
         at_once: int,
     ) -> list[Row]:
         versions = {row["document"]: row[version] for row in owners}
-        columns = ["chunk", "version", *fields]
+        columns = ["document", "chunk", "version", *fields]
         live: list[Row] = []
-        for documents in _parts(owners, at_once):
+        for documents in _parts([row for row in owners if row["passages"] <= at_once], at_once):
             rows = self.listed(collection, "document", sorted(documents), columns)
             live += [row for row in rows if row["version"] == versions[row["document"]]]
+        for owner in owners:
+            if owner["passages"] > at_once:
+                condition = f"document == {owner['document']} and version == {owner[version]}"
+                live += self._in_parts(collection, condition, columns, at_once)
         return sorted(live, key=lambda row: int(row["chunk"]))
+
+    def _in_parts(
+        self, collection: str, condition: str, columns: Sequence[str], at_once: int
+    ) -> Iterator[Row]:
+        """The rows of one document, by their chunks' ids, which are read first."""
+        keys = self._connection.query(collection, condition, ["chunk"], self._content.written)
+        chunks = sorted(row["chunk"] for row in keys)
+        for start in range(0, len(chunks), at_once):
+            some = chunks[start : start + at_once]
+            yield from self.listed(collection, "chunk", some, columns, condition)
 
 
 def _parts(owners: Sequence[Row], passages: int) -> Iterator[set[int]]:
