@@ -69,7 +69,7 @@ def copy_index(
     Raises:
         SpaceError: the target has spaces of other encoders or in another order, or stores their
             vectors in another type, or a space of the source lacks vectors.
-        RemovalError: more would be removed than is allowed; written documents remain.
+        RemovalError: more would be removed than is allowed; the target stays as it is.
         IndexStoreError: the copy is not equal to the source.
     """
     with closing(open_store(source)) as read, read.read() as state:
@@ -82,9 +82,10 @@ def copy_index(
             written.writer(wait=wait) as writer,
         ):
             _take_spaces(writer, state.max_tokens, spaces, target)
+            others = _check_removal(state, writer, allow_removals)
             _carry_language(state, writer)
             count = _copy(state, writer, on_batch)
-            removed = _remove_others(writer, allow_removals)
+            removed = writer.remove(others) if others else 0
             writer.optimise()
             with writer.state() as copy:
                 passages = _check_equal(state, copy, source, target)
@@ -149,6 +150,27 @@ def _listed(spaces: Iterable[Space]) -> str:
     return ", ".join(space.name for space in spaces)
 
 
+def _check_removal(
+    state: StoreState, writer: StoreWriter, allow_removals: Allowance
+) -> Selection | None:
+    """The documents that the source lacks, if there are any and they may be removed.
+
+    It is checked before documents are written, because these would count in the total.
+
+    Raises:
+        RemovalError: they may not be removed.
+    """
+    others = Selection(unseen=True)
+    ids = state.ids()
+    with writer.state() as copy:
+        copy.begin_run()
+        for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
+            copy.mark_seen(dict.fromkeys(ids[start : start + DOCUMENTS_AT_ONCE], Seen("", 0)))
+        removal = planned_removal(copy, others)
+    check_removal(removal, allow_removals)
+    return others if removal.documents else None
+
+
 def _carry_language(state: StoreState, writer: StoreWriter) -> None:
     """Copy the language of BM25 and the field indexes; log what remains different."""
     source = state.info()
@@ -174,7 +196,6 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:
     """Write documents that are missing or different in the target; returns their number."""
     with writer.state() as copy:
-        copy.begin_run()
         spaces = _matching(state.spaces(), copy.spaces())
     total, done, count, last = state.count(), 0, 0, 0
     while found := state.documents_after(last, DOCUMENTS_AT_ONCE):
@@ -182,7 +203,7 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
         ids = [str(document.id) for document in found.values()]
         stored = state.known(ids)
         with writer.state() as copy:
-            copy.mark_seen({name: Seen("", 0) for name in ids})
+            copy.mark_seen(dict.fromkeys(ids, Seen("", 0)))  # some may be new in the source
             copied = copy.known(ids)
         lacking = [name for name in ids if not _is_equal(stored[name], copied.get(name))]
         if lacking:
@@ -230,15 +251,6 @@ def _matching(spaces: Sequence[Space], others: Sequence[Space]) -> dict[int, Spa
 def _renumbered(vectors: TextVectors, spaces: Mapping[int, Space]) -> TextVectors:
     """The vectors, with the numbers of the other index's spaces."""
     return {(spaces[space].id, digest): vector for (space, digest), vector in vectors.items()}
-
-
-def _remove_others(writer: StoreWriter, allow_removals: Allowance) -> int:
-    """Remove the documents that the source lacks."""
-    others = Selection(unseen=True)
-    with writer.state() as copy:
-        removal = planned_removal(copy, others)
-    check_removal(removal, allow_removals)
-    return writer.remove(others) if removal.documents else 0
 
 
 def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path) -> int:

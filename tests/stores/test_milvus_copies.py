@@ -100,6 +100,19 @@ def test_other_spaces_and_large_removals_are_refused(local, lite, tmp_path):
     assert copy_index(local, place(lite), allow_removals=True).removed == 24
 
 
+def test_new_documents_do_not_raise_the_limit_of_removals(local, tmp_path):
+    target = tmp_path / "target"
+    with Index.create(target, ["hashing:64", "hashing:32"]) as index:
+        index.add([Document(f"e{number}", "cedar") for number in range(12)])
+    with Index.open(local) as index:
+        index.add([Document(f"f{number}", "cedar") for number in range(100)])
+    before = content(target)
+    with pytest.raises(RemovalError, match="12 of 12 documents"):
+        copy_index(local, target)
+    assert content(target) == before
+    assert copy_index(local, target, allow_removals=True)[:3] == (131, 131, 12)
+
+
 def test_spaces_in_another_order_are_refused(local, tmp_path):
     """The first one is the default of searches."""
     with Index.create(tmp_path / "other", ["hashing:32", "hashing:64"]):
