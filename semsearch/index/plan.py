@@ -122,12 +122,15 @@ def _metadata_json(document: Document) -> str:
 
 
 def _is_same_json(one: str, other: str) -> bool:
-    """Whether two objects have the same fields, in any order."""
+    """Whether two objects have the same fields, in any order; damaged JSON equals nothing."""
     if one == other or len(one) != len(other):
         return one == other
-    return json.dumps(json.loads(one), sort_keys=True) == json.dumps(
-        json.loads(other), sort_keys=True
-    )
+    try:
+        return json.dumps(json.loads(one), sort_keys=True) == json.dumps(
+            json.loads(other), sort_keys=True
+        )
+    except (ValueError, RecursionError):
+        return False
 
 
 def _named(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from semsearch import Document, Index
@@ -30,3 +33,13 @@ def test_the_order_of_fields_is_no_change(tmp_path, before, after, changed):
     with Index.create(tmp_path / "x", "hashing") as index:
         index.add([Document("d", "text", metadata=before)])
         assert index.add([Document("d", "text", metadata=after)]).metadata_changed == changed
+
+
+def test_damaged_metadata_is_written_again(tmp_path):
+    document = Document("d", "text", metadata={"a": 1})
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([document])
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+            connection.execute("UPDATE documents SET metadata = replace(metadata, ':', ';')")
+        assert index.add([document]).metadata_changed == 1
+        assert index.get("d") == document
