@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS files (
 _COLUMNS = "path, size, modified, reading, digest, documents"
 #: Separates a file name from the name of a part in ids; and the next character after it.
 _PART, _BEHIND_PARTS = "#", "$"
+#: Python cannot decode SQLite's messages if they quote damaged text.
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 
 
 def ids_of_file(state: StoreState, name: str) -> list[str]:
@@ -59,7 +61,7 @@ class FileMemory:
     def known(self, name: str) -> FileState | None:
         """The state of a file when it was read, if the index still has its documents."""
         found = None
-        with suppress(sqlite3.Error), self._database() as database:
+        with suppress(*_DAMAGED), self._database() as database:
             query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
             found = database.execute(query, (name,)).fetchone() if database else None
         if found is None:
@@ -76,9 +78,9 @@ class FileMemory:
             rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
         try:
             self._write(rows)
-        except sqlite3.Error:  # damaged: start again
+        except _DAMAGED:  # start again
             self.forget()
-            with suppress(sqlite3.Error):
+            with suppress(*_DAMAGED):
                 self._write(rows)
 
     def forget(self) -> None:

@@ -210,6 +210,16 @@ class TestFileMemory:
         sync(index)
         assert opened == []
 
+    def test_its_schema_may_be_undecodable(self, index, opened):
+        sync(index)
+        content = bytearray(self.FILE.read_bytes())
+        content[content.index(b"CREATE TABLE") + 3] |= 0x80
+        self.FILE.write_bytes(content)
+        assert counts(sync(index)[0]) == (0, 0, 4, 0)
+        opened.clear()
+        sync(index)
+        assert opened == []
+
     def test_is_rebuilt_if_its_columns_differ(self, index, opened):
         sync(index)
         with closing(sqlite3.connect(self.FILE)) as database, database:
