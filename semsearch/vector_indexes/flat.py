@@ -67,7 +67,7 @@ class VectorIndex(Protocol):
         """Write the index.
 
         Raises:
-            OSError: the file cannot be written; FAISS raises RuntimeError.
+            OSError: the file cannot be written.
         """
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
@@ -298,7 +298,8 @@ class FaissIndex:
         """Write the index; see `VectorIndex`."""
         import faiss
 
-        faiss.write_index(self._index, str(file))
+        with file.open("wb") as stream:  # FAISS itself opens only files with a name in UTF-8
+            faiss.write_index(self._index, faiss.PyCallbackIOWriter(stream.write))
 
     def exact_search(self, queries: Matrix, n: int) -> tuple[Matrix, Ids]:
         """The `n` nearest vectors of each query, by comparing all; see `VectorIndex`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
+import sys
 from contextlib import closing
 
 import faiss
@@ -371,3 +373,11 @@ class TestOpenReaders:
                 writer.upsert(Document(str(number), text) for number, text in enumerate(TEXTS))
             assert record(index).vectors == 100
         assert seen == [(n, 72 if n >= 72 else 24 if n >= 24 else 0) for n, _ in seen]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse the name")
+def test_the_path_of_an_index_may_not_be_utf8(tmp_path):
+    with Index.create(tmp_path / os.fsdecode(b"caf\xe9"), ["hashing:32"]) as index:
+        index.add([Document("a", "one")])
+        assert files(index) == ["hashing-32-1.faiss"]
+        assert view(index) is not None

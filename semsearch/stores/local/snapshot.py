@@ -105,12 +105,11 @@ def write_snapshot(
         size = draft.stat().st_size
         draft.replace(file)
         _sync_directory(directory)
-    except (OSError, RuntimeError) as error:  # FAISS raises the latter
+    except OSError as error:
         draft.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or _reason(error)
         raise IndexStoreError(
-            f"cannot write the snapshot {file} ({reason}); the documents are stored in SQLite, "
-            "which is searched until a snapshot can be written"
+            f"cannot write the snapshot {file} ({error.strerror}); the documents are stored in "
+            "SQLite, which is searched until a snapshot can be written"
         ) from error
     return SnapshotRecord(
         space_id=space.id,
@@ -123,13 +122,6 @@ def write_snapshot(
         kind=kind,
         recall=index.measured_recall(),
     )
-
-
-def _reason(error: Exception) -> str:
-    """Why FAISS failed: the error of the system in parentheses, or its own message."""
-    message = str(error).strip().rpartition("\n")[2]
-    of_system = re.search(r"\(([^()]+)\)$", message)
-    return of_system[1] if of_system else message
 
 
 def open_snapshot(directory: Path, record: SnapshotRecord) -> Snapshot | None:
