@@ -93,7 +93,7 @@ class Summary:
 class IndexWriter:
     """Adds and removes documents, and maintains an index. `Index.writer` returns one.
 
-    Encoders are loaded when there is something to encode.
+    Encoders are loaded to add documents, and to encode stored passages that lack vectors.
 
     Args:
         store: the writer of the store.
@@ -402,12 +402,24 @@ class IndexWriter:
         return self._store.verify()
 
     def repair(self) -> None:
-        """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors."""
-        encoders = self._encoders()
+        """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors.
+
+        Raises:
+            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded.
+        """
         self._store.repair()
-        with self._workers_for(encoders) as workers:
-            for space, _ in encoders:
-                complete_space(self._store, space, workers)
+        lacking = []
+        for space in self._spaces():
+            with self._store.state() as state:
+                is_lacking = bool(state.lacking(space, 0, 1))
+            if is_lacking:
+                lacking.append((space, self._encoder_of(space)))
+            else:
+                self._store.mark_complete(space)
+        if lacking:
+            with self._workers_for(lacking) as workers:
+                for space, _ in lacking:
+                    complete_space(self._store, space, workers)
         self._store.optimise(thoroughly=True)
 
     def _spaces(self) -> list[Space]:

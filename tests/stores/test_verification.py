@@ -8,7 +8,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.errors import IndexFormatError, SpaceError
+from semsearch.errors import EncoderError, IndexFormatError, SpaceError
 from semsearch.stores.protocol import text_hash
 
 pytestmark = pytest.mark.slow
@@ -166,6 +166,19 @@ def test_repair_recomputes_lost_vectors(path):
     repair(path)
     with Index.open(path, [encoder]) as index:
         assert Retriever(index).search(DOCUMENTS[9].text, k=1)[0].document_id == "9"
+
+
+def test_repair_loads_encoders_only_to_encode(path, monkeypatch):
+    def load(*arguments, **options):
+        raise EncoderError("no such model")
+
+    monkeypatch.setattr("semsearch.index.load_encoder", load)
+    damage(path, "DELETE FROM fields", "DELETE FROM snapshots")
+    repair(path)
+    assert faults(path) == []
+    damage(path, "DELETE FROM vectors WHERE chunk_id = 7")
+    with pytest.raises(EncoderError, match="no such model"):
+        repair(path)
 
 
 def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):
