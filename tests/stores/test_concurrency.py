@@ -99,10 +99,20 @@ class TestWriteAheadLog:
             index.add([Document("a", "one")])
         assert journal_mode(path) == "wal"
 
-    def test_a_file_system_without_shared_memory_is_named(self, tmp_path, monkeypatch):
-        """On 9p, for example, SQLite cannot map the -shm file into memory."""
+    @pytest.mark.parametrize(
+        ("code", "message"),
+        [
+            # On 9p, for example, SQLite cannot map the -shm file into memory.
+            (
+                sqlite3.SQLITE_IOERR_SHMMAP,
+                "file system of .*x does not support SQLite's write-ahead log",
+            ),
+            (sqlite3.SQLITE_IOERR_SHMSIZE, "no space left on the disk of .*x: even reading needs"),
+        ],
+    )
+    def test_a_lack_of_shared_memory_is_explained(self, tmp_path, monkeypatch, code, message):
         error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMMAP
+        error.sqlite_errorcode = code
 
         class WithoutSharedMemory(sqlite3.Connection):
             def execute(self, statement):
@@ -112,9 +122,7 @@ class TestWriteAheadLog:
 
         connect = partial(sqlite3.connect, factory=WithoutSharedMemory)
         monkeypatch.setattr(sqlite3, "connect", connect)
-        with pytest.raises(
-            IndexStoreError, match="file system of .*x does not support SQLite's write-ahead log"
-        ):
+        with pytest.raises(IndexStoreError, match=message):
             Index.create(tmp_path / "x", ["hashing:32"])
 
     def test_a_file_system_without_support_for_it_is_reported(self, tmp_path, monkeypatch, caplog):

@@ -458,6 +458,11 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
             f"the file system of {file.parent} does not support SQLite's write-ahead log (it has "
             "no memory shared between processes); put the index on a local disk"
         )
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return IndexStoreError(
+            f"no space left on the disk of {file.parent}: even reading needs a little, for "
+            f"{file.name}-shm"
+        )
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
         return IndexStoreError(
             f"a write to {file.parent} was interrupted, and undoing it needs write permission; "
