@@ -202,7 +202,7 @@ class Index:
 
     @property
     def path(self) -> Path:
-        """Its directory."""
+        """Its directory, as an absolute path, or its address."""
         return self._store.path
 
     def __len__(self) -> int:

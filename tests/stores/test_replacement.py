@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,9 @@ def test_another_working_directory_replaces_nothing(path, tmp_path, monkeypatch)
         (tmp_path / "other").mkdir()
         monkeypatch.chdir("other")
         assert len(index) == 3
+        index.add([Document("later", "a later cat")])
+        assert index.search("a later cat")[0].document_id == "later"
+        with Index.open(path) as other, other.writer() as writer:
+            writer.delete(["later"])  # and the log stays
+            assert len(index) == 3
+    assert not any(Path().iterdir())

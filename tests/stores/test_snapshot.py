@@ -376,7 +376,7 @@ class TestOpenReaders:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse the name")
-def test_the_path_of_an_index_may_not_be_utf8(tmp_path):
+def test_the_path_of_an_index_need_not_be_utf8(tmp_path):
     with Index.create(tmp_path / os.fsdecode(b"caf\xe9"), ["hashing:32"]) as index:
         index.add([Document("a", "one")])
         assert files(index) == ["hashing-32-1.faiss"]

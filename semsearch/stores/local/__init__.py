@@ -33,7 +33,7 @@ class LocalStore:
 
     @property
     def path(self) -> Path:
-        """The directory."""
+        """The directory, as an absolute path."""
         return self.database.directory
 
     @property

@@ -121,11 +121,10 @@ class Database:
             self._check_format(may_migrate=may_migrate)
 
     def _prepare(self, directory: Path) -> None:
-        self.directory = directory
-        self.file = directory / DATABASE_NAME
-        self._absolute = self.file.absolute()
+        self.directory = directory.absolute()  # the working directory may change
+        self.file = self.directory / DATABASE_NAME
         self._opened = self._present_file()
-        self._log = directory / f"{DATABASE_NAME}-wal"
+        self._log = self.directory / f"{DATABASE_NAME}-wal"
         self._access = self._current_access()
         self._state: _FileState | None = None  # of the files, for connections without locks
         # One connection per reading thread; up to five stay open.
@@ -242,7 +241,7 @@ class Database:
     def _present_file(self) -> tuple[int, int] | None:
         """Device and inode of the file at the path; None if there is none."""
         try:
-            found = self._absolute.stat()
+            found = self.file.stat()
         except OSError:
             return None
         return found.st_dev, found.st_ino
@@ -264,7 +263,7 @@ class Database:
 
     def _connect_with(self, access: _Access) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self._absolute.as_uri()}?{access.value}", uri=True, check_same_thread=False
+            f"{self.file.as_uri()}?{access.value}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` executes BEGIN
         with closed_on_error(connection):
